@@ -1,0 +1,93 @@
+"""What a measure is given: the attention maps of one site for a batch of texts, and what their rows and columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.heads import Site
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Bool, Float, Float64
+
+# What a position is. Named by role, never by string, so that [CLS], <s> and <|begin_of_text|> are one thing.
+WORD, CLS, SEP, SPECIAL, PAD = range(5)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rows or the columns of a batch of maps: for each text the form and the role of every position."""
+
+    forms: tuple[tuple[str, ...], ...]
+    roles: tuple[tuple[int, ...], ...]
+    _masks: dict[tuple[str, object], torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def lengths(self) -> Float64[np.ndarray, "batch"]:
+        """Positions of each text, padding not counted."""
+        return np.array([len(roles) for roles in self.roles], dtype=np.float64)
+
+    @property
+    def width(self) -> int:
+        """Positions of the longest text: the size of the padded axis."""
+        return max(map(len, self.roles))
+
+    def mask(self, name: str, chosen: Callable[[str, int], bool], device: torch.device) -> Bool[torch.Tensor, "batch position"]:
+        """True where `chosen(form, role)` holds; False on padding. Kept under `name`, since every layer asks again."""
+        import torch
+
+        key = (name, device)
+        if key not in self._masks:
+            mask = np.zeros((len(self.roles), self.width), dtype=bool)
+            for row, (forms, roles) in enumerate(zip(self.forms, self.roles, strict=True)):
+                mask[row, : len(roles)] = [chosen(form, role) for form, role in zip(forms, roles, strict=True)]
+            self._masks[key] = torch.from_numpy(mask).to(device)
+        return self._masks[key]
+
+    def valid(self, device: torch.device) -> Bool[torch.Tensor, "batch position"]:
+        """True where there is text, False on padding."""
+        return self.mask("valid", lambda form, role: True, device)
+
+
+@dataclass(frozen=True)
+class MapBatch:
+    """The attention maps of one site. Padded columns hold weight 0; padded rows hold nothing meaningful.
+
+    `index` is the site's number in the model and `first_head` where its heads begin on the flat head axis of a state;
+    `replicates[:, 0]` is 1 and the other columns are the bootstrap weights of each text's document.
+    """
+
+    index: int
+    first_head: int
+    site: Site
+    weights: Float[torch.Tensor, "batch head query key"]
+    queries: Side
+    keys: Side
+    replicates: Float64[np.ndarray, "batch replicate"]
+
+    @property
+    def causal(self) -> bool:
+        """Whether a row sees only the positions up to its own."""
+        return self.site.kind == "decoder"
+
+    def uniform(self) -> MapBatch:
+        """The same batch with one head that attends evenly to all it can see: the baseline of a surface statistic."""
+        import torch
+
+        device = self.weights.device
+        rows, columns = self.queries.valid(device), self.keys.valid(device)
+        seen = rows[:, :, None] & columns[:, None, :]
+        if self.causal:
+            seen = seen.tril()
+        weights = seen / seen.sum(-1, keepdim=True).clamp_min(1)
+        return replace(self, weights=weights[:, None].to(torch.float32))
+
+
+def stack(forms: Sequence[Sequence[str]], roles: Sequence[Sequence[int]]) -> Side:
+    """A side from one list of forms and one list of roles a text."""
+    return Side(tuple(map(tuple, forms)), tuple(map(tuple, roles)))

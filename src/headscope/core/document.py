@@ -1,0 +1,74 @@
+"""Annotated text: documents of sentences of words. Immutable, and free of any file format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One syntactic word. `head` is the 1-based position of its governor in the sentence, 0 for the root, None if not annotated."""
+
+    form: str
+    lemma: str | None = None
+    upos: str | None = None
+    xpos: str | None = None
+    head: int | None = None
+    relation: str | None = None
+    space_after: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Words that belong together. `paragraph` counts from 0 within the document; `parse` is a bracketed constituency tree."""
+
+    words: tuple[Word, ...]
+    id: str | None = None
+    paragraph: int = 0
+    speaker: str | None = None
+    parse: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def text(self) -> str:
+        """The sentence as it was written, spaces restored."""
+        return "".join(word.form + " " * word.space_after for word in self.words).rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A span of document words [start, end), counted from 0, that refers to `entity`."""
+
+    entity: str
+    start: int
+    end: int
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text with everything annotated on it. `id` is unique within a corpus: it is the unit that intervals resample."""
+
+    id: str
+    sentences: tuple[Sentence, ...]
+    mentions: tuple[Mention, ...] = ()
+    keyphrases: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """All words in order; `Mention` positions index this."""
+        return tuple(word for sentence in self.sentences for word in sentence.words)
+
+    def paragraphs(self) -> Iterator[tuple[Sentence, ...]]:
+        """The sentences grouped by paragraph, in order."""
+        group: list[Sentence] = []
+        for sentence in self.sentences:
+            if group and sentence.paragraph != group[-1].paragraph:
+                yield tuple(group)
+                group = []
+            group.append(sentence)
+        if group:
+            yield tuple(group)

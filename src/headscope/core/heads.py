@@ -1,0 +1,68 @@
+"""Names of heads. Everything a person reads counts from 1; only arrays count from 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["encoder", "decoder", "cross"]
+KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class HeadId:
+    """One attention head; layer and head count from 0 here and print from 1, as in the papers: `8-10`, `cross/3-2`."""
+
+    kind: Kind
+    layer: int
+    head: int
+
+    def __str__(self) -> str:
+        name = f"{self.layer + 1}-{self.head + 1}"
+        return name if self.kind == "encoder" else f"{self.kind}/{name}"
+
+    @classmethod
+    def parse(cls, name: str) -> HeadId:
+        """The head that `8-10` or `cross/3-2` names (1-based)."""
+        kind, _, place = name.rpartition("/")
+        layer, dash, head = place.partition("-")
+        if (kind or "encoder") not in KINDS or not dash or not (layer.isdecimal() and head.isdecimal()) or "0" in (layer, head):
+            raise ValueError(f"{name!r} names no head: write layer-head counted from 1, as in 8-10 or cross/3-2")
+        return cls(kind or "encoder", int(layer) - 1, int(head) - 1)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One attention call of a forward pass: a layer of one kind, with its number of heads."""
+
+    kind: Kind
+    layer: int
+    heads: int
+    kv_heads: int
+    module: str
+
+    @property
+    def name(self) -> str:
+        """`encoder/3`, counted from 1."""
+        return f"{self.kind}/{self.layer + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class HeadLayout:
+    """Where each site's heads lie on the flat head axis of a state."""
+
+    sites: tuple[Site, ...]
+
+    @property
+    def size(self) -> int:
+        """Heads of all sites together."""
+        return sum(site.heads for site in self.sites)
+
+    def slice(self, index: int) -> slice:
+        """The part of the head axis that belongs to site number `index`."""
+        start = sum(site.heads for site in self.sites[:index])
+        return slice(start, start + self.sites[index].heads)
+
+    def ids(self) -> list[HeadId]:
+        """A name for each position of the head axis."""
+        return [HeadId(site.kind, site.layer, head) for site in self.sites for head in range(site.heads)]

@@ -1,0 +1,39 @@
+"""Cutting a stream of inputs into shards (what is computed and kept at once) and batches (what the model sees at once)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from headscope.core.batch import Side, stack
+from headscope.encoding.texts import Encoded
+
+
+def shards(texts: Iterable[Encoded], tokens: int) -> Iterator[list[Encoded]]:
+    """Consecutive runs of texts of about `tokens` tokens each; where a shard ends depends on the texts alone."""
+    shard: list[Encoded] = []
+    size = 0
+    for text in texts:
+        shard.append(text)
+        size += text.cost
+        if size >= tokens:
+            yield shard
+            shard, size = [], 0
+    if shard:
+        yield shard
+
+
+def batches(texts: Sequence[Encoded], tokens: int) -> Iterator[list[Encoded]]:
+    """The texts sorted by length and grouped so that a padded batch holds at most `tokens` tokens (or one text)."""
+    batch: list[Encoded] = []
+    for text in sorted(texts, key=lambda text: (text.cost, text.id)):
+        if batch and (len(batch) + 1) * text.cost > tokens:
+            yield batch
+            batch = []
+        batch.append(text)
+    if batch:
+        yield batch
+
+
+def token_side(texts: Sequence[Encoded]) -> Side:
+    """What the token-level rows or columns of these texts' maps are."""
+    return stack([text.pieces for text in texts], [text.roles for text in texts])

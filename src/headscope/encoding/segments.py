@@ -1,0 +1,116 @@
+"""Inputs of two parts, `[CLS] A [SEP] B [SEP]`: Clark et al.'s segments, and pairs of paragraphs.
+
+Randomness is drawn from (seed, document id), so that the order of documents changes no input.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from headscope.core.document import Document, Sentence, Word
+from headscope.core.tally import Tally
+from headscope.encoding.tokenizer import Tokenizer
+
+T = TypeVar("T")
+Part = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Tokens without the special ones: ids and, for each, its word's position in `words`. The second part may be empty."""
+
+    words: tuple[Word, ...]
+    ids: tuple[int, ...]
+    word_of: tuple[int, ...]
+    second_ids: tuple[int, ...] = ()
+    second_words: tuple[int, ...] = ()
+
+    def sides(self) -> tuple[Part, Part]:
+        """The two parts, each as ids and word positions."""
+        return (self.ids, self.word_of), (self.second_ids, self.second_words)
+
+
+def shorten(chunk: Chunk, room: int) -> Iterator[Chunk]:
+    """Consecutive windows of at most `room` tokens, cut between words; a word longer than `room` is left out."""
+    start = 0
+    while start < len(chunk.ids):
+        end = min(start + room, len(chunk.ids))
+        while start < end < len(chunk.ids) and chunk.word_of[end] == chunk.word_of[end - 1]:
+            end -= 1
+        if end == start:
+            word = chunk.word_of[start]
+            while start < len(chunk.ids) and chunk.word_of[start] == word:
+                start += 1
+            continue
+        yield Chunk(chunk.words, chunk.ids[start:end], chunk.word_of[start:end])
+        start = end
+
+
+def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int, tally: Tally) -> Iterator[Chunk]:
+    """Two-part chunks of consecutive sentences, made as BERT's pre-training made them, without random continuations.
+
+    Sentences are gathered until they reach `room` tokens, parted at a random sentence boundary, and cut to `room` by
+    taking tokens from either end of the longer part. Where the reference gives up on the rest of a document after an
+    empty part, only that chunk is left out and counted.
+    """
+    rng = random.Random(f"{seed}/{document.id}")
+    gathered: list[Sentence] = []
+    size = 0
+    for number, sentence in enumerate(document.sentences):
+        gathered.append(sentence)
+        size += len(tokenizer.tokens(sentence.words)[0]) if sentence.words else 0
+        if size < room and number < len(document.sentences) - 1:
+            continue
+        boundary = rng.randint(1, len(gathered) - 1) if len(gathered) > 1 else 1
+        chunk = _two_parts(gathered[:boundary], gathered[boundary:], tokenizer, room, rng, tally)
+        if chunk is None:
+            tally.add("segments without a second part left out", document.id)
+        else:
+            yield chunk
+        gathered, size = [], 0
+
+
+def paragraph_pairs(document: Document, tokenizer: Tokenizer, room: int, seed: int, tally: Tally) -> Iterator[Chunk]:
+    """Each paragraph with the next one (1 with 2, 3 with 4, ...), cut to `room` tokens as Clark et al.'s segments are."""
+    rng = random.Random(f"{seed}/{document.id}")
+    paragraphs = list(document.paragraphs())
+    if len(paragraphs) % 2:
+        tally.add("paragraphs without a partner left out", document.id)
+    for first, second in zip(paragraphs[::2], paragraphs[1::2], strict=False):
+        chunk = _two_parts(first, second, tokenizer, room, rng, tally)
+        if chunk is None:
+            tally.add("pairs with an empty paragraph left out", document.id)
+        else:
+            yield chunk
+
+
+def _two_parts(
+    first: Sequence[Sentence], second: Sequence[Sentence], tokenizer: Tokenizer, room: int, rng: random.Random, tally: Tally
+) -> Chunk | None:
+    words: list[Word] = []
+    parts: list[list[tuple[int, int]]] = []
+    for sentences in (first, second):
+        own = [word for sentence in sentences for word in sentence.words]
+        ids, word_of = tokenizer.tokens(own, tally) if own else ([], [])
+        parts.append([(token, position + len(words)) for token, position in zip(ids, word_of, strict=True)])
+        words.extend(own)
+    a, b = cut_to(parts[0], parts[1], room, rng)
+    if not a or not b:
+        return None
+    return Chunk(tuple(words), *zip(*a, strict=True), *zip(*b, strict=True))
+
+
+def cut_to(a: list[T], b: list[T], room: int, rng: random.Random) -> tuple[list[T], list[T]]:
+    """Both parts cut to `room` together: one item at a time from the longer (the second if equal), front or back at random."""
+    low = [0, 0]
+    high = [len(a), len(b)]
+    while high[0] - low[0] + high[1] - low[1] > room:
+        longer = 0 if high[0] - low[0] > high[1] - low[1] else 1
+        if rng.random() < 0.5:
+            low[longer] += 1
+        else:
+            high[longer] -= 1
+    return a[low[0] : high[0]], b[low[1] : high[1]]

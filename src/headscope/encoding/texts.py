@@ -1,0 +1,178 @@
+"""From documents to model inputs: which stretch of text becomes one input, and what happens when it is too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.core.batch import CLS, WORD
+from headscope.core.document import Document, Word
+from headscope.core.tally import Tally
+from headscope.encoding.segments import Chunk, Part, clark_chunks, paragraph_pairs, shorten
+from headscope.encoding.tokenizer import Tokenizer
+from headscope.errors import EncodingError
+
+Unit = Literal["sentence", "paragraph", "document", "pair", "segment"]
+Overlong = Literal["drop", "truncate", "window", "error"]
+SegmentIds = Literal["pair", "zeros"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into `words`.
+
+    `target` is what the decoder of an encoder-decoder reads.
+    """
+
+    id: str
+    document: str
+    words: tuple[Word, ...]
+    ids: NDArray[np.int64]
+    segments: NDArray[np.int64]
+    roles: tuple[int, ...]
+    word_of: tuple[int, ...]
+    pieces: tuple[str, ...]
+    target: Encoded | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def cost(self) -> int:
+        """Tokens of the longer side: what batches are balanced by."""
+        return max(len(self), len(self.target) if self.target is not None else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """Turns documents into inputs. `decoder_start` is set for an encoder-decoder: its decoder then reads a target, too.
+
+    The target is the second paragraph of a `pair`, and else the text itself.
+    """
+
+    tokenizer: Tokenizer
+    unit: Unit = "sentence"
+    max_length: int = 128
+    overlong: Overlong = "drop"
+    segment_ids: SegmentIds = "pair"
+    seed: int = 0
+    decoder_start: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_length < self.tokenizer.pair.size + 2:
+            raise EncodingError(f"max_length {self.max_length} leaves no room for words beside the special tokens", "Use 16 or more")
+
+    def texts(self, documents: Iterable[Document], tally: Tally) -> Iterator[Encoded]:
+        """The inputs of all documents, in order; what is left out is counted in `tally`."""
+        for document in documents:
+            yield from self.document_texts(document, tally)
+
+    def document_texts(self, document: Document, tally: Tally) -> Iterator[Encoded]:
+        """The inputs of one document."""
+        for number, chunk in enumerate(self._chunks(document, tally), 1):
+            yield self._encode(chunk, f"{document.id}/{number}", document.id)
+
+    def _chunks(self, document: Document, tally: Tally) -> Iterator[Chunk]:
+        if self.unit == "segment":
+            yield from clark_chunks(document, self.tokenizer, self.max_length - self.tokenizer.pair.size, self.seed, tally)
+        elif self.unit == "pair" and self.decoder_start is None:
+            yield from paragraph_pairs(document, self.tokenizer, self.max_length - self.tokenizer.pair.size, self.seed, tally)
+        elif self.unit == "pair":
+            room = self.max_length - self.tokenizer.single.size
+            for chunk in paragraph_pairs(document, self.tokenizer, 2 * self.max_length, self.seed, tally):
+                sides = [self._fit(Chunk(chunk.words, ids, words), room, document.id, tally) for ids, words in chunk.sides()]
+                for source, target in zip(*map(list, sides), strict=False):
+                    yield replace(source, second_ids=target.ids, second_words=target.word_of)
+        else:
+            room = self.max_length - self.tokenizer.single.size
+            for words in self._stretches(document):
+                ids, word_of = self.tokenizer.tokens(words, tally)
+                yield from self._fit(Chunk(words, tuple(ids), tuple(word_of)), room, document.id, tally)
+
+    def _stretches(self, document: Document) -> Iterator[tuple[Word, ...]]:
+        if self.unit == "sentence":
+            yield from (sentence.words for sentence in document.sentences if sentence.words)
+        elif self.unit == "paragraph":
+            yield from (tuple(word for sentence in group for word in sentence.words) for group in document.paragraphs())
+        else:
+            yield document.words
+
+    def _fit(self, chunk: Chunk, room: int, where: str, tally: Tally) -> Iterator[Chunk]:
+        """The chunk, or what `overlong` makes of one that does not fit."""
+        if len(chunk.ids) <= room:
+            yield chunk
+            return
+        if self.overlong == "error":
+            raise EncodingError(
+                f"a {self.unit} of {where} has {len(chunk.ids)} tokens where {room} fit",
+                "Raise --max-length, or choose --overlong drop, truncate or window",
+            )
+        parts = list(shorten(chunk, room)) if self.overlong != "drop" else []
+        if not parts:
+            tally.add("overlong texts dropped", where)
+        elif self.overlong == "truncate":
+            tally.add("overlong texts truncated", where)
+            yield parts[0]
+        else:
+            tally.add("overlong texts split into windows", where)
+            yield from parts
+
+    def _encode(self, chunk: Chunk, name: str, document: str) -> Encoded:
+        first, second = chunk.sides()
+        if self.decoder_start is not None:
+            source = self._assemble(chunk, name, document, (first,))
+            target = self._assemble(chunk, name, document, (second if second[0] else first,))
+            # The decoder reads its text shifted by one: a start token first, the last token never.
+            start = replace(
+                target,
+                ids=np.concatenate([[self.decoder_start], target.ids[:-1]]),
+                segments=np.zeros_like(target.segments),
+                roles=(CLS, *target.roles[:-1]),
+                word_of=(-1, *target.word_of[:-1]),
+                pieces=(self.tokenizer.readable(self.decoder_start), *target.pieces[:-1]),
+            )
+            return replace(source, target=start)
+        return self._assemble(chunk, name, document, (first, second) if chunk.second_ids else (first,))
+
+    def _assemble(self, chunk: Chunk, name: str, document: str, sides: tuple[Part, ...]) -> Encoded:
+        template = self.tokenizer.pair if len(sides) == 2 else self.tokenizer.single
+        ids: list[int] = []
+        word_of: list[int] = []
+        roles: list[int] = []
+
+        def add_special(tokens: tuple[int, ...]) -> None:
+            for token in tokens:
+                roles.append(self.tokenizer.role(token, first=not ids))
+                ids.append(token)
+                word_of.append(-1)
+
+        add_special(template.before)
+        turn = 0
+        for number, (side_ids, side_words) in enumerate(sides):
+            if number:
+                add_special(template.between)
+                turn = len(ids)
+            ids.extend(side_ids)
+            word_of.extend(side_words)
+            roles.extend([WORD] * len(side_ids))
+        add_special(template.after)
+        segments = np.zeros(len(ids), dtype=np.int64)
+        if turn and self.segment_ids == "pair":
+            segments[turn:] = 1
+        kept = sorted({position for position in word_of if position >= 0})
+        renumber = {position: new for new, position in enumerate(kept)}
+        return Encoded(
+            name,
+            document,
+            tuple(chunk.words[position] for position in kept),
+            np.array(ids, dtype=np.int64),
+            segments,
+            tuple(roles),
+            tuple(renumber.get(position, -1) for position in word_of),
+            tuple(map(self.tokenizer.readable, ids)),
+        )

@@ -1,0 +1,128 @@
+"""Words to tokens with an alignment that is exact by construction: each word is tokenised on its own, in one call.
+
+Nothing here looks at `##`, `Ġ` or `▁`. What a tokenizer adds around a text, and whether it wants a space before a
+word, is found out by asking it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from headscope.core.batch import CLS, SEP, SPECIAL
+from headscope.core.document import Word
+from headscope.core.tally import Tally
+from headscope.errors import EncodingError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_PROBE = ("The", "cat", "sat", "on", "a", "mat")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The special tokens around one text (`before`, `after`) or two (`before`, `between`, `after`)."""
+
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many tokens it adds."""
+        return len(self.before) + len(self.between) + len(self.after)
+
+
+class Tokenizer:
+    """A fast Hugging Face tokenizer, seen as a function from words to tokens."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise EncodingError(
+                f"{type(tokenizer).__name__} has no fast version, so words and tokens cannot be aligned exactly",
+                "Use a model with a tokenizer.json",
+            )
+        self.hf: Any = tokenizer
+        self._backend: Any = tokenizer.backend_tokenizer  # type: ignore[attr-defined]
+        self._backend.no_truncation()
+        self._backend.no_padding()
+        self._readable: dict[int, str] = {}
+
+    @property
+    def pad_id(self) -> int:
+        """What fills the space after a short text; any id will do, since the mask hides it."""
+        return int(self.hf.pad_token_id or 0)
+
+    @cached_property
+    def _spaced(self) -> bool:
+        """Whether a word after a space must be given with it: the form that reproduces the tokens of running text."""
+        running = self._backend.encode(" ".join(_PROBE), add_special_tokens=False).ids
+        for spaced in (False, True):
+            if self._ids([word if i == 0 or not spaced else f" {word}" for i, word in enumerate(_PROBE)]).ids == running:
+                return spaced
+        return False
+
+    def _ids(self, words: Sequence[str]) -> Any:
+        return self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
+
+    def tokens(self, words: Sequence[Word], tally: Tally | None = None) -> tuple[list[int], list[int]]:
+        """Token ids and, for each, the position of its word.
+
+        A word that the tokenizer drops (a control character, say) becomes the unknown token and is counted.
+        """
+        forms = []
+        for position, word in enumerate(words):
+            space = position > 0 and words[position - 1].space_after
+            forms.append(f" {word.form}" if self._spaced and space else word.form)
+        encoding = self._ids(forms)
+        lost = sorted(set(range(len(words))) - set(encoding.word_ids))
+        if lost:
+            if self.hf.unk_token_id is None:
+                raise EncodingError(f"the word {words[lost[0]].form!r} yields no token, and the tokenizer has none for unknown words")
+            if tally is not None:
+                tally.add("words without a token, read as unknown", repr(words[lost[0]].form), len(lost))
+            pairs = [*zip(encoding.word_ids, encoding.ids, strict=True), *((position, int(self.hf.unk_token_id)) for position in lost)]
+            pairs.sort(key=lambda pair: pair[0])
+            return [token for _, token in pairs], [position for position, _ in pairs]
+        return list(encoding.ids), list(encoding.word_ids)
+
+    def readable(self, token: int) -> str:
+        """What a token says, without the marks of its tokenizer: `.` for `.`, `Ġ.` and `▁.` alike; a continuation keeps its `##`."""
+        if token not in self._readable:
+            text = self._backend.decode([token], skip_special_tokens=False).strip()
+            self._readable[token] = text or str(self.hf.convert_ids_to_tokens(token))
+        return self._readable[token]
+
+    @cached_property
+    def single(self) -> Template:
+        """What the tokenizer puts around one text."""
+        return self._template(None)
+
+    @cached_property
+    def pair(self) -> Template:
+        """What it puts around and between two."""
+        return self._template([_PROBE[1]])
+
+    def _template(self, second: list[str] | None) -> Template:
+        encoding = self._backend.encode([_PROBE[0]], second, is_pretokenized=True, add_special_tokens=True)
+        before: list[int] = []
+        between: list[int] = []
+        after: list[int] = []
+        seen: set[int] = set()
+        last = 0 if second is None else 1
+        for token, sequence, special in zip(encoding.ids, encoding.sequence_ids, encoding.special_tokens_mask, strict=True):
+            if not special:
+                seen.add(sequence)
+            else:
+                (after if last in seen else between if seen else before).append(token)
+        return Template(tuple(before), tuple(between), tuple(after))
+
+    def role(self, token: int, first: bool) -> int:
+        """The role of a special token: an opening one ([CLS], <s>, BOS), a closing or parting one ([SEP], </s>, EOS), or another."""
+        opening, closing = {self.hf.cls_token_id, self.hf.bos_token_id}, {self.hf.sep_token_id, self.hf.eos_token_id}
+        if token in opening and (first or token not in closing):
+            return CLS
+        return SEP if token in closing else SPECIAL

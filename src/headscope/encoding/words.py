@@ -1,0 +1,80 @@
+"""The one word-level map: from attention between tokens to attention between words (Clark et al. §4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from headscope.core.batch import WORD, Side, stack
+from headscope.encoding.texts import Encoded
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+Rows = Literal["mean", "first", "max"]
+
+
+@dataclass(frozen=True)
+class WordGroups:
+    """Which word each token of a batch belongs to; a special token is a group of its own, padding belongs to none (-1)."""
+
+    side: Side
+    of: Int[torch.Tensor, "batch token"]
+
+    @classmethod
+    def build(cls, texts: Sequence[Encoded], device: torch.device) -> WordGroups:
+        """The groups of each text, in order."""
+        width = max(map(len, texts))
+        of = torch.full((len(texts), width), -1)
+        forms, roles = [], []
+        for row, text in enumerate(texts):
+            groups, form, role = group(text.word_of, text.roles, [word.form for word in text.words], text.pieces)
+            of[row, : len(text)] = torch.tensor(groups)
+            forms.append(form)
+            roles.append(role)
+        return cls(stack(forms, roles), of.to(device))
+
+    def onehot(self) -> Float[torch.Tensor, "batch token word"]:
+        """1 where a token belongs to a word."""
+        return torch.nn.functional.one_hot(self.of + 1, self.side.width + 1)[..., 1:].to(torch.float32)
+
+
+def group(
+    word_of: Sequence[int], roles: Sequence[int], words: Sequence[str], pieces: Sequence[str]
+) -> tuple[list[int], list[str], list[int]]:
+    """For each token the number of its group, and for each group its form and role; groups follow the order of the text."""
+    groups: list[int] = []
+    forms: list[str] = []
+    kinds: list[int] = []
+    last: int | None = None
+    for word, role, piece in zip(word_of, roles, pieces, strict=True):
+        if word < 0 or word != last:
+            forms.append(piece if word < 0 else words[word])
+            kinds.append(role if word < 0 else WORD)
+        groups.append(len(forms) - 1)
+        last = word if word >= 0 else None
+    return groups, forms, kinds
+
+
+def word_map(
+    weights: Float[torch.Tensor, "batch head query key"], queries: WordGroups, keys: WordGroups, rows: Rows = "mean"
+) -> Float[torch.Tensor, "batch head queryword keyword"]:
+    """Attention between words: summed over the tokens attended to, and over the attending tokens the `mean`, the `first`, or the `max`.
+
+    `max` takes the largest weight over a word's tokens and divides the row by its sum. Rows sum to 1 in each form.
+    """
+    summed = weights @ keys.onehot()[:, None]
+    member = queries.onehot()
+    if rows == "mean":
+        share = member / member.sum(1, keepdim=True).clamp_min(1)
+        return share.transpose(1, 2)[:, None] @ summed
+    if rows == "first":
+        first = member * (member.cumsum(1) == 1)
+        return first.transpose(1, 2)[:, None] @ summed
+    batch, heads, _, words = summed.shape
+    index = (queries.of % (queries.side.width + 1))[:, None, :, None].expand(-1, heads, -1, words)
+    most = summed.new_zeros(batch, heads, queries.side.width + 1, words).scatter_reduce(2, index, summed, "amax")[:, :, :-1]
+    return most / most.sum(-1, keepdim=True).clamp_min(torch.finfo(most.dtype).tiny)

@@ -1,0 +1,40 @@
+"""Exceptions meant for the person at the keyboard: what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class HeadscopeError(Exception):
+    """Base of every error a user can cause; the command line prints it without a traceback and exits with 2."""
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{problem}. {remedy}" if remedy else problem)
+
+
+class CorpusError(HeadscopeError):
+    """A corpus file that cannot be read as it stands."""
+
+    def __init__(self, path: str | Path, line: int | None, problem: str, remedy: str = "") -> None:
+        self.path = str(path)
+        self.line = line
+        where = f"line {line} of {path}" if line is not None else str(path)
+        super().__init__(f"{where}: {problem}", remedy)
+
+
+class ModelError(HeadscopeError):
+    """A model that cannot be loaded, or that gives no attention."""
+
+
+class EncodingError(HeadscopeError):
+    """Words that a tokenizer cannot align with its tokens."""
+
+
+class MeasureError(HeadscopeError):
+    """A measure that does not exist, an option it does not take, or input it cannot use."""
+
+
+class RunError(HeadscopeError):
+    """A run folder or a specification that does not hold together."""

@@ -1,0 +1,35 @@
+"""Measures: what is computed from attention maps. Each file holds one; this registry knows them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any
+
+from headscope.errors import MeasureError
+from headscope.measures.base import Measure
+from headscope.measures.entropy import Entropy
+from headscope.measures.positions import Positions
+from headscope.measures.tokens import Tokens
+
+REGISTRY: Mapping[str, type[Measure]] = MappingProxyType({cls.name: cls for cls in (Positions, Tokens, Entropy)})
+PRESETS = ("recommended", "paper", "reference")
+
+
+def make(name: str, options: Mapping[str, Any] | None = None, preset: str = "recommended") -> Measure:
+    """The measure called `name` with a preset's options, overridden by the given ones."""
+    if name not in REGISTRY:
+        raise MeasureError(f"measure {name!r} is unknown", f"Use one of {', '.join(REGISTRY)}")
+    if preset not in PRESETS:
+        raise MeasureError(f"preset {preset!r} is unknown", f"Use one of {', '.join(PRESETS)}")
+    cls = REGISTRY[name]
+    known = {field.name for field in fields(cls)}
+    unknown = sorted(set(options or {}) - known)
+    if unknown:
+        raise MeasureError(f"{name} has no option {unknown[0]!r}", f"It takes {', '.join(sorted(known))}")
+    given = {**cls.presets.get(preset, {}), **(options or {})}
+    return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+
+
+__all__ = ["PRESETS", "REGISTRY", "Entropy", "Measure", "Positions", "Tokens", "make"]

@@ -1,0 +1,53 @@
+"""What a measure is: options, a mergeable state, an update and tables made from the state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
+
+from headscope.core.batch import MapBatch
+from headscope.core.heads import HeadLayout
+from headscope.core.state import State
+from headscope.errors import MeasureError
+
+Level = Literal["token", "word"]
+Columns = Mapping[str, Any]  # a table: column name -> values, all of one length
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(ABC):
+    """A statistic of attention maps that streams. Its dataclass fields are its options.
+
+    The state is built by `start`, grown in place by `update`, merged as declared, and read by `tables`, which changes nothing.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    level: Level = "token"
+
+    @abstractmethod
+    def start(self, layout: HeadLayout, replicates: int) -> State:
+        """The neutral state for a model's heads and a number of bootstrap replicates."""
+
+    @abstractmethod
+    def update(self, state: State, batch: MapBatch) -> None:
+        """Add what one batch of one site's maps shows."""
+
+    @abstractmethod
+    def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
+        """Tidy tables: one row a head and quantity under the measure's name, one a layer and quantity under `<name>_layers`."""
+
+    def options(self) -> dict[str, Any]:
+        """The options in force, as a specification would write them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def choice(measure: str, option: str, value: object, allowed: tuple[object, ...]) -> None:
+    """Refuse a value outside the allowed ones, naming them."""
+    if value not in allowed:
+        listed = ", ".join(map(repr, allowed))
+        raise MeasureError(f"{measure}: option {option} is {value!r}", f"Use one of {listed}")

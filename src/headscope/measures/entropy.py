@@ -1,0 +1,70 @@
+"""How widely a head spreads its attention: the entropy of its rows, and the weight of their largest entry (Clark et al. §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import torch
+
+from headscope.core.batch import MapBatch
+from headscope.errors import MeasureError
+from headscope.measures.base import choice
+from headscope.measures.groups import group
+from headscope.measures.means import HeadMeans
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+BASES = {"nats": 1.0, "bits": 0.6931471805599453}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entropy(HeadMeans):
+    """Mean over rows of -sum p ln p, with 0 ln 0 = 0; the baseline column is the entropy of even attention.
+
+    `rows` are groups of `measures.groups`: `all` gives `entropy`, any other gives `entropy_<group>`. Rows that do not sum
+    to 1 (attention sinks) are renormalised first, and what the sink takes is in `sink_mass`. `smoothing` s mixes s/n into
+    each row of n visible positions; the released code used 1e-4.
+    """
+
+    name: ClassVar[str] = "entropy"
+    summary: ClassVar[str] = "entropy of the attention rows, from all tokens and from [CLS], and their largest weight"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reference": {"smoothing": 1e-4}}
+
+    rows: tuple[str, ...] = ("all", "cls")
+    smoothing: float = 0.0
+    base: Literal["nats", "bits"] = "nats"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice(self.name, "base", self.base, tuple(BASES))
+        for name in self.rows:
+            group(name)
+        if not self.rows or not 0 <= self.smoothing < 1:
+            raise MeasureError(
+                f"entropy: rows are {self.rows!r} and smoothing is {self.smoothing!r}", "Name a row group, and smooth by 0 or a little more"
+            )
+
+    def quantities(self) -> tuple[str, ...]:
+        """`entropy`, `entropy_cls`, ..., `max_weight`, `sink_mass`."""
+        return (*("entropy" if name == "all" else f"entropy_{name}" for name in self.rows), "max_weight", "sink_mass")
+
+    def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
+        """Row entropies, maxima and missing mass, each summed over the rows it is about."""
+        weights, device = batch.weights, batch.weights.device
+        if self.smoothing:
+            seen = batch.uniform().weights
+            weights = weights + self.smoothing * (seen - weights)
+        total = weights.sum(-1)
+        # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s: no need to divide the maps.
+        logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log_()
+        plogp = logs.mul_(weights).sum(-1)
+        entropy = (total.log() - plogp / total) / BASES[self.base]
+        valid = batch.queries.valid(device)
+        rows = [batch.queries.mask(name, group(name), device) for name in self.rows] + [valid, valid]
+        per_row = [entropy] * len(self.rows) + [weights.amax(-1), 1 - total]
+        # Padded rows may hold anything, NaN included: they are replaced, not multiplied.
+        sums = [torch.where(mask[:, None], values, 0).sum(-1) for mask, values in zip(rows, per_row, strict=True)]
+        return torch.stack(sums, 1), torch.stack([mask.sum(1) for mask in rows], 1)

@@ -1,0 +1,33 @@
+"""Groups of tokens, by name: what `to_sep`, `to_punct` or a user's own group means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from headscope.core.batch import CLS, SEP, WORD
+from headscope.errors import MeasureError
+
+Chosen = Callable[[str, int], bool]
+
+BUILT_IN: Mapping[str, Chosen] = MappingProxyType(
+    {
+        "all": lambda form, role: True,
+        "cls": lambda form, role: role == CLS,
+        "sep": lambda form, role: role == SEP,
+        "punct": lambda form, role: role == WORD and form in (".", ","),
+        "special": lambda form, role: role != WORD,
+        "word": lambda form, role: role == WORD,
+        "notsep": lambda form, role: role != SEP,
+    }
+)
+
+
+def group(name: str) -> Chosen:
+    """The test behind a group's name. `=the|a` names the group of exactly these forms, upper or lower case alike."""
+    if name.startswith("="):
+        forms = frozenset(form.casefold() for form in name[1:].split("|"))
+        return lambda form, role: role == WORD and form.casefold() in forms
+    if name not in BUILT_IN:
+        raise MeasureError(f"token group {name!r} is unknown", f"Use one of {', '.join(BUILT_IN)}, or forms as in '=the|a|an'")
+    return BUILT_IN[name]

@@ -1,0 +1,118 @@
+"""Measures that are a mean over texts of one number a head: how they accumulate, resample and become a table."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from headscope.core.batch import MapBatch
+from headscope.core.heads import HeadLayout
+from headscope.core.state import State
+from headscope.measures.base import Columns, Measure, choice
+from headscope.stats.bootstrap import percentile_interval
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Bool, Float64
+
+Average = Literal["example", "token"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadMeans(Measure):
+    """Means of per-text quantities. `average="example"` weighs texts alike, as the paper does; `"token"` weighs rows alike.
+
+    A text in which a quantity has nothing to count (no [SEP], say) is left out of that quantity's mean and of its n.
+    """
+
+    average: Average = "example"
+
+    def __post_init__(self) -> None:
+        choice(self.name, "level", self.level, ("token", "word"))
+        choice(self.name, "average", self.average, ("example", "token"))
+
+    @abstractmethod
+    def quantities(self) -> tuple[str, ...]:
+        """The names of what is averaged, in the order `observe` gives them."""
+
+    @abstractmethod
+    def observe(self, batch: MapBatch) -> tuple[torch.Tensor, torch.Tensor]:
+        """For each text a sum [batch, quantity, head] and the number of rows it runs over [batch, quantity]."""
+
+    def defined(self, kind: str, quantity: str) -> bool:
+        """Whether a quantity means anything for attention of this kind."""
+        return True
+
+    def start(self, layout: HeadLayout, replicates: int) -> State:
+        """Sums by replicate, quantity and head; their weights by replicate, quantity and site; the even-attention baseline."""
+        quantities, sites = len(self.quantities()), len(layout.sites)
+        arrays = {
+            "sum": np.zeros((replicates + 1, quantities, layout.size)),
+            "weight": np.zeros((replicates + 1, quantities, sites)),
+            "uniform": np.zeros((quantities, sites)),
+        }
+        return State(arrays, dict.fromkeys(arrays, "sum"))
+
+    def update(self, state: State, batch: MapBatch) -> None:
+        """Add each text's quantities, once for each replicate that drew its document."""
+        values, rows = self._values(batch)
+        present = np.where(rows > 0, 1.0 if self.average == "example" else rows, 0.0)
+        heads = slice(batch.first_head, batch.first_head + batch.site.heads)
+        # One product over texts for all replicates, quantities and heads: [replicate, text] x [text, quantity * head].
+        flat = (values * present[..., None]).reshape(len(values), -1)
+        state["sum"][:, :, heads] += (batch.replicates.T @ flat).reshape(-1, *values.shape[1:])
+        state["weight"][:, :, batch.index] += batch.replicates.T @ present
+        if batch.site.layer == 0:
+            even, _ = self._values(batch.uniform())
+            state["uniform"][:, batch.index] += (even[..., 0] * present).sum(0)
+
+    def _values(self, batch: MapBatch) -> tuple[Float64[np.ndarray, "text quantity head"], Float64[np.ndarray, "text quantity"]]:
+        sums, rows = (tensor.double().cpu().numpy() for tensor in self.observe(batch))
+        return sums / np.maximum(rows, 1)[..., None], rows
+
+    def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
+        """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""
+        site_of = np.repeat(np.arange(len(layout.sites)), [site.heads for site in layout.sites])
+        weight = state["weight"]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            heads = state["sum"] / weight[:, :, site_of]
+        layers = np.stack([heads[:, :, layout.slice(i)].mean(-1) for i in range(len(layout.sites))], -1)
+        ids = layout.ids()
+        head_columns = {"kind": [h.kind for h in ids], "layer": [h.layer + 1 for h in ids], "head": [h.head + 1 for h in ids]}
+        layer_columns = {"kind": [s.kind for s in layout.sites], "layer": [s.layer + 1 for s in layout.sites]}
+        baseline = self._baseline(state, layout)
+        return {
+            self.name: self._table(head_columns, heads, weight[:, :, site_of], baseline[:, site_of]),
+            f"{self.name}_layers": self._table(layer_columns, layers, weight, baseline),
+        }
+
+    def _baseline(self, state: State, layout: HeadLayout) -> Float64[np.ndarray, "quantity site"]:
+        """What even attention gives: measured at each kind's first layer, since it depends on the texts alone."""
+        first = {site.kind: index for index, site in reversed(list(enumerate(layout.sites)))}
+        at = [first[site.kind] for site in layout.sites]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return state["uniform"][:, at] / state["weight"][0][:, at]  # type: ignore[no-any-return]
+
+    def _table(
+        self,
+        names: dict[str, list[str] | list[int]],
+        replicates: Float64[np.ndarray, "replicate quantity item"],
+        weight: Float64[np.ndarray, "replicate quantity item"],
+        baseline: Float64[np.ndarray, "quantity item"],
+    ) -> Columns:
+        kept = [(q, i) for q, name in enumerate(self.quantities()) for i, kind in enumerate(names["kind"]) if self.defined(str(kind), name)]
+        q, i = np.array([pair[0] for pair in kept], dtype=int), np.array([pair[1] for pair in kept], dtype=int)
+        low, high = percentile_interval(replicates[1:, q, i], _several_documents(weight[:, q, i]))
+        columns: dict[str, object] = {name: np.array(values)[i] for name, values in names.items()}
+        columns["quantity"] = np.array(self.quantities(), dtype=object)[q]
+        columns |= {"value": replicates[0, q, i], "low": low, "high": high, "n": weight[0, q, i].astype(np.int64), "baseline": baseline[q, i]}
+        return columns
+
+
+def _several_documents(weight: Float64[np.ndarray, "replicate item"]) -> Bool[np.ndarray, "item"]:
+    """Whether the data come from more than one document. With a single one every replicate is a whole multiple of the data."""
+    with np.errstate(invalid="ignore"):
+        return (np.mod(weight[1:], weight[:1]) > 0).any(axis=0)  # type: ignore[no-any-return]

@@ -1,0 +1,61 @@
+"""Attention to a position relative to the attending one: itself, the previous, the next, any offset (Clark et al. §3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import torch
+
+from headscope.core.batch import MapBatch
+from headscope.errors import MeasureError
+from headscope.measures.base import choice
+from headscope.measures.means import HeadMeans
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+NAMES = {-1: "previous", 0: "self", 1: "next"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Positions(HeadMeans):
+    """Mean weight on the position `offset` away. With `denominator="n"` (the paper's code) a text of n rows is divided by n,
+    although only n - |offset| rows have such a position; `"valid"` divides by the rows that do.
+    """
+
+    name: ClassVar[str] = "positions"
+    summary: ClassVar[str] = "attention to the token itself, the previous, the next, or any offset"
+
+    offsets: tuple[int, ...] = (-2, -1, 0, 1, 2)
+    denominator: Literal["n", "valid"] = "n"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice(self.name, "denominator", self.denominator, ("n", "valid"))
+        if not self.offsets or len(set(self.offsets)) < len(self.offsets) or not all(type(offset) is int for offset in self.offsets):
+            raise MeasureError(f"positions: offsets are {self.offsets!r}", "Give distinct whole numbers, such as [-1, 0, 1]")
+
+    def quantities(self) -> tuple[str, ...]:
+        """`self`, `previous`, `next`, and `offset_-2`, `offset_+2` and so on for the others."""
+        return tuple(NAMES.get(offset, f"offset_{offset:+d}") for offset in self.offsets)
+
+    def defined(self, kind: str, quantity: str) -> bool:
+        """Between two texts there is no next token; looking back, there is none either."""
+        ahead = quantity == "next" or quantity.startswith("offset_+")
+        return kind == "encoder" or (kind == "decoder" and not ahead)
+
+    def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
+        """Sums along the diagonals of the maps."""
+        device = batch.weights.device
+        rows = batch.queries.valid(device).to(batch.weights.dtype)
+        lengths = rows.sum(1)
+        sums = []
+        for offset in self.offsets:
+            diagonal = batch.weights.diagonal(offset, -2, -1)
+            # Row i of the diagonal is query i + max(0, -offset); padded keys hold 0, padded queries are masked here.
+            first = max(0, -offset)
+            sums.append((diagonal * rows[:, None, first : first + diagonal.shape[-1]]).sum(-1))
+        reach = torch.tensor([abs(offset) for offset in self.offsets], device=device)
+        counted = (lengths[:, None] - reach).clamp_min(0) if self.denominator == "valid" else lengths[:, None].expand(-1, len(reach))
+        return torch.stack(sums, 1), counted

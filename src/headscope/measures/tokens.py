@@ -1,0 +1,72 @@
+"""Attention to groups of tokens: [CLS], [SEP], punctuation, or any forms a user names (Clark et al. §3.1-3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import torch
+
+from headscope.core.batch import MapBatch
+from headscope.errors import MeasureError
+from headscope.measures.base import choice
+from headscope.measures.groups import group
+from headscope.measures.means import HeadMeans
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+# The two flows of the paper's Figure 2 (middle): from [SEP] to [SEP], and from everything else to [SEP].
+FLOWS = {"sep_to_sep": ("sep", "sep"), "other_to_sep": ("notsep", "sep")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens(HeadMeans):
+    """Mean over rows of the weight on all tokens of a group together.
+
+    `groups` are the names of `measures.groups`; `flows` restrict the rows as well. `sep_count="two"` divides as the released
+    code did, which assumed two [SEP] in every text; `"actual"` counts them.
+    """
+
+    name: ClassVar[str] = "tokens"
+    summary: ClassVar[str] = "attention to [CLS], [SEP], punctuation and other groups of tokens"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reference": {"sep_count": "two"}}
+
+    groups: tuple[str, ...] = ("cls", "sep", "punct")
+    flows: tuple[str, ...] = ("sep_to_sep", "other_to_sep")
+    sep_count: Literal["actual", "two"] = "actual"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice(self.name, "sep_count", self.sep_count, ("actual", "two"))
+        for flow in self.flows:
+            choice(self.name, "flows", flow, tuple(FLOWS))
+        for name in self.groups:
+            group(name)
+        if not self.groups and not self.flows:
+            raise MeasureError("tokens: neither groups nor flows", "Name a group such as 'sep', or a flow")
+
+    def quantities(self) -> tuple[str, ...]:
+        """`to_cls`, `to_sep`, `to_punct`, `to_=the|a`; `sep_to_sep`, `other_to_sep`."""
+        return (*(f"to_{name}" for name in self.groups), *self.flows)
+
+    def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
+        """Column sums for each kind of row, then the mass each group of columns takes."""
+        weights, device = batch.weights, batch.weights.device
+        pairs = [("all", name) for name in self.groups] + [FLOWS[flow] for flow in self.flows]
+        sources = sorted({source for source, _ in pairs})
+        rows = torch.stack([batch.queries.mask(name, group(name), device) for name in sources], 1).to(weights.dtype)
+        received = rows[:, None] @ weights  # [batch, head, source, key]
+        sums = []
+        for source, name in pairs:
+            columns = batch.keys.mask(name, group(name), device).to(weights.dtype)
+            sums.append((received[:, :, sources.index(source)] * columns[:, None]).sum(-1))
+        counted = rows.sum(-1)[:, [sources.index(source) for source, _ in pairs]]
+        # A group that does not occur takes no attention because it is not there: nothing to average.
+        for column, (_, name) in enumerate(pairs):
+            counted[:, column] *= batch.keys.mask(name, group(name), device).any(1)
+        if self.sep_count == "two":
+            for column, flow in enumerate(self.flows, len(self.groups)):
+                counted[:, column] = 2 if flow == "sep_to_sep" else batch.queries.valid(device).sum(1) - 2
+        return torch.stack(sums, 1), counted

@@ -1,0 +1,143 @@
+"""Getting attention maps out of a forward pass, one layer at a time.
+
+transformers routes the attention of most models through a registry of functions. One function of ours is registered
+there, once; while a `tap` is open the model uses it, and it hands each map to a consumer and lets go of it. Inside it
+calls the model file's own eager attention, so that grouped heads, soft caps, position biases, sinks and windows are
+right by construction. Layers nobody asked for run on SDPA. Models that bypass the registry are run with
+`output_attentions=True` instead (DeBERTa, MPNet, XLNet and others), at the price of holding all layers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.masking_utils import eager_mask
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from headscope.core.heads import Site
+from headscope.errors import ModelError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    Maps = Float[torch.Tensor, "batch head query key"]
+    Consumer = Callable[[int, Maps], None]
+
+NAME = "headscope"
+_tap: ContextVar[_Tap | None] = ContextVar("headscope_tap", default=None)
+
+
+def eager_attention(module: torch.nn.Module) -> Callable[..., tuple[torch.Tensor, torch.Tensor]]:
+    """The eager attention function of the file that defines the module's class or one of its bases."""
+    for base in type(module).__mro__:
+        function = getattr(sys.modules.get(base.__module__), "eager_attention_forward", None)
+        if function is not None:
+            return function  # type: ignore[no-any-return]
+    raise ModelError(f"{type(module).__name__} has no eager attention to read maps from")
+
+
+class _Tap:
+    """What happens at each attention call of one forward pass: count it, check it, hand over its map."""
+
+    def __init__(self, consume: Callable[[int, torch.nn.Module, torch.Tensor, torch.Tensor], None], wanted: Callable[[int], bool]) -> None:
+        self.consume = consume
+        self.wanted = wanted
+        self.calls = 0
+
+    def __call__(self, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+        index, self.calls = self.calls, self.calls + 1
+        # SDPA knows neither soft caps nor sinks; there, eager is the only faithful form.
+        if not self.wanted(index) and kwargs.get("softcap") is None and kwargs.get("s_aux") is None:
+            output, _ = ALL_ATTENTION_FUNCTIONS["sdpa"](module, *args, **kwargs)
+            return output, None
+        output, weights = eager_attention(module)(module, *args, **kwargs)
+        if self.wanted(index):
+            self.consume(index, module, args[1], weights)
+        return output, None
+
+
+def _attention(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+    tap = _tap.get()
+    return tap(module, *args, **kwargs) if tap is not None else eager_attention(module)(module, *args, **kwargs)
+
+
+# The registry is global, so this happens once. Without the mask entry padding and causality would silently be lost.
+AttentionInterface.register(NAME, _attention)
+AttentionMaskInterface.register(NAME, eager_mask)
+
+
+@contextmanager
+def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
+    """The model with another attention implementation, and with its own again afterwards, whatever happens."""
+    configs = {id(m.config): m.config for m in model.modules() if isinstance(m, PreTrainedModel)}
+    before = [(config, config._attn_implementation) for config in configs.values()]
+    model.set_attn_implementation(name)
+    try:
+        yield
+    finally:
+        for config, was in before:
+            config._attn_implementation_internal = was
+
+
+@contextmanager
+def _open(model: PreTrainedModel, tap: _Tap) -> Iterator[None]:
+    with implementation(model, NAME):
+        token = _tap.set(tap)
+        try:
+            yield
+        finally:
+            _tap.reset(token)
+
+
+Call = tuple[torch.nn.Module, int, "torch.Tensor"]  # module, key-value heads, maps
+
+
+def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> list[Call]:
+    """Every attention call of one forward pass; empty if the model bypasses the registry. For small inputs: nothing is streamed."""
+    calls: list[Call] = []
+    tap = _Tap(lambda index, module, key, maps: calls.append((module, key.shape[1], maps)), lambda index: True)
+    with torch.inference_mode(), _open(model, tap):
+        model(**inputs, use_cache=False)
+    return calls
+
+
+def stream(
+    model: PreTrainedModel, sites: Sequence[Site], inputs: Mapping[str, torch.Tensor], consume: Consumer, wanted: frozenset[int] | None = None
+) -> None:
+    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear.
+
+    A layer's maps are freed before the next layer's exist, unless the consumer keeps them.
+    """
+    paths = {id(module): name for name, module in model.named_modules()}
+
+    def take(index: int, module: torch.nn.Module, key: torch.Tensor, maps: torch.Tensor) -> None:
+        if index >= len(sites) or paths.get(id(module)) != sites[index].module:
+            expected = sites[index].module if index < len(sites) else "no more calls"
+            raise ModelError(
+                f"attention call {index + 1} came from {paths.get(id(module))!r} where the dry run saw {expected!r}",
+                "This model chooses its layers by input; such models are not supported",
+            )
+        consume(index, maps)
+
+    tap = _Tap(take, lambda index: wanted is None or index in wanted)
+    with torch.inference_mode(), _open(model, tap):
+        model(**inputs, use_cache=False)
+    if tap.calls != len(sites):
+        raise ModelError(f"{tap.calls} attention calls where the dry run saw {len(sites)}: maps of some layers are missing")
+
+
+OUTPUTS = {"encoder": ("attentions", "encoder_attentions"), "decoder": ("attentions", "decoder_attentions"), "cross": ("cross_attentions",)}
+
+
+def from_outputs(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Tensor, ...]]:
+    """The maps a model returns under eager `output_attentions=True`, by the name of the output; empty tuples left out."""
+    with torch.inference_mode(), implementation(model, "eager"):
+        outputs = model(**inputs, output_attentions=True, use_cache=False)
+    names = {name for names in OUTPUTS.values() for name in names}
+    return {name: maps for name in sorted(names) if (maps := getattr(outputs, name, None))}

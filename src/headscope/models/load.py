@@ -1,0 +1,136 @@
+"""Loading a model: the embedded one, a local folder, or a hub id that the user names. Safetensors only, no remote code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers.utils import logging as hf_logging
+
+from headscope.encoding.tokenizer import Tokenizer
+from headscope.errors import ModelError
+from headscope.models.model import Model
+from headscope.models.sites import find_sites
+
+DEFAULT = "mini"
+_DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def load(name: str | Path = DEFAULT, device: str | None = None, dtype: str = "float32") -> Model:
+    """The model called `name`: `mini` (embedded), a folder, or a hub id, which may be downloaded because it was named.
+
+    `device` is `cuda` if there is one and else `cpu`; attention is measured in float32 whatever `dtype` the weights have.
+    """
+    if dtype not in _DTYPES:
+        raise ModelError(f"dtype {dtype!r} is unknown", f"Use one of {', '.join(_DTYPES)}")
+    target = _device(device)
+    source, local = _locate(str(name))
+    options: dict[str, Any] = {"local_files_only": local, "trust_remote_code": False}
+    with _quietly():
+        try:
+            config = AutoConfig.from_pretrained(source, **options)
+            tokenizer = AutoTokenizer.from_pretrained(source, **options)
+            network, info = AutoModel.from_pretrained(
+                source, config=config, dtype=_DTYPES[dtype], use_safetensors=True, output_loading_info=True, **options
+            )
+        except ImportError as error:
+            raise ModelError(f"{name} needs a package that is not installed ({_first_line(error)})", "Install it with pip") from error
+        except Exception as error:
+            raise _explain(str(name), error) from error
+    missing = [key for key in sorted(info["missing_keys"]) if "pooler" not in key]
+    if missing or info["mismatched_keys"]:
+        wrong = missing or sorted(str(key) for key in info["mismatched_keys"])
+        raise ModelError(
+            f"{name} lacks {len(wrong)} weights or has them in another shape (first: {wrong[0]}), so they would be random",
+            "Check that the folder holds the whole checkpoint and that config.json belongs to it",
+        )
+    network = network.to(target).eval().requires_grad_(False)
+    sites, capture = find_sites(network)
+    return Model(str(name), network, Tokenizer(tokenizer), sites, capture, _fingerprint(source, network))
+
+
+def _device(name: str | None) -> torch.device:
+    try:
+        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(f"device {name!r} cannot be used ({_first_line(error)})", "Use cpu, or cuda on a machine that has it") from error
+    return device
+
+
+def _locate(name: str) -> tuple[str, bool]:
+    """Where to load from, and whether only from this disk."""
+    if name == DEFAULT:
+        return str(files("headscope.models") / "mini"), True
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        _check_folder(folder)
+        return str(folder), True
+    if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(f"{name} is not a folder", "Name a folder with config.json and *.safetensors, a hub id such as bert-base-uncased, or mini")
+    return name, False
+
+
+def _check_folder(folder: Path) -> None:
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder} has no config.json", "Name the folder that save_pretrained wrote")
+    if not any(folder.glob("*.safetensors")):
+        pickles = sorted(path.name for path in [*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.ckpt")])
+        if pickles:
+            raise ModelError(
+                f"{folder} has its weights only as a pickle ({pickles[0]}), which can run code when loaded",
+                "Convert it with save_pretrained(..., safe_serialization=True) on a machine you trust it on",
+            )
+        raise ModelError(f"{folder} has no *.safetensors weights", "Name the folder that save_pretrained wrote")
+
+
+def _explain(name: str, error: Exception) -> ModelError:
+    text = str(error)
+    if "trust_remote_code" in text or "custom code" in text:
+        return ModelError(f"{name} wants to run code of its own, which headscope does not do", "Use a model that transformers knows")
+    if "safetensors" in text and "does not appear" in text:
+        return ModelError(f"{name} has no safetensors weights", "Pick a revision or model that does")
+    if isinstance(error, OSError):
+        return ModelError(
+            f"{name} could not be loaded ({_first_line(error)})",
+            "Name mini, a local folder, or a hub id that is cached or reachable",
+        )
+    return ModelError(f"{name} could not be loaded ({type(error).__name__}: {_first_line(error)})", "Check config.json and the weights")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+
+
+def _fingerprint(source: str, network: torch.nn.Module) -> str:
+    """What tells one set of weights from another: a hash of the files, or of the hub commit."""
+    folder = Path(source)
+    digest = hashlib.sha256()
+    if not folder.is_dir():
+        digest.update(f"{source}@{getattr(network.config, '_commit_hash', None)}".encode())
+        return digest.hexdigest()[:16]
+    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.json")]):
+        digest.update(path.name.encode())
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without transformers' progress bars and load reports: what matters in them is checked here."""
+    level, bars = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
+    hf_logging.set_verbosity(hf_logging.CRITICAL)
+    hf_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        hf_logging.set_verbosity(level)
+        if bars:
+            hf_logging.enable_progress_bar()

@@ -1,0 +1,94 @@
+"""A loaded model together with its tokenizer, its sites, and the one way to stream its attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from headscope.core.heads import HeadLayout, Site
+from headscope.encoding.tokenizer import Tokenizer
+from headscope.encoding.texts import Encoded
+from headscope.models import capture
+from headscope.models.sites import Capture
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from headscope.models.capture import Consumer
+
+
+@dataclass(frozen=True)
+class Model:
+    """A pretrained Transformer, ready to be looked at."""
+
+    name: str
+    network: PreTrainedModel
+    tokenizer: Tokenizer
+    sites: tuple[Site, ...]
+    capture: Capture
+    fingerprint: str
+
+    @property
+    def layout(self) -> HeadLayout:
+        """Where each site's heads lie on the flat axis of a state."""
+        return HeadLayout(self.sites)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.network.parameters()).device
+
+    @property
+    def encoder_decoder(self) -> bool:
+        """Whether the model reads a source and a target."""
+        return bool(self.network.config.is_encoder_decoder)
+
+    @property
+    def max_length(self) -> int | None:
+        """The longest input the model's positions allow; None if nothing limits it."""
+        limit = getattr(self.network.config, "max_position_embeddings", None)
+        if not isinstance(limit, int) or limit <= 0:
+            return None
+        # RoBERTa's family starts counting positions after the padding index.
+        offset = getattr(getattr(self.network, "embeddings", None), "padding_idx", None)
+        return limit - offset - 1 if offset else limit
+
+    @cached_property
+    def _segments(self) -> bool:
+        takes = "token_type_ids" in signature(self.network.forward).parameters
+        return takes and (getattr(self.network.config, "type_vocab_size", 0) or 0) > 1
+
+    def inputs(self, texts: Sequence[Encoded]) -> dict[str, torch.Tensor]:
+        """Padded tensors for the network: right padding, and a mask that says so."""
+        pad = self.tokenizer.pad_id
+        batch = {"input_ids": _pad([text.ids for text in texts], pad), "attention_mask": _pad([np.ones_like(text.ids) for text in texts], 0)}
+        if self._segments:
+            batch["token_type_ids"] = _pad([text.segments for text in texts], 0)
+        if self.encoder_decoder:
+            targets = [text.target.ids for text in texts if text.target is not None]
+            batch["decoder_input_ids"] = _pad(targets, pad)
+            batch["decoder_attention_mask"] = _pad([np.ones_like(ids) for ids in targets], 0)
+        return {name: tensor.to(self.device) for name, tensor in batch.items()}
+
+    def stream(self, inputs: Mapping[str, torch.Tensor], consume: Consumer, wanted: frozenset[int] | None = None) -> None:
+        """Run the model once and give `consume(site number, maps)` each wanted site's attention."""
+        if self.capture == "interface":
+            capture.stream(self.network, self.sites, inputs, consume, wanted)
+            return
+        outputs = capture.from_outputs(self.network, inputs)
+        for index, maps in enumerate(maps for group in outputs.values() for maps in group):
+            if wanted is None or index in wanted:
+                consume(index, maps)
+
+
+def _pad(rows: Sequence[np.ndarray], value: int) -> torch.Tensor:
+    batch = np.full((len(rows), max(map(len, rows))), value, dtype=np.int64)
+    for row, ids in zip(batch, rows, strict=True):
+        row[: len(ids)] = ids
+    return torch.from_numpy(batch)

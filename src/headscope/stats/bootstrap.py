@@ -1,0 +1,53 @@
+"""Poisson bootstrap over documents, made for streams: no order, no memory, no random state.
+
+Each replicate gives a document a weight drawn from Poisson(1). The draw is a pure function of (seed, document id,
+replicate), so shards, workers and resumed runs agree on it without talking to each other (Chamandy et al. 2012).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float64, UInt64
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+# P(X <= k) for X ~ Poisson(1), as 64-bit thresholds; the tail beyond 12 has a probability below 1e-10.
+_CDF = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(13)])
+_THRESHOLDS = np.array([min(int(p * 2**64), 2**64 - 1) for p in _CDF], dtype=np.uint64)
+
+
+def _mix(x: UInt64[np.ndarray, "..."]) -> UInt64[np.ndarray, "..."]:
+    """SplitMix64's finaliser: turns a counter into bits that pass for random."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def poisson_weights(documents: Sequence[str], replicates: int, seed: int = 0) -> Float64[np.ndarray, "document replicate+1"]:
+    """Bootstrap weights of documents, one column a replicate; column 0 is the data as they are (all ones)."""
+    keys = [hashlib.blake2b(f"{seed}\x1f{name}".encode(), digest_size=8).digest() for name in documents]
+    start = np.array([int.from_bytes(key, "little") for key in keys], dtype=np.uint64)
+    steps = np.arange(1, replicates + 1, dtype=np.uint64) * _GOLDEN
+    bits = _mix(start[:, None] + steps[None, :])
+    weights = np.ones((len(documents), replicates + 1))
+    weights[:, 1:] = np.searchsorted(_THRESHOLDS, bits, side="right")
+    return weights
+
+
+def percentile_interval(
+    replicates: Float64[np.ndarray, "replicate *shape"], usable: Bool[np.ndarray, "*shape"], confidence: float = 0.95
+) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
+    """Lower and upper percentile bounds over the first axis; NaN where not `usable` or where no replicate has data."""
+    shape = replicates.shape[1:]
+    low, high = np.full(shape, np.nan), np.full(shape, np.nan)
+    usable = usable & np.isfinite(replicates).any(axis=0)
+    if len(replicates) and usable.any():
+        tail = 50 * (1 - confidence)
+        low[usable], high[usable] = np.nanpercentile(replicates[:, usable], [tail, 100 - tail], axis=0)
+    return low, high

@@ -1,0 +1,130 @@
+"""The contract with transformers: on every architecture, streamed maps are the maps of eager `output_attentions=True`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from architectures import ALL, BYPASS, DECODERS, ENCODERS, build, inputs
+from transformers import PreTrainedModel
+
+from headscope.errors import ModelError
+from headscope.models import capture
+from headscope.models.sites import find_sites
+
+
+@pytest.fixture(params=list(ALL))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=[name for name in ALL if name not in BYPASS])
+def streamed(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def eager_maps(model: PreTrainedModel, batch: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Tensor, ...]]:
+    """Written against transformers alone: what the library itself returns."""
+    model.set_attn_implementation("eager")
+    out = model(**batch, output_attentions=True, use_cache=False)
+    if model.config.is_encoder_decoder:
+        return {"encoder": out.encoder_attentions, "decoder": out.decoder_attentions, "cross": out.cross_attentions}
+    return {"decoder" if type(model).__name__.startswith(DECODER_CLASSES) else "encoder": out.attentions}
+
+
+DECODER_CLASSES = tuple(type(build(name)).__name__ for name in DECODERS)
+
+
+def test_maps_equal_eager_output_attentions(name: str) -> None:
+    model = build(name)
+    batch = inputs(model)
+    expected = eager_maps(build(name), batch)
+    sites, how = find_sites(model)
+    assert how == ("outputs" if name in BYPASS else "interface")
+    assert {(site.kind, site.layer) for site in sites} == {(kind, n) for kind, maps in expected.items() for n in range(len(maps))}
+
+    seen: dict[int, torch.Tensor] = {}
+    if how == "interface":
+        capture.stream(model, sites, batch, lambda index, maps: seen.update({index: maps.clone()}))
+    else:
+        seen = dict(enumerate(maps for group in capture.from_outputs(model, batch).values() for maps in group))
+    for index, site in enumerate(sites):
+        assert site.heads == seen[index].shape[1]
+        torch.testing.assert_close(seen[index], expected[site.kind][site.layer], rtol=0, atol=0)
+
+
+def test_padding_and_causality_hold(streamed: str) -> None:
+    model = build(streamed)
+    batch = inputs(model)
+    sites, _ = find_sites(model)
+
+    def check(index: int, maps: torch.Tensor) -> None:
+        site = sites[index]
+        keys = batch["decoder_attention_mask"] if site.kind == "decoder" and "decoder_attention_mask" in batch else batch["attention_mask"]
+        queries = batch["attention_mask"] if site.kind == "encoder" or "decoder_attention_mask" not in batch else batch["decoder_attention_mask"]
+        valid = maps * queries[:, None, :, None]
+        assert not (valid * (1 - keys[:, None, None, :])).any(), "weight on padding"
+        if site.kind == "decoder":
+            assert not valid.triu(1).any(), "weight on the future"
+        sums = valid.sum(-1)[queries[:, None].expand(-1, maps.shape[1], -1).bool()]
+        if streamed == "gpt_oss":
+            assert (sums < 1).all(), "its sinks take a part of every row"
+        else:
+            torch.testing.assert_close(sums, torch.ones_like(sums))
+
+    capture.stream(model, sites, batch, check)
+
+
+def test_unrequested_layers_run_elsewhere_and_change_nothing(streamed: str) -> None:
+    model = build(streamed)
+    batch = inputs(model)
+    sites, _ = find_sites(model)
+    everything: dict[int, torch.Tensor] = {}
+    capture.stream(model, sites, batch, lambda index, maps: everything.update({index: maps.clone()}))
+    last = len(sites) - 1
+    only: dict[int, torch.Tensor] = {}
+    capture.stream(model, sites, batch, lambda index, maps: only.update({index: maps.clone()}), frozenset([last]))
+    assert list(only) == [last]
+    queries = batch["decoder_attention_mask"] if "decoder_attention_mask" in batch else batch["attention_mask"]
+    rows = queries[:, None, :, None]
+    # SDPA rounds otherwise than eager, and T5's unscaled logits enlarge that; a lost mask or bias changes weights by 0.1 and more.
+    torch.testing.assert_close(only[last] * rows, everything[last] * rows, rtol=0, atol=5e-4)
+
+
+def test_the_model_is_restored_also_after_an_exception() -> None:
+    model = build("llama")
+    model.set_attn_implementation("sdpa")
+    sites, _ = find_sites(model)
+    assert model.config._attn_implementation == "sdpa"
+
+    def fail(index: int, maps: torch.Tensor) -> None:
+        raise KeyError("a consumer that fails")
+
+    with pytest.raises(KeyError):
+        capture.stream(model, sites, inputs(model), fail)
+    assert model.config._attn_implementation == "sdpa"
+    assert capture._tap.get() is None
+    assert model(**inputs(model)).last_hidden_state.shape == (3, 9, 16)
+
+
+def test_grouped_heads_are_reported() -> None:
+    sites, _ = find_sites(build("llama"))
+    assert [(site.heads, site.kv_heads) for site in sites] == [(4, 2), (4, 2)]
+
+
+def test_albert_calls_one_layer_twice() -> None:
+    sites, _ = find_sites(build("albert"))
+    assert [site.layer for site in sites] == [0, 1]
+    assert sites[0].module == sites[1].module
+
+
+def test_enough_architectures() -> None:
+    assert len(ALL) - len(BYPASS) >= 20
+    assert len(ENCODERS) >= 5
+
+
+def test_a_model_without_attention_is_a_loud_error() -> None:
+    import transformers
+
+    config = transformers.AutoConfig.for_model("mamba", vocab_size=60, hidden_size=16, num_hidden_layers=2, state_size=4)
+    with pytest.raises(ModelError, match="yields no attention"):
+        find_sites(transformers.AutoModel.from_config(config).eval())
