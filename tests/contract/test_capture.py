@@ -60,7 +60,9 @@ def test_padding_and_causality_hold(streamed: str) -> None:
     def check(index: int, maps: torch.Tensor) -> None:
         site = sites[index]
         keys = batch["decoder_attention_mask"] if site.kind == "decoder" and "decoder_attention_mask" in batch else batch["attention_mask"]
-        queries = batch["attention_mask"] if site.kind == "encoder" or "decoder_attention_mask" not in batch else batch["decoder_attention_mask"]
+        queries = (
+            batch["attention_mask"] if site.kind == "encoder" or "decoder_attention_mask" not in batch else batch["decoder_attention_mask"]
+        )
         valid = maps * queries[:, None, :, None]
         assert not (valid * (1 - keys[:, None, None, :])).any(), "weight on padding"
         if site.kind == "decoder":

@@ -1,0 +1,1 @@
+"""Types that everything else is made of; no models, no files."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.core.heads import Site
+from headscope.core.heads import HeadLayout, Site
 
 if TYPE_CHECKING:
     import torch
@@ -58,17 +58,26 @@ class Side:
 class MapBatch:
     """The attention maps of one site. Padded columns hold weight 0; padded rows hold nothing meaningful.
 
-    `index` is the site's number in the model and `first_head` where its heads begin on the flat head axis of a state;
-    `replicates[:, 0]` is 1 and the other columns are the bootstrap weights of each text's document.
+    `index` is the site's number in `layout`; `replicates[:, 0]` is 1 and the other columns are the bootstrap weights of
+    each text's document.
     """
 
     index: int
-    first_head: int
-    site: Site
+    layout: HeadLayout
     weights: Float[torch.Tensor, "batch head query key"]
     queries: Side
     keys: Side
     replicates: Float64[np.ndarray, "batch replicate"]
+
+    @property
+    def site(self) -> Site:
+        """The layer these maps come from."""
+        return self.layout.sites[self.index]
+
+    @property
+    def leads(self) -> bool:
+        """Whether the site is the first of its kind: where what depends on the texts alone is measured, once."""
+        return all(site.kind != self.site.kind for site in self.layout.sites[: self.index])
 
     @property
     def causal(self) -> bool:

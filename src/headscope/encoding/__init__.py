@@ -1,0 +1,1 @@
+"""From annotated words to model inputs, and from token maps to word maps."""

@@ -46,7 +46,7 @@ class Tokenizer:
                 "Use a model with a tokenizer.json",
             )
         self.hf: Any = tokenizer
-        self._backend: Any = tokenizer.backend_tokenizer  # type: ignore[attr-defined]
+        self._backend: Any = tokenizer.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
         self._readable: dict[int, str] = {}

@@ -1,0 +1,62 @@
+"""Figures from finished runs, one file each, ready for a paper: SVG, PDF or PNG."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headscope.errors import RunError
+from headscope.figures import clark2, clark4, heatmap
+from headscope.figures.theme import theme
+from headscope.runs.results import Results
+from headscope.runs.store import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FIGURES = {
+    "clark2": "Clark et al. 2019, Figure 2: attention to token types and neighbours by layer (positions, tokens)",
+    "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
+    "heatmap": "one quantity of every head, layer by head (any measure)",
+}
+SUFFIXES = ("svg", "pdf", "png")
+
+
+def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None) -> Figure:
+    """The figure called `name`, drawn from a run."""
+    if name not in FIGURES:
+        raise RunError(f"figure {name!r} is unknown", f"Use one of {', '.join(FIGURES)}")
+    if name == "heatmap":
+        if quantity is None:
+            raise RunError("a heatmap needs a quantity", "Name one, as in --quantity to_sep")
+        return heatmap.draw(results, quantity, kind)
+    module = clark2 if name == "clark2" else clark4
+    if lacking := [need for need in module.NEEDS if need not in results]:
+        raise RunError(
+            f"{name} needs the measure {lacking[0]}, which the run does not have", f"Run again with --measures {','.join(module.NEEDS)}"
+        )
+    return module.draw(results, kind)
+
+
+def default_figure(measure: str) -> str:
+    """The figure that shows a measure best."""
+    return {"entropy": "clark4"}.get(measure, "clark2")
+
+
+def render(figure: Figure, suffix: str) -> bytes:
+    """A figure as the bytes of a file; the same figure gives the same bytes."""
+    if suffix not in SUFFIXES:
+        raise RunError(
+            f"figures cannot be written as {suffix or 'a file without an ending'!r}", f"Use a name that ends in {', '.join(SUFFIXES)}"
+        )
+    sink = io.BytesIO()
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": None}
+    with theme():
+        figure.savefig(sink, format=suffix, dpi=200, metadata=dates[suffix])
+    return sink.getvalue()
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; the kind of file follows from the name."""
+    write_atomically(path, render(figure, path.suffix.removeprefix(".").lower()))

@@ -28,8 +28,8 @@ def make(name: str, options: Mapping[str, Any] | None = None, preset: str = "rec
     unknown = sorted(set(options or {}) - known)
     if unknown:
         raise MeasureError(f"{name} has no option {unknown[0]!r}", f"It takes {', '.join(sorted(known))}")
-    given = {**cls.presets.get(preset, {}), **(options or {})}
-    return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+    given: dict[str, Any] = {**cls.presets.get(preset, {}), **(options or {})}
+    return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})  # type: ignore[arg-type]
 
 
 __all__ = ["PRESETS", "REGISTRY", "Entropy", "Measure", "Positions", "Tokens", "make"]

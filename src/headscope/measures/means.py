@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -60,12 +61,12 @@ class HeadMeans(Measure):
         """Add each text's quantities, once for each replicate that drew its document."""
         values, rows = self._values(batch)
         present = np.where(rows > 0, 1.0 if self.average == "example" else rows, 0.0)
-        heads = slice(batch.first_head, batch.first_head + batch.site.heads)
+        heads = batch.layout.slice(batch.index)
         # One product over texts for all replicates, quantities and heads: [replicate, text] x [text, quantity * head].
         flat = (values * present[..., None]).reshape(len(values), -1)
         state["sum"][:, :, heads] += (batch.replicates.T @ flat).reshape(-1, *values.shape[1:])
         state["weight"][:, :, batch.index] += batch.replicates.T @ present
-        if batch.site.layer == 0:
+        if batch.leads:
             even, _ = self._values(batch.uniform())
             state["uniform"][:, batch.index] += (even[..., 0] * present).sum(0)
 
@@ -81,8 +82,12 @@ class HeadMeans(Measure):
             heads = state["sum"] / weight[:, :, site_of]
         layers = np.stack([heads[:, :, layout.slice(i)].mean(-1) for i in range(len(layout.sites))], -1)
         ids = layout.ids()
-        head_columns = {"kind": [h.kind for h in ids], "layer": [h.layer + 1 for h in ids], "head": [h.head + 1 for h in ids]}
-        layer_columns = {"kind": [s.kind for s in layout.sites], "layer": [s.layer + 1 for s in layout.sites]}
+        head_columns: dict[str, Sequence[object]] = {
+            "kind": [h.kind for h in ids],
+            "layer": [h.layer + 1 for h in ids],
+            "head": [h.head + 1 for h in ids],
+        }
+        layer_columns: dict[str, Sequence[object]] = {"kind": [s.kind for s in layout.sites], "layer": [s.layer + 1 for s in layout.sites]}
         baseline = self._baseline(state, layout)
         return {
             self.name: self._table(head_columns, heads, weight[:, :, site_of], baseline[:, site_of]),
@@ -98,7 +103,7 @@ class HeadMeans(Measure):
 
     def _table(
         self,
-        names: dict[str, list[str] | list[int]],
+        names: Mapping[str, Sequence[object]],
         replicates: Float64[np.ndarray, "replicate quantity item"],
         weight: Float64[np.ndarray, "replicate quantity item"],
         baseline: Float64[np.ndarray, "quantity item"],
@@ -108,7 +113,13 @@ class HeadMeans(Measure):
         low, high = percentile_interval(replicates[1:, q, i], _several_documents(weight[:, q, i]))
         columns: dict[str, object] = {name: np.array(values)[i] for name, values in names.items()}
         columns["quantity"] = np.array(self.quantities(), dtype=object)[q]
-        columns |= {"value": replicates[0, q, i], "low": low, "high": high, "n": weight[0, q, i].astype(np.int64), "baseline": baseline[q, i]}
+        columns |= {
+            "value": replicates[0, q, i],
+            "low": low,
+            "high": high,
+            "n": weight[0, q, i].astype(np.int64),
+            "baseline": baseline[q, i],
+        }
         return columns
 
 

@@ -108,7 +108,11 @@ def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> list[
 
 
 def stream(
-    model: PreTrainedModel, sites: Sequence[Site], inputs: Mapping[str, torch.Tensor], consume: Consumer, wanted: frozenset[int] | None = None
+    model: PreTrainedModel,
+    sites: Sequence[Site],
+    inputs: Mapping[str, torch.Tensor],
+    consume: Consumer,
+    wanted: frozenset[int] | None = None,
 ) -> None:
     """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -55,6 +56,26 @@ def load(name: str | Path = DEFAULT, device: str | None = None, dtype: str = "fl
     return Model(str(name), network, Tokenizer(tokenizer), sites, capture, _fingerprint(source, network))
 
 
+def load_tokenizer(name: str | Path = DEFAULT) -> Tokenizer:
+    """The tokenizer of a model, without its weights."""
+    source, local = _locate(str(name))
+    with _quietly():
+        try:
+            return Tokenizer(AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False))
+        except Exception as error:
+            raise _explain(str(name), error) from error
+
+
+def verify_mini() -> None:
+    """Compare the embedded model's files with the checksums in its card."""
+    folder = files("headscope.models") / "mini"
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for expected, name in re.findall(r"^ {4}([0-9a-f]{64})  (\S+)$", card, re.MULTILINE):
+        actual = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        if actual != expected:
+            raise ModelError(f"{name} of the embedded model is not what it should be (sha256 {actual[:12]}...)", "Reinstall headscope")
+
+
 def _device(name: str | None) -> torch.device:
     try:
         device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -73,7 +94,9 @@ def _locate(name: str) -> tuple[str, bool]:
         _check_folder(folder)
         return str(folder), True
     if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelError(f"{name} is not a folder", "Name a folder with config.json and *.safetensors, a hub id such as bert-base-uncased, or mini")
+        raise ModelError(
+            f"{name} is not a folder", "Name a folder with config.json and *.safetensors, a hub id such as bert-base-uncased, or mini"
+        )
     return name, False
 
 

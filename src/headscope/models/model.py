@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from headscope.core.heads import HeadLayout, Site
-from headscope.encoding.tokenizer import Tokenizer
 from headscope.encoding.texts import Encoded
+from headscope.encoding.tokenizer import Tokenizer
 from headscope.models import capture
 from headscope.models.sites import Capture
 
@@ -42,12 +42,22 @@ class Model:
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return next(self.network.parameters()).device
+        device: torch.device = next(self.network.parameters()).device
+        return device
 
     @property
     def encoder_decoder(self) -> bool:
         """Whether the model reads a source and a target."""
         return bool(self.network.config.is_encoder_decoder)
+
+    @property
+    def decoder_start(self) -> int | None:
+        """The token an encoder-decoder's decoder begins with; None for other models."""
+        if not self.encoder_decoder:
+            return None
+        config = self.network.config
+        names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
+        return next((int(token) for name in names if (token := getattr(config, name, None)) is not None), 0)
 
     @property
     def max_length(self) -> int | None:
@@ -67,7 +77,10 @@ class Model:
     def inputs(self, texts: Sequence[Encoded]) -> dict[str, torch.Tensor]:
         """Padded tensors for the network: right padding, and a mask that says so."""
         pad = self.tokenizer.pad_id
-        batch = {"input_ids": _pad([text.ids for text in texts], pad), "attention_mask": _pad([np.ones_like(text.ids) for text in texts], 0)}
+        batch = {
+            "input_ids": _pad([text.ids for text in texts], pad),
+            "attention_mask": _pad([np.ones_like(text.ids) for text in texts], 0),
+        }
         if self._segments:
             batch["token_type_ids"] = _pad([text.segments for text in texts], 0)
         if self.encoder_decoder:

@@ -24,7 +24,10 @@ SOURCE, TARGET = 5, 3
 def dry_inputs(model: PreTrainedModel) -> dict[str, torch.Tensor]:
     """A few harmless token ids, on both sides for an encoder-decoder."""
     device = next(model.parameters()).device
-    inputs = {"input_ids": torch.arange(SOURCE, device=device)[None] + 1, "attention_mask": torch.ones(1, SOURCE, dtype=torch.long, device=device)}
+    inputs = {
+        "input_ids": torch.arange(SOURCE, device=device)[None] + 1,
+        "attention_mask": torch.ones(1, SOURCE, dtype=torch.long, device=device),
+    }
     if model.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = torch.arange(TARGET, device=device)[None] + 1
     return inputs
@@ -77,8 +80,8 @@ def _from_calls(model: PreTrainedModel, calls: list[capture.Call]) -> tuple[Site
         count[kind] += 1
     # A hybrid model attends in some layers only; its modules know their true numbers. ALBERT's and others' do not.
     for kind in set(kinds):
-        own = [getattr(module, "layer_idx", None) for (module, _, _), k in zip(calls, kinds, strict=True) if k == kind]
-        if all(isinstance(n, int) for n in own) and sorted(set(own)) == own:
+        own = [int(getattr(module, "layer_idx", None) or 0) for (module, _, _), k in zip(calls, kinds, strict=True) if k == kind]
+        if sorted(set(own)) == own:
             numbers = iter(own)
             layers = [next(numbers) if k == kind else layer for layer, k in zip(layers, kinds, strict=True)]
     return tuple(

@@ -1,0 +1,94 @@
+"""A run as one HTML page that needs no network: what was measured, figures, and every number."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from headscope.errors import RunError
+from headscope.figures import FIGURES, draw, render
+from headscope.runs.results import Results
+from headscope.runs.store import write_atomically
+from headscope.runs.table import Table, display
+
+# What to say of each quantity. The names are documented in docs/quantities.md.
+QUANTITIES = {
+    "previous": "to the previous token",
+    "next": "to the next token",
+    "self": "to the token itself",
+    "to_cls": "to the opening special token ([CLS])",
+    "to_sep": "to the closing or parting special tokens ([SEP])",
+    "to_punct": "to periods and commas",
+    "sep_to_sep": "from [SEP] to [SEP]",
+    "other_to_sep": "from all other tokens to [SEP]",
+    "entropy": "entropy of the rows, in nats: low is focused, high is broad",
+    "entropy_cls": "entropy of the [CLS] row",
+    "max_weight": "largest weight of a row",
+    "sink_mass": "weight that goes to no token",
+}
+
+
+def write_report(results: Results, path: Path | None = None) -> Path:
+    """Write the page, by default as `report.html` in the run's folder, and return its path."""
+    if path is None:
+        if results.path is None:
+            raise RunError("this run has no folder to put a report in", "Name a file")
+        path = results.path / "report.html"
+    write_atomically(path, page(results).encode())
+    return path
+
+
+def page(results: Results) -> str:
+    """The page's HTML."""
+    from jinja2 import Environment
+
+    template = (files("headscope.report") / "page.html.jinja").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(template).render(
+        manifest=results.manifest,
+        settings=results.manifest["identity"]["settings"],
+        signature=results.signature,
+        figures=_figures(results),
+        sections=[_section(name, results) for name in results if f"{name}_layers" in results],
+        heads=sum(site["heads"] for site in results.manifest["sites"]),
+        display=display,
+    )
+
+
+def _figures(results: Results) -> list[dict[str, str]]:
+    found = []
+    for name in ("clark2", "clark4"):
+        try:
+            svg = render(draw(name, results), "svg").decode()
+        except RunError:  # the run lacks what this figure shows
+            continue
+        found.append({"name": name, "caption": FIGURES[name], "svg": svg[svg.index("<svg") :]})
+    return found
+
+
+def _section(name: str, results: Results) -> dict[str, Any]:
+    table = results[name]
+    quantities = [quantity for quantity in dict.fromkeys(table["quantity"]) if any(n > 0 for n in table.where(quantity=quantity)["n"])]
+    if "sink_mass" in quantities and max(map(abs, table.where(quantity="sink_mass")["value"])) < 1e-4:
+        quantities.remove("sink_mass")
+    return {
+        "name": name,
+        "quantities": [_quantity(quantity, table.where(quantity=quantity)) for quantity in quantities],
+        "rows": len(table),
+    }
+
+
+def _quantity(quantity: str, rows: Table) -> dict[str, Any]:
+    values = [value for value in rows["value"] if value == value]
+    low, high = min(values), max(values)
+    grids: dict[str, dict[int, list[dict[str, Any]]]] = {}
+    for row in rows:
+        shade = 0.0 if high == low else (row["value"] - min(low, 0.0)) / (high - min(low, 0.0))
+        grids.setdefault(row["kind"], {}).setdefault(row["layer"], []).append({**row, "shade": round(shade, 3)})
+    return {
+        "name": quantity,
+        "about": QUANTITIES.get(quantity, ""),
+        "top": list(rows.sort("value", descending=True).head(5)),
+        "grids": grids,
+    }

@@ -26,7 +26,8 @@ def _mix(x: UInt64[np.ndarray, "..."]) -> UInt64[np.ndarray, "..."]:
     """SplitMix64's finaliser: turns a counter into bits that pass for random."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    mixed: UInt64[np.ndarray, "..."] = x ^ (x >> np.uint64(31))
+    return mixed
 
 
 def poisson_weights(documents: Sequence[str], replicates: int, seed: int = 0) -> Float64[np.ndarray, "document replicate+1"]:

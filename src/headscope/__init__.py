@@ -1,0 +1,28 @@
+"""headscope: what the attention heads of a Transformer look at, and whether it matters, in numbers.
+
+>>> import headscope as hs
+>>> run = hs.run("mini", "sampler", ["positions", "entropy"], limit=4)
+>>> run.measures
+['positions', 'entropy']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headscope.api import Run, load, measure, open_run, read, run
+
+__all__ = ["Run", "load", "measure", "open_run", "read", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the interface when it is first used: `import headscope` alone costs nothing."""
+    if name in __all__:
+        return getattr(import_module("headscope.api"), name)
+    raise AttributeError(f"module 'headscope' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,47 @@
+"""The `headscope` command. Nothing heavy is imported here: a verb imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from headscope.cli import corpus, doctor, inspect, plot, report, run, show
+from headscope.cli.options import examples
+from headscope.errors import HeadscopeError
+
+app = typer.Typer(
+    name="headscope",
+    help=examples("""What the attention heads of a Transformer look at, and whether it matters, in numbers.
+
+    headscope run --out RUN                  measure the embedded model on the embedded corpus
+    headscope run --model bert-base-uncased --corpus en.conllu --out RUN
+    headscope show RUN tokens                the numbers, in the terminal
+    headscope plot RUN clark2 -o fig2.svg    a figure for a paper
+    headscope report RUN                     one offline page with everything
+    """),
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (run.run, show.show, plot.plot, report.report, inspect.inspect, doctor.doctor):
+    app.command(help=examples(verb.__doc__))(verb)
+app.add_typer(corpus.app, name="corpus")
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one clear line and exit code 2."""
+    try:
+        app()
+    except HeadscopeError as error:
+        print(f"headscope: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("\nheadscope: interrupted. What was finished is kept; the same command with --resume goes on from there", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # `headscope show RUN | head` closes the pipe early
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

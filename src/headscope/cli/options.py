@@ -1,0 +1,47 @@
+"""Reading option values that are more than a word."""
+
+from __future__ import annotations
+
+import tomllib
+from inspect import cleandoc
+from typing import Any
+
+from headscope.errors import RunError
+
+
+def examples(help: str | None) -> str:
+    """A help text whose example lines stay as they are written, where the terminal would otherwise join them."""
+    paragraphs = cleandoc(help or "").split("\n\n")
+    return "\n\n".join(f"\b\n{text}" if text.startswith("headscope ") else text for text in paragraphs)
+
+
+def names(value: str) -> list[str]:
+    """`positions,entropy` as a list."""
+    return [name.strip() for name in value.split(",") if name.strip()]
+
+
+def numbers(value: str) -> list[int]:
+    """`1-3,8` as 1, 2, 3, 8."""
+    found: list[int] = []
+    for part in names(value):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise RunError(f"{value!r} is no list of layers", "Write numbers and ranges, as in 1-4,12")
+        found.extend(range(int(first), int(last or first) + 1))
+    return found
+
+
+def measure_options(values: list[str]) -> dict[str, dict[str, Any]]:
+    """`entropy.smoothing=1e-4` as options by measure; a value is read as TOML, and as plain text if it is none."""
+    options: dict[str, dict[str, Any]] = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        measure, dot, option = key.partition(".")
+        if not equals or not dot or not measure or not option:
+            raise RunError(f"option {value!r} is not of the form MEASURE.OPTION=VALUE", "Write, say, -O entropy.level=word")
+        try:
+            parsed: Any = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed = text
+        options.setdefault(measure, {})[option] = parsed
+    return options

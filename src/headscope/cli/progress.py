@@ -1,0 +1,35 @@
+"""A progress bar that knows how far the corpus is read, and how fast."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headscope.runs.execute import Progress
+
+
+@contextmanager
+def bar(what: str, hidden: bool = False) -> Iterator[Progress]:
+    """A bar on standard error while the block runs; nothing where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[texts]:,} texts, {task.fields[rate]:,.0f} tokens/s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(file=sys.stderr), disable=hidden, transient=True) as progress:
+        task = progress.add_task(what, total=None, texts=0, rate=0.0)
+
+        def tell(share: float | None, texts: int, tokens: int) -> None:
+            elapsed = progress.tasks[0].elapsed or 1e-9
+            progress.update(task, total=1.0 if share is not None else None, completed=share or 0.0, texts=texts, rate=tokens / elapsed)
+
+        yield tell

@@ -1,0 +1,70 @@
+"""`headscope show`: a run's numbers in the terminal, or in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="run folder")],
+    table: Annotated[str | None, typer.Argument(help="table to show; without it, what the run holds")] = None,
+    quantity: Annotated[str | None, typer.Option(help="only this quantity")] = None,
+    head: Annotated[str | None, typer.Option(help="only this head, counted from 1: 8-10, cross/3-2")] = None,
+    sort: Annotated[str | None, typer.Option(help="column to sort by, largest first")] = None,
+    limit: Annotated[int | None, typer.Option(help="so many rows at most [default: 40 in the terminal, else all]")] = None,
+    format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex, to standard output")] = None,
+) -> None:
+    """Show what a run found.
+
+    headscope show RUN
+    headscope show RUN tokens --quantity to_sep --sort value --limit 10
+    headscope show RUN entropy --head 8-10
+    headscope show RUN tokens_layers --format latex > table.tex
+    """
+    from headscope.core.heads import HeadId
+    from headscope.errors import RunError
+    from headscope.runs.results import Results
+
+    results = Results.open(run)
+    if table is None:
+        _contents(results)
+        return
+    rows = results[table]
+    if quantity is not None:
+        known = dict.fromkeys(rows["quantity"])
+        if quantity not in known:
+            raise RunError(f"{table} has no quantity {quantity!r}", f"It has {', '.join(known)}")
+        rows = rows.where(quantity=quantity)
+    if head is not None:
+        try:
+            name = HeadId.parse(head)
+        except ValueError as error:
+            raise RunError(str(error)) from None
+        # `8-10` is said of decoders, too: without a kind it means whichever the model has.
+        kind = {"kind": name.kind} if "/" in head or name.kind in rows["kind"] else {}
+        rows = rows.where(layer=name.layer + 1, head=name.head + 1, **kind)
+        if not len(rows):
+            raise RunError(f"the run has no head {head}")
+    if sort is not None:
+        rows = rows.sort(sort, descending=True)
+    if format is not None:
+        typer.echo((rows.head(limit) if limit else rows).to_text(format), nl=False)
+        return
+    from headscope.cli.tables import print_table
+
+    shown = rows.head(limit or 40)
+    print_table(shown, title=table, caption=results.signature)
+    if len(shown) < len(rows):
+        typer.echo(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or --format csv for all")
+
+
+def _contents(results: object) -> None:
+    from headscope.cli.run import summarise
+    from headscope.runs.results import Results
+
+    assert isinstance(results, Results)
+    typer.echo("tables: " + ", ".join(f"{name} ({len(results[name])} rows)" for name in results))
+    summarise(results)

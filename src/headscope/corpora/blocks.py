@@ -1,0 +1,55 @@
+"""Blocks of lines between blank lines, and the comments on top of them: the layout all CoNLL formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from headscope.corpora.files import Line
+
+
+class Comment(NamedTuple):
+    """A line `# key = value`; `value` is empty if there is no equals sign. `text` is all of it but the #."""
+
+    line: int
+    key: str
+    value: str
+    text: str
+
+
+@dataclass
+class Block:
+    """One sentence as it stands in the file. Either part may be empty."""
+
+    comments: list[Comment] = field(default_factory=list)
+    rows: list[Line] = field(default_factory=list)
+
+    @property
+    def line(self) -> int:
+        """Where the block begins."""
+        return self.comments[0].line if self.comments else self.rows[0].number
+
+    def comment(self, *keys: str) -> str | None:
+        """The first value that is not empty of a comment with one of these keys."""
+        return next((comment.value for comment in self.comments if comment.key in keys and comment.value), None)
+
+
+def blocks(lines: Iterable[Line]) -> Iterator[Block]:
+    """The blocks of a file, without the blank lines; the last one needs none after it."""
+    block = Block()
+    for line in lines:
+        if not line.text.strip():
+            if block.comments or block.rows:
+                yield block
+            block = Block()
+        elif line.text.startswith("#"):
+            key, _, value = line.text[1:].partition("=")
+            block.comments.append(Comment(line.number, key.strip(), value.strip(), line.text[1:].strip()))
+            if line.invalid:
+                # Among the rows it spoils the sentence, while the boundary it may mark is kept.
+                block.rows.append(line)
+        else:
+            block.rows.append(line)
+    if block.comments or block.rows:
+        yield block

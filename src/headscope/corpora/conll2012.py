@@ -1,0 +1,131 @@
+"""CoNLL-2012, twelve columns or more: words, tags, parse bits, speakers and, in the last column, coreference.
+
+https://conll.cemantix.org/2012/data.html. Each part is a document. Chains of one mention are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from headscope.core.document import Document, Sentence, Word
+from headscope.corpora.blocks import Block, blocks
+from headscope.corpora.brackets import Schema
+from headscope.corpora.draft import Anchor, Draft
+from headscope.corpora.files import Line
+from headscope.corpora.source import Flaw, Source, natural, quoted, sound
+
+_COLUMNS = 12
+_BEGIN = re.compile(r"begin document\s+(?:\((?P<id>.*)\)|(?P<bare>\S.*?))\s*(?:;\s*part\s+(?P<part>\S+))?\s*")
+_SCHEMA = Schema(fields=1, type=None)
+
+
+class _Row(NamedTuple):
+    line: int
+    columns: list[str]
+
+
+def read_conll2012(source: Source) -> Iterator[Document]:
+    """The document parts of a CoNLL-2012 file, each named `id/part`."""
+    draft: Draft | None = None
+    began = 0
+    for block in _sentences(source):
+        for comment in block.comments:
+            if comment.text.startswith(("begin document", "end document")):
+                if draft and draft.started and (document := draft.finish()):
+                    yield document
+                draft = Draft(source, _document_id(comment.text)) if comment.text.startswith("begin") else None
+                began = comment.line
+        if block.rows:
+            _add(source, draft, block.rows)
+    if draft and draft.started:
+        source.note("documents without an #end document line (read to the end of the file)", began)
+        if document := draft.finish():
+            yield document
+
+
+def _sentences(source: Source) -> Iterator[Block]:
+    """Blocks as `blocks` gives them, cut at #begin and #end lines too: real files have no blank line there."""
+    for block in blocks(source.lines()):
+        while block.rows and block.comments and block.comments[-1].line > block.rows[0].number:
+            cut = next(comment.line for comment in block.comments if comment.line > block.rows[0].number)
+            yield Block([c for c in block.comments if c.line < cut], [row for row in block.rows if row.number < cut])
+            block = Block([c for c in block.comments if c.line >= cut], [row for row in block.rows if row.number >= cut])
+        yield block
+
+
+def _document_id(begin: str) -> str:
+    match = _BEGIN.fullmatch(begin)
+    if not match:
+        return begin.removeprefix("begin document").strip() or "document"
+    name = match["id"] or match["bare"] or "document"
+    return f"{name}/{match['part']}" if match["part"] else name
+
+
+def _add(source: Source, draft: Draft | None, lines: list[Line]) -> None:
+    try:
+        if draft is None:
+            raise Flaw(lines[0].number, "outside a document", "words outside a document", "Add a line #begin document (id); part 000")
+        rows = [_row(line, position) for position, line in enumerate(lines)]
+    except Flaw as flaw:
+        source.report(flaw)
+        if draft:
+            draft.lose(_stray_anchors(lines), _SCHEMA)
+        return
+    words = tuple(Word(row.columns[3], lemma=_given(row.columns[6]), xpos=_given(row.columns[4])) for row in rows)
+    sentence = Sentence(words, speaker=_given(rows[0].columns[9]), parse=_parse(source, rows))
+    draft.add(sentence, _anchors(rows), _SCHEMA)
+
+
+def _split(text: str) -> list[str]:
+    # Not str.split() for either: words can hold a no-break space.
+    return text.split("\t") if "\t" in text else [column for column in text.split(" ") if column]
+
+
+def _row(line: Line, position: int) -> _Row:
+    columns = _split(sound(line))
+    if len(columns) < _COLUMNS:
+        problem = f"{len(columns)} columns where at least {_COLUMNS} are needed in {quoted(line.text)}"
+        raise Flaw(line.number, "wrong number of columns", problem, "Complete the columns, name another --format if this file has one")
+    if natural(columns[2]) != position:
+        remedy = "Number the words 0, 1, 2 ... and put a blank line between sentences"
+        raise Flaw(line.number, "bad id", f"id {quoted(columns[2])} where word {position} is expected", remedy)
+    if not columns[3].strip():
+        problem = f"word {position} has an empty form {quoted(columns[3])}"
+        raise Flaw(line.number, "empty form", problem, "Write the word into the fourth column")
+    return _Row(line.number, columns)
+
+
+def _anchors(rows: list[_Row]) -> Iterator[Anchor]:
+    for position, row in enumerate(rows):
+        if row.columns[-1] not in ("-", "_", "*"):
+            for value in row.columns[-1].split("|"):
+                yield Anchor(position, position + 1, value, row.line)
+
+
+def _stray_anchors(lines: list[Line]) -> Iterator[Anchor]:
+    rows = (_Row(line.number, _split(line.text)) for line in lines if not line.invalid)
+    return _anchors([row for row in rows if len(row.columns) >= _COLUMNS])
+
+
+def _parse(source: Source, rows: list[_Row]) -> str | None:
+    """The bracketed tree that the parse bits of a sentence make up, its parentheses in words escaped as the Penn Treebank does."""
+    bits = [row.columns[5] for row in rows]
+    if all(bit == "-" for bit in bits):
+        return None
+    joined = "".join(bits)
+    if any(bit.count("*") != 1 for bit in bits) or joined.count("(") != joined.count(")"):
+        source.note("parses left out: their brackets do not balance", rows[0].line)
+        return None
+    leaves = (f" ({_escaped(_given(row.columns[4]) or 'XX')} {_escaped(row.columns[3])})" for row in rows)
+    tree = "".join(bit.replace("(", " (").replace("*", leaf) for bit, leaf in zip(bits, leaves, strict=True))
+    return tree.strip()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def _given(value: str) -> str | None:
+    return None if value in ("-", "") else value

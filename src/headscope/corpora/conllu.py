@@ -1,0 +1,96 @@
+"""CoNLL-U and CoNLL-X, ten columns: https://universaldependencies.org/format.html.
+
+Multi-word tokens and empty nodes are passed over and counted. A sentence with several roots is read and counted:
+real treebanks have them, and no measure predicts the root. Coreference is read from `Entity=` as GUM writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headscope.core.document import Document, Sentence
+from headscope.corpora.blocks import Block, blocks
+from headscope.corpora.brackets import Schema
+from headscope.corpora.conllu_rows import Parsed, parse_sentence, stray_anchors
+from headscope.corpora.draft import Draft
+from headscope.corpora.source import Flaw, Source
+from headscope.corpora.tree import roots
+
+
+def read_conllu(source: Source, universal: bool = True) -> Iterator[Document]:
+    """The documents of a CoNLL-U file; without `universal`, of a CoNLL-X file, whose tags are the treebank's own."""
+    reader = _Reader(source, universal)
+    for block in blocks(source.lines()):
+        if document := reader.boundary(block):
+            yield document
+        if block.rows:
+            reader.sentence(block)
+    if document := reader.finish():
+        yield document
+
+
+class _Reader:
+    """What carries over from one sentence to the next."""
+
+    def __init__(self, source: Source, universal: bool) -> None:
+        self._source = source
+        self._universal = universal
+        self._schema = Schema()
+        self._draft: Draft | None = None
+        self._declared = False  # the file has named a document: sentences belong to it
+        self._count = 0
+
+    def boundary(self, block: Block) -> Document | None:
+        """Take in the comments of a block, and give the document that ends before it."""
+        finished = None
+        begins = any(comment.key in ("newdoc", "newdoc id") for comment in block.comments)
+        if begins or (block.rows and not self._declared):
+            finished = self.finish()
+            self._declared = self._declared or begins
+            if not begins:
+                self._source.note("sentences read as documents of their own, for want of # newdoc", block.line)
+            self._begin(block.comment("newdoc id") if begins else block.comment("sent_id"))
+        if declaration := block.comment("global.Entity"):
+            self._schema = Schema.parse(declaration)
+        if self._draft:
+            if self._draft.started and any(comment.key in ("newpar", "newpar id") for comment in block.comments):
+                self._draft.paragraph += 1
+            if phrases := block.comment("keyphrases"):
+                self._draft.keyphrases += tuple(phrase.strip() for phrase in phrases.split(";") if phrase.strip())
+        return finished
+
+    def sentence(self, block: Block) -> None:
+        """Add the words of a block to the document."""
+        assert self._draft is not None
+        try:
+            if not (parsed := parse_sentence(block.rows, self._universal)).words:
+                raise Flaw(block.rows[0].number, "no words", "a sentence without words", "Give it words, or take it out")
+        except Flaw as flaw:
+            self._source.report(flaw)
+            self._draft.lose(stray_anchors(block.rows), self._schema)
+            return
+        self._note(parsed)
+        words = tuple(parsed.words)
+        sentence = Sentence(words, block.comment("sent_id"), self._draft.paragraph, block.comment("speaker"))
+        self._draft.add(sentence, parsed.anchors, self._schema)
+
+    def finish(self) -> Document | None:
+        """The document read so far, if there is anything in it."""
+        draft, self._draft = self._draft, None
+        if draft is None or not draft.started:
+            return None
+        return draft.finish()
+
+    def _begin(self, id: str | None) -> None:
+        self._count += 1
+        self._draft = Draft(self._source, id or f"{self._source.name}#{self._count}")
+
+    def _note(self, parsed: Parsed) -> None:
+        for line in parsed.ranges:
+            self._source.note("multi-word tokens (their words are read)", line)
+        for line in parsed.nodes:
+            self._source.note("empty nodes", line)
+        if roots([word.head for word in parsed.words]) > 1:
+            self._source.note("sentences with more than one root (read all the same)", parsed.lines[0])
+        for line in parsed.underscores:
+            self._source.note("words written _ (read as underscores)", line)

@@ -1,0 +1,104 @@
+"""A corpus: documents that can be iterated as often as needed without being held in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from headscope.core.document import Document
+from headscope.core.tally import Tally
+from headscope.corpora.files import Meter, content_hash
+from headscope.corpora.formats import ANNOTATED, READERS
+from headscope.corpora.jsonl import holds_pairs
+from headscope.corpora.source import Source
+from headscope.errors import CorpusError, HeadscopeError
+
+OnError = Literal["raise", "skip"]
+
+
+class Corpus:
+    """Documents from files, or from memory. Ids are unique: the second document `x` is named `x#2`.
+
+    `skipped` tells what the last iteration, complete or not, passed over.
+    """
+
+    def __init__(self, paths: tuple[Path, ...], format: str, on_error: OnError = "raise") -> None:
+        if on_error not in ("raise", "skip"):
+            raise HeadscopeError(f"on_error is {on_error!r}", "Take raise or skip")
+        self.paths = paths
+        self.format = format
+        self.on_error = on_error
+        self.skipped = Tally()
+        self._memory: tuple[Document, ...] | None = None
+        self._meter = Meter(())
+
+    @classmethod
+    def of(cls, documents: Iterable[Document]) -> Corpus:
+        """A corpus of documents in memory; its format is `memory`."""
+        corpus = cls((), "memory")
+        corpus._memory = tuple(documents)
+        return corpus
+
+    def __iter__(self) -> Iterator[Document]:
+        # A tally of its own for each iteration, so that an older one still running does not write into this one's.
+        self.skipped = Tally()
+        self._meter = Meter(self.paths)
+        return _unique(self._read(self.skipped, self._meter) if self._memory is None else iter(self._memory))
+
+    @property
+    def share(self) -> float | None:
+        """How much of the files the last iteration has read so far, from 0 to 1; None in memory."""
+        return self._meter.share if self._memory is None else None
+
+    @cached_property
+    def pairs(self) -> bool:
+        """Whether each document is a pair of paragraphs: all files are JSONL and begin with an `a` and `b` object."""
+        return self.format == "jsonl" and all(map(holds_pairs, self.paths))
+
+    @cached_property
+    def annotated(self) -> bool:
+        """Whether the format carries linguistic annotation (in memory: whether any document does)."""
+        return self.format in ANNOTATED if self._memory is None else any(map(_annotated, self._memory))
+
+    def hash(self) -> str:
+        """SHA-256 of the content, the same for a file and its .gz or .xz."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> str:
+        if self._memory is None:
+            return content_hash(self.paths)
+        digest = hashlib.sha256()
+        for document in self._memory:
+            digest.update(json.dumps(astuple(document)).encode() + b"\n")
+        return digest.hexdigest()
+
+    def _read(self, tally: Tally, meter: Meter) -> Iterator[Document]:
+        for path in self.paths:
+            before = tally.counts.total()
+            empty = True
+            for document in READERS[self.format](Source(path, self.on_error == "skip", tally, meter)):
+                empty = False
+                yield document
+            if empty and tally.counts.total() == before:
+                raise CorpusError(path, None, f"there is no document in it (read as {self.format})", "Check the file and its format")
+
+
+def _unique(documents: Iterator[Document]) -> Iterator[Document]:
+    seen: dict[str, int] = {}
+    for document in documents:
+        id = document.id
+        while id in seen:
+            seen[document.id] += 1
+            id = f"{document.id}#{seen[document.id]}"
+        seen[id] = 1
+        yield document if id == document.id else replace(document, id=id)
+
+
+def _annotated(document: Document) -> bool:
+    return bool(document.mentions) or any(word.upos or word.xpos or word.relation for word in document.words)

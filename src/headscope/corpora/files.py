@@ -1,0 +1,128 @@
+"""Lines and content hashes of corpus files: plain, .gz or .xz, always streamed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import lzma
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from headscope.errors import CorpusError
+
+COMPRESSIONS = (".gz", ".xz")
+_BOM = b"\xef\xbb\xbf"
+_CHUNK = 1 << 20
+
+
+class Line(NamedTuple):
+    """A numbered line without its line end. `invalid` says which byte is not UTF-8; `text` then has replacement characters."""
+
+    number: int
+    text: str
+    invalid: str | None = None
+
+
+class Meter:
+    """How far the reading of some files has come, in bytes on disk: what a progress bar shows."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._total = sum(path.stat().st_size for path in paths if path.is_file())
+        self._passed = 0
+        self._current: IO[bytes] | None = None
+
+    def enter(self, raw: IO[bytes]) -> None:
+        """Follow a file that is now being read."""
+        self._current = raw
+
+    def leave(self) -> None:
+        """Count the followed file as far as it was read."""
+        if self._current is not None:
+            self._passed += self._current.tell()
+        self._current = None
+
+    @property
+    def share(self) -> float:
+        """Between 0 and 1."""
+        here = self._current.tell() if self._current is not None else 0
+        return min(1.0, (self._passed + here) / self._total) if self._total else 0.0
+
+
+def require_file(path: Path) -> None:
+    """Raise CorpusError unless `path` is a file."""
+    if path.is_dir():
+        raise CorpusError(path, None, "this is a directory", f"Name the files in it, for example {path}/*.conllu")
+    if not path.exists():
+        raise CorpusError(path, None, "there is no such file", "Check the spelling and the working directory")
+
+
+@contextmanager
+def opened(path: Path, meter: Meter | None = None) -> Iterator[IO[bytes]]:
+    """The decompressed bytes of a file; whatever goes wrong while reading them becomes a CorpusError."""
+    require_file(path)
+    try:
+        with path.open("rb") as raw:
+            if meter is not None:
+                meter.enter(raw)
+            try:
+                yield _decompressed(raw, path.suffix)
+            finally:
+                if meter is not None:
+                    meter.leave()
+    except EOFError:
+        raise CorpusError(path, None, f"the {path.suffix} data ends too early", "Copy or download the file again") from None
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+        remedy = "Copy or download the file again, or take the suffix off its name if it is not compressed"
+        raise CorpusError(path, None, f"this is not sound {path.suffix} data ({error})", remedy) from None
+    except OSError as error:
+        raise CorpusError(path, None, f"the file cannot be read ({error.strerror or error})", "Check its permissions") from None
+
+
+def lines(path: Path, meter: Meter | None = None) -> Iterator[Line]:
+    """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError."""
+    blank = True
+    with opened(path, meter) as stream:
+        for number, raw in enumerate(stream, start=1):
+            if number == 1:
+                raw = raw.removeprefix(_BOM)
+            line = _decoded(number, raw.rstrip(b"\r\n"))
+            blank = blank and not line.text.strip()
+            yield line
+    if blank:
+        raise CorpusError(path, None, "the file is empty", "Check that it was written or downloaded completely")
+
+
+def content_hash(paths: Iterable[Path]) -> str:
+    """SHA-256 of the decompressed content: of the file itself if there is one, of the list of hashes if there are several."""
+    digests = [_digest(path) for path in paths]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def base_name(path: Path) -> str:
+    """The file name without .gz or .xz, so that compressing a file changes no document id."""
+    return path.stem if path.suffix in COMPRESSIONS else path.name
+
+
+def _decompressed(raw: IO[bytes], suffix: str) -> IO[bytes]:
+    if suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(raw))
+    return lzma.open(raw) if suffix == ".xz" else raw
+
+
+def _decoded(number: int, raw: bytes) -> Line:
+    try:
+        return Line(number, raw.decode())
+    except UnicodeDecodeError as error:
+        invalid = f"byte 0x{raw[error.start]:02x} at position {error.start + 1} is not UTF-8"
+        return Line(number, raw.decode(errors="replace"), invalid)
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with opened(path) as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,78 @@
+"""The formats by name, and which one a file name suggests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+
+from headscope.core.document import Document
+from headscope.corpora.conll2012 import read_conll2012
+from headscope.corpora.conllu import read_conllu
+from headscope.corpora.files import base_name, require_file
+from headscope.corpora.jsonl import read_jsonl
+from headscope.corpora.source import Source
+from headscope.corpora.text import read_lines, read_text
+from headscope.errors import CorpusError, HeadscopeError
+
+SAMPLER = "sampler"
+READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
+    "conllu": read_conllu,
+    "conllx": partial(read_conllu, universal=False),
+    "conll2012": read_conll2012,
+    "text": read_text,
+    "lines": read_lines,
+    "jsonl": read_jsonl,
+}
+ANNOTATED = frozenset({"conllu", "conllx", "conll2012"})
+_SUFFIXES = {
+    ".conllu": "conllu",
+    ".conll": "conllx",
+    ".conllx": "conllx",
+    "_conll": "conll2012",
+    ".txt": "text",
+    ".jsonl": "jsonl",
+}
+
+
+def guess_format(path: Path) -> str:
+    """The format that a file's name stands for, .gz and .xz aside."""
+    name = base_name(path).lower()
+    for suffix, format in _SUFFIXES.items():
+        if name.endswith(suffix):
+            return format
+    known = ", ".join(f"{suffix} ({format})" for suffix, format in _SUFFIXES.items())
+    remedy = f"Name one with --format: {', '.join(READERS)}"
+    raise CorpusError(path, None, f"the name does not tell the format; known endings: {known}", remedy)
+
+
+def common_format(paths: tuple[Path, ...], format: str | None) -> str:
+    """The format named, or the one that the names of all files agree on."""
+    if format is not None:
+        if format not in READERS:
+            raise HeadscopeError(f"there is no format {format!r}", f"Take one of {', '.join(READERS)}")
+        return format
+    guesses = {guess_format(path): path for path in reversed(paths)}
+    if len(guesses) > 1:
+        found = ", ".join(f"{path.name} is {format}" for format, path in guesses.items())
+        raise HeadscopeError(f"the files are of different formats: {found}", "Read them one at a time, or name one format with --format")
+    return next(iter(guesses))
+
+
+def resolve(names: tuple[str | Path, ...]) -> tuple[Path, ...]:
+    """The files meant: `sampler` stands for the corpus that comes with the package, anything else for itself."""
+    if not names:
+        raise HeadscopeError("no corpus is named", f"Name files, or `{SAMPLER}` for the corpus that comes with headscope")
+    paths = [path for name in names for path in (_sampler() if name == SAMPLER else (Path(name),))]
+    for path in paths:
+        require_file(path)
+    return tuple(paths)
+
+
+def _sampler() -> list[Path]:
+    folder = Path(str(files("headscope.corpora"))) / SAMPLER
+    paths = sorted(folder.glob("*.conllu"))
+    if not paths:
+        raise CorpusError(folder, None, "the sampler corpus is missing", "Install headscope again, or name a file as ./sampler")
+    return paths

@@ -1,0 +1,111 @@
+"""JSON Lines: texts `{"text": ...}`, with `id` and `keyphrases` if known, or pairs of paragraphs `{"a": ..., "b": ...}`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from headscope.core.document import Document, Sentence
+from headscope.corpora.files import Line, lines
+from headscope.corpora.source import Flaw, Source, quoted, sound
+from headscope.corpora.text import split_paragraph, text_paragraphs
+from headscope.errors import HeadscopeError
+
+_KEYS = 'Write {"text": ...}, or {"a": ..., "b": ...} for a pair of paragraphs'
+
+
+def read_jsonl(source: Source) -> Iterator[Document]:
+    """A document for each line: the paragraphs of `text`, or the two paragraphs `a` and `b`. One file holds one kind."""
+    pairs: bool | None = None
+    for line in source.lines():
+        if not line.text.strip():
+            continue
+        try:
+            entry = _entry(line)
+            document = _document(entry, line.number, source.name)
+            pairs = _is_pair(entry) if pairs is None else pairs
+            if pairs != _is_pair(entry):
+                kinds = ("a text in a file of pairs", "a pair in a file of texts")
+                raise Flaw(line.number, "texts and pairs in one file", kinds[not pairs], "Put texts and pairs into files of their own")
+        except Flaw as flaw:
+            source.report(flaw, "lines")
+            continue
+        yield document
+
+
+def holds_pairs(path: Path) -> bool:
+    """Whether the first sound line of a file is a pair; False if there is none, which reading will report."""
+    try:
+        for line in lines(path):
+            try:
+                entry = _entry(line)
+                _document(entry, line.number, "")
+            except Flaw:
+                continue
+            return _is_pair(entry)
+    except HeadscopeError:
+        pass
+    return False
+
+
+def _is_pair(entry: dict[str, object]) -> bool:
+    return "text" not in entry
+
+
+def _entry(line: Line) -> dict[str, object]:
+    try:
+        entry = json.loads(sound(line))
+    except (ValueError, RecursionError) as error:
+        problem = f"this is not JSON ({error}): {quoted(line.text)}"
+        raise Flaw(line.number, "not JSON", problem, "Write one JSON object on each line") from None
+    if not isinstance(entry, dict):
+        raise Flaw(line.number, "not a JSON object", f"{type(entry).__name__} {quoted(entry)} where an object is needed", _KEYS)
+    if "text" not in entry and not ("a" in entry and "b" in entry):
+        raise Flaw(line.number, "missing key", f"an object with the keys {quoted(list(entry), 120)} only", _KEYS)
+    return entry
+
+
+def _document(entry: dict[str, object], line: int, name: str) -> Document:
+    sentences: tuple[Sentence, ...]
+    if _is_pair(entry):
+        halves = (_string(entry["a"], "a", line), _string(entry["b"], "b", line))
+        sentences = tuple(sentence for paragraph, half in enumerate(halves) for sentence in split_paragraph(half, paragraph))
+    else:
+        sentences = tuple(text_paragraphs(_string(entry["text"], "text", line)))
+    return Document(_id(entry, line) or f"{name}#{line}", sentences, keyphrases=_keyphrases(entry, line))
+
+
+def _id(entry: dict[str, object], line: int) -> str | None:
+    value = entry.get("id", entry.get("title"))
+    if value is None or value == "":
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return _string(value, "id" if "id" in entry else "title", line)
+
+
+def _keyphrases(entry: dict[str, object], line: int) -> tuple[str, ...]:
+    value = entry.get("keyphrases")
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise _wrong("keyphrases", value, "a list of strings", line)
+    return tuple(_string(phrase, "keyphrases", line) for phrase in value)
+
+
+def _string(value: object, key: str, line: int) -> str:
+    """A string with something in it that can be written as UTF-8 (JSON's escapes can spell half a character)."""
+    if not isinstance(value, str):
+        raise _wrong(key, value, "a string", line)
+    if not value.strip():
+        raise Flaw(line, "empty string", f"`{key}` is empty: {quoted(value)}", "Fill it in")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Flaw(line, "not Unicode", f"`{key}` has half a surrogate pair in {quoted(value)}", "Write the character itself") from None
+    return value
+
+
+def _wrong(key: str, value: object, needed: str, line: int) -> Flaw:
+    return Flaw(line, "wrong type", f"`{key}` is {type(value).__name__} {quoted(value)} where {needed} is needed", f"Make `{key}` {needed}")

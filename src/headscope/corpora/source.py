@@ -1,0 +1,77 @@
+"""One file while it is read: what happens to a fault in it, and what is counted about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headscope.core.tally import Tally
+from headscope.corpora.files import Line, Meter, base_name, lines
+from headscope.errors import CorpusError
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+class Flaw(Exception):
+    """A fault in one unit of a file. `kind` is what it is counted under; `problem` and `remedy` are for the message."""
+
+    def __init__(self, line: int, kind: str, problem: str, remedy: str) -> None:
+        self.line = line
+        self.kind = kind
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(problem)
+
+
+@dataclass
+class Source:
+    """A corpus file, whether its faults stop the reading or are left out, and the tally of what was left out."""
+
+    path: Path
+    skip: bool = False
+    tally: Tally = field(default_factory=Tally)
+    meter: Meter | None = None
+
+    @property
+    def name(self) -> str:
+        """What documents without an id are named after."""
+        return base_name(self.path)
+
+    def lines(self) -> Iterator[Line]:
+        """The lines of the file."""
+        return lines(self.path, self.meter)
+
+    def where(self, line: int) -> str:
+        """A place in the file, without its folder: tallies are printed in reports that travel."""
+        return f"line {line} of {self.path.name}"
+
+    def note(self, reason: str, line: int, n: int = 1) -> None:
+        """Count something that is no fault, or that follows from one already reported."""
+        self.tally.add(reason, self.where(line), n)
+
+    def report(self, flaw: Flaw, unit: str = "sentences") -> None:
+        """Raise a CorpusError for the flaw or, when faults are skipped, count one `unit` as left out."""
+        if not self.skip:
+            remedy = f"{flaw.remedy}, or pass --on-error skip to leave such {unit} out"
+            raise CorpusError(self.path, flaw.line, flaw.problem, remedy) from None
+        self.note(f"{unit} left out: {flaw.kind}", flaw.line)
+
+
+def sound(line: Line) -> str:
+    """The text of a line, or a Flaw if it was not UTF-8."""
+    if line.invalid:
+        raise Flaw(line.number, "not UTF-8", line.invalid, "Save the file as UTF-8")
+    return line.text
+
+
+def natural(text: str) -> int | None:
+    """The number written in plain digits, None if it is anything else (int() would also take `+1`, `1_0` and `١`)."""
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def quoted(value: object, limit: int = 60) -> str:
+    """A value as an error message shows it: quoted and not too long."""
+    shown = repr(value)
+    return shown if len(shown) <= limit else shown[: limit - 3] + "..."

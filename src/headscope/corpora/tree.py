@@ -1,0 +1,46 @@
+"""Faults of a dependency tree given as heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+
+class TreeFault(NamedTuple):
+    """What is wrong at the word in position `word` (from 1)."""
+
+    word: int
+    kind: str
+    problem: str
+
+
+def tree_faults(heads: Sequence[int | None]) -> Iterator[TreeFault]:
+    """Heads outside the sentence, and one fault for each cycle. Words without a head are not judged; several roots are no fault."""
+    size = len(heads)
+    for word, head in enumerate(heads, start=1):
+        if head is not None and head > size:
+            yield TreeFault(word, "head outside the sentence", f"head {head} in a sentence of {size} words")
+    state = [0] * (size + 1)  # 0: not visited; otherwise the word whose walk came through
+    for start in range(1, size + 1):
+        word = start
+        while not state[word]:
+            state[word] = start
+            head = heads[word - 1]
+            if not head or head > size:
+                break
+            if state[head] == start:
+                yield TreeFault(head, "cycle", f"{_cycle(heads, head)}: the heads form a cycle")
+                break
+            word = head
+
+
+def roots(heads: Sequence[int | None]) -> int:
+    """The number of words attached to the root."""
+    return sum(head == 0 for head in heads)
+
+
+def _cycle(heads: Sequence[int | None], start: int) -> str:
+    path = [start]
+    while (head := heads[path[-1] - 1]) and head != start and len(path) < 6:
+        path.append(head)
+    return "word " + " -> ".join(map(str, [*path, start if head == start else "..."]))

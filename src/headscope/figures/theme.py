@@ -1,0 +1,59 @@
+"""One look for all figures: colours that colour-blind readers can tell apart, text that stays text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import matplotlib
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, without its yellow, which vanishes on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+SEQUENTIAL = "cividis"
+
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.5,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "headscope",
+    "pdf.fonttype": 42,
+}
+
+
+@contextmanager
+def theme() -> Iterator[None]:
+    """Draw in headscope's style, and leave matplotlib as it was."""
+    with matplotlib.rc_context(_STYLE):
+        yield
+
+
+def sign(figure: Figure, n: str, signature: str) -> None:
+    """Say under a figure how many texts it rests on and what could change it, and make room for that."""
+    size = 5.0
+    room = int(figure.get_figwidth() * 72 / (0.58 * size))
+    lines = [f"n = {n}"]
+    for part in signature.split("|"):
+        joint = ". " if lines == [f"n = {n}"] else "|"
+        if len(lines[-1]) + len(joint) + len(part) > room:
+            lines.append(part)
+        else:
+            lines[-1] += joint + part
+    height = len(lines) * 1.25 * size / 72 / figure.get_figheight()
+    figure.text(0.01, 0.003, "\n".join(lines), fontsize=size, color="0.4", ha="left", va="bottom", linespacing=1.2)
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0, height + 0.006, 1, 1 - height - 0.006))

@@ -1,0 +1,102 @@
+"""Who does the work: this process, or several. Engines turn numbered shards into numbered states, in any order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
+from typing import Literal
+
+from headscope.core.state import State
+from headscope.encoding.texts import Encoded
+from headscope.errors import RunError
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.runs.shard import ShardRunner
+from headscope.runs.spec import RunSpec
+
+Work = tuple[int, list[Encoded]]
+Done = tuple[int, dict[str, State]]
+Engine = Literal["local", "processes"]
+
+
+def make_runner(spec: RunSpec, device: str | None) -> ShardRunner:
+    """The model of a specification, loaded and ready for shards."""
+    return runner_for(spec, load(spec.model, device, spec.dtype))
+
+
+def runner_for(spec: RunSpec, model: Model) -> ShardRunner:
+    """A loaded model, ready for the shards of a specification."""
+    return ShardRunner(
+        model,
+        spec.build_measures(),
+        word_rows=spec.word_rows or "mean",
+        layers=spec.layers,
+        replicates=spec.replicates,
+        seed=spec.seed,
+        batch_tokens=spec.batch_tokens,
+    )
+
+
+def local(work: Iterator[Work], runner: ShardRunner) -> Iterator[Done]:
+    """One shard after the other, here."""
+    for number, texts in work:
+        yield number, runner(texts)
+
+
+def processes(work: Iterator[Work], spec: RunSpec, device: str | None, workers: int) -> Iterator[Done]:
+    """Several processes, each with its own copy of the model. Never more than two shards a worker are under way."""
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _begin, (spec.model_dump(), device, threads)) as pool:
+        waiting: dict[Future[dict[str, State]], int] = {}
+        try:
+            for number, texts in work:
+                waiting[pool.submit(_work, texts)] = number
+                if len(waiting) >= 2 * workers:
+                    yield from _finished(waiting)
+            while waiting:
+                yield from _finished(waiting)
+        except BrokenProcessPool:
+            raise RunError(
+                "a worker process died (often for lack of memory)", "Use fewer --workers or a smaller batch, and go on with --resume"
+            ) from None
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _finished(waiting: dict[Future[dict[str, State]], int]) -> Iterator[Done]:
+    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+    for future in sorted(done, key=waiting.__getitem__):
+        yield waiting.pop(future), future.result()
+
+
+_runner: ShardRunner | None = None
+
+
+def _begin(settings: dict[str, object], device: str | None, threads: int) -> None:
+    """Runs once in each worker."""
+    global _runner
+    import torch
+
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        # A worker whose parent was killed would wait for work for ever.
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    torch.set_num_threads(threads)
+    _runner = make_runner(RunSpec.model_validate(settings), device)
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _work(texts: list[Encoded]) -> dict[str, State]:
+    assert _runner is not None, "the worker was not started by `processes`"
+    return _runner(texts)

@@ -1,0 +1,93 @@
+"""What a run is to do, as data: everything that can change its numbers, and nothing that cannot."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from headscope.encoding.texts import Overlong, SegmentIds, Unit
+from headscope.errors import RunError
+from headscope.measures import REGISTRY, Measure, make
+
+Preset = Literal["recommended", "paper", "reference"]
+
+# What the presets decide beyond the measures' own options. METHODS: the released code gave every token segment id 0 and
+# read a word's attention off its first piece, where the paper says mean.
+_PRESETS: Mapping[str, Mapping[str, str]] = {
+    "recommended": {"segment_ids": "pair", "word_rows": "mean"},
+    "paper": {"segment_ids": "pair", "word_rows": "mean"},
+    "reference": {"segment_ids": "zeros", "word_rows": "first"},
+}
+
+
+class RunSpec(BaseModel):
+    """A run's settings. A field left at None is decided by the preset, the corpus or the model; `resolved` fills it in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = "mini"
+    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
+    corpus: tuple[str, ...] = ("sampler",)
+    format: str | None = None
+    on_error: Literal["raise", "skip"] = "raise"
+    preset: Preset = "recommended"
+    measures: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: dict[str, Any]() for name in REGISTRY})
+    unit: Unit | None = None
+    max_length: int = Field(128, ge=4)
+    overlong: Overlong = "drop"
+    segment_ids: SegmentIds | None = None
+    word_rows: Literal["mean", "first", "max"] | None = None
+    layers: tuple[int, ...] | None = None
+    limit: int | None = Field(None, ge=1)
+    seed: int = 0
+    replicates: int = Field(500, ge=0, le=100_000)
+    batch_tokens: int = Field(4096, ge=1)
+    shard_tokens: int = Field(16384, ge=1)
+
+    @field_validator("corpus", mode="before")
+    @classmethod
+    def _one_corpus(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("measures", mode="before")
+    @classmethod
+    def _names(cls, value: object) -> object:
+        return {name: {} for name in value} if isinstance(value, list | tuple) else value
+
+    def build_measures(self) -> list[Measure]:
+        """The measures with their preset's options and the given ones."""
+        return [make(name, options, self.preset) for name, options in self.measures.items()]
+
+    def resolved(self, pairs: bool) -> RunSpec:
+        """The settings with nothing left open; `pairs` says whether the corpus comes as pairs of paragraphs."""
+        given = {name: value for name in ("segment_ids", "word_rows") if (value := getattr(self, name)) is not None}
+        unit = self.unit or ("pair" if pairs else "sentence")
+        return self.model_copy(update={**_PRESETS[self.preset], **given, "unit": unit})
+
+
+def make_spec(settings: Mapping[str, Any], where: str = "the settings") -> RunSpec:
+    """A specification from plain values, with errors a person can act on."""
+    try:
+        spec = RunSpec(**settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            raise RunError(f"{where}: no setting is called {name!r}", f"Use {', '.join(RunSpec.model_fields)}") from None
+        raise RunError(f"{where}: {name} = {first['input']!r}: {first['msg']}") from None
+    spec.build_measures()  # an unknown measure or option is better found now than after loading a model
+    return spec
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """The settings in a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{path} does not exist", "Name a TOML file with a run's settings, or give the settings as options") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
+        raise RunError(f"{path} is not a TOML file ({error})") from None

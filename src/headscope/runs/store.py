@@ -1,0 +1,174 @@
+"""The run folder: what is in it, and how it is written so that a crash at any moment leaves it whole.
+
+    run.json              settings, signature, versions, counts
+    tables/NAME.parquet   one a table
+    states.safetensors    the merged states, from which the tables can be made again
+    partial/A-B.safetensors   while running: merged shards A to B
+
+Files appear under their name only when complete: they are written beside it, synced, and renamed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from headscope.core.state import Array, State
+from headscope.errors import RunError
+from headscope.runs.table import Table
+
+States = dict[str, State]
+FORMAT = 1
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that it is either there in full or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise RunError(f"{path} cannot be written ({error.strerror})", "Choose another folder with --out, or free some space") from error
+
+
+def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> bytes:
+    """States as one safetensors file; merges are kept in its metadata."""
+    arrays = {f"{name}/{key}": array for name, state in states.items() for key, array in state.arrays.items()}
+    merges = {name: state.merges for name, state in states.items()}
+    data: bytes = save(arrays, metadata={"merges": json.dumps(merges), **metadata})
+    return data
+
+
+def read_states(path: Path) -> tuple[States, dict[str, str]]:
+    """States and metadata from a file of `encode_states`."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata: dict[str, str] = file.metadata() or {}
+            merges = json.loads(metadata["merges"])
+            arrays: dict[str, dict[str, Array]] = {name: {} for name in merges}
+            for key in file.keys():  # noqa: SIM118 - not a mapping
+                name, _, array = key.partition("/")
+                arrays[name][array] = file.get_tensor(key)
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise RunError(f"{path} is damaged ({error})", "Remove that file and run again with --resume: its part is computed anew") from error
+    return {name: State(arrays[name], merges[name]) for name in merges}, metadata
+
+
+class Folder:
+    """A run folder on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def manifest(self) -> Path:
+        """`run.json`."""
+        return self.path / "run.json"
+
+    @property
+    def _partial(self) -> Path:
+        return self.path / "partial"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Held while a run writes here; the system lets go of it when the process ends, however it ends."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise RunError(f"{self.path} cannot be written ({error.strerror})", "Choose another folder with --out") from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunError(f"another run is writing to {self.path}", "Wait for it, or choose another folder with --out") from None
+            yield
+        (self.path / ".lock").unlink(missing_ok=True)
+
+    def read_manifest(self) -> dict[str, Any]:
+        """The contents of `run.json`."""
+        try:
+            manifest = json.loads(self.manifest.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(f"{self.path} is not a run folder: it has no run.json", "Name a folder that headscope run wrote") from None
+        except (OSError, ValueError) as error:
+            raise RunError(f"{self.manifest} cannot be read ({error})") from None
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise RunError(f"{self.manifest} is not of format {FORMAT}", "It was written by another version of headscope; run again")
+        return manifest
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace `run.json`."""
+        write_atomically(self.manifest, (json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False) + "\n").encode())
+
+    def clear(self) -> None:
+        """Remove what a run wrote, and nothing else."""
+        self.manifest.unlink(missing_ok=True)
+        (self.path / "states.safetensors").unlink(missing_ok=True)
+        for folder in (self._partial, self.path / "tables"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def foreign(self) -> list[str]:
+        """Names in the folder that no run wrote."""
+        own = {"run.json", "states.safetensors", "partial", "tables", "report.html", "figures", ".lock"}
+        return sorted(path.name for path in self.path.iterdir() if path.name not in own) if self.path.is_dir() else []
+
+    def write_part(self, first: int, last: int, states: States, key: str) -> None:
+        """Keep the merged states of shards `first` to `last`, and drop the parts they contain."""
+        write_atomically(self._partial / f"{first:08d}-{last:08d}.safetensors", encode_states(states, {"key": key}))
+        for (start, end), path in self._parts().items():
+            if first <= start and end <= last and (start, end) != (first, last):
+                path.unlink()
+
+    def _parts(self) -> dict[tuple[int, int], Path]:
+        found = {}
+        for path in sorted(self._partial.glob("*-*.safetensors")):
+            first, _, last = path.stem.partition("-")
+            found[int(first), int(last)] = path
+        return found
+
+    def read_parts(self, key: str) -> dict[tuple[int, int], States]:
+        """The kept parts, those inside larger ones left out. Refused if they belong to other settings."""
+        parts = {}
+        spans = self._parts()
+        for (first, last), path in spans.items():
+            if any(start <= first and last <= end and (start, end) != (first, last) for start, end in spans):
+                continue
+            parts[first, last], metadata = read_states(path)
+            if metadata.get("key") != key:
+                raise RunError(f"{path} belongs to another run", "Use --overwrite to start afresh")
+        return parts
+
+    def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> None:
+        """Write the results, the manifest last: a folder is complete when its manifest says so."""
+        for name, table in tables.items():
+            write_atomically(self.path / "tables" / f"{name}.parquet", table.to_parquet())
+        write_atomically(self.path / "states.safetensors", encode_states(states, {}))
+        self.write_manifest(manifest)
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+    def tables(self) -> list[str]:
+        """Names of the tables, in the order of the file system's names."""
+        return sorted(path.stem for path in (self.path / "tables").glob("*.parquet"))
+
+    def read_table(self, name: str) -> Table:
+        """One table."""
+        path = self.path / "tables" / f"{name}.parquet"
+        if not path.is_file():
+            raise RunError(f"{self.path} has no table {name!r}", f"It has {', '.join(self.tables()) or 'none'}")
+        return Table(pq.read_table(path))

@@ -1,0 +1,136 @@
+"""Tables: tidy columns that print well and leave in any format."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from headscope.errors import RunError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+FORMATS = ("csv", "json", "markdown", "latex")
+_LATEX = str.maketrans({"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "|": r"\textbar{}"})
+
+
+class Table:
+    """Rows of named columns over Arrow memory; never changed in place."""
+
+    def __init__(self, arrow: pa.Table) -> None:
+        self.arrow = arrow
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> Table:
+        """A table from columns of equal length."""
+        return cls(pa.table({name: pa.array(values) for name, values in columns.items()}).replace_schema_metadata(dict(metadata or {})))
+
+    def __len__(self) -> int:
+        return int(self.arrow.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.arrow.to_pylist())
+
+    @property
+    def columns(self) -> list[str]:
+        """Column names in order."""
+        return list(self.arrow.column_names)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        self._known(column)
+        return self.arrow[column].to_pylist()  # type: ignore[no-any-return]
+
+    def _known(self, column: str) -> None:
+        if column not in self.columns:
+            raise RunError(f"no column is called {column!r}", f"The columns are {', '.join(self.columns)}")
+
+    def where(self, **values: object) -> Table:
+        """The rows in which each named column has the given value: `where(quantity="to_sep", layer=5)`."""
+        arrow = self.arrow
+        for column, value in values.items():
+            self._known(column)
+            arrow = arrow.filter(pc.equal(arrow[column], pa.scalar(value)))
+        return Table(arrow)
+
+    def sort(self, column: str, descending: bool = False) -> Table:
+        """The rows ordered by a column; missing values last."""
+        self._known(column)
+        return Table(self.arrow.sort_by([(column, "descending" if descending else "ascending")]))
+
+    def head(self, rows: int) -> Table:
+        """The first rows."""
+        return Table(self.arrow.slice(0, rows))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """As a pandas data frame (needs pandas)."""
+        _need("pandas")
+        frame: pd.DataFrame = self.arrow.to_pandas()
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """As a polars data frame (needs polars)."""
+        _need("polars")
+        import polars
+
+        return polars.DataFrame(self.arrow)
+
+    def to_parquet(self) -> bytes:
+        """As the bytes of a Parquet file; the same bytes for the same table."""
+        sink = io.BytesIO()
+        pyarrow.parquet.write_table(self.arrow, sink, compression="zstd")
+        return sink.getvalue()
+
+    def to_text(self, style: str) -> str:
+        """The whole table as `csv`, `json` (a list of rows), `markdown` or `latex` (booktabs)."""
+        if style == "csv":
+            sink = io.BytesIO()
+            pyarrow.csv.write_csv(self.arrow, sink)
+            return sink.getvalue().decode()
+        if style == "json":
+            rows = [{name: None if isinstance(v, float) and math.isnan(v) else v for name, v in row.items()} for row in self]
+            return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+        cells = [[display(value) for value in row.values()] for row in self]
+        if style == "markdown":
+            escaped = [[cell.replace("|", "\\|") for cell in row] for row in cells]
+            lines = [self.columns, [":--" if self._is_text(name) else "--:" for name in self.columns], *escaped]
+            return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        if style == "latex":
+            spec = "".join("l" if self._is_text(name) else "r" for name in self.columns)
+            body = "".join(" & ".join(cell.translate(_LATEX) for cell in row) + " \\\\\n" for row in cells)
+            head = " & ".join(name.translate(_LATEX) for name in self.columns)
+            return f"\\begin{{tabular}}{{{spec}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+        raise RunError(f"format {style!r} is unknown", f"Use one of {', '.join(FORMATS)}")
+
+    def _is_text(self, column: str) -> bool:
+        return bool(pa.types.is_string(self.arrow.schema.field(column).type))
+
+    def __repr__(self) -> str:
+        shown = self.head(12)
+        cells = [self.columns, *([display(value) for value in row.values()] for row in shown)]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        more = f"\n... {len(self) - len(shown)} more rows" if len(self) > len(shown) else ""
+        return "\n".join(lines) + more
+
+
+def display(value: object) -> str:
+    """A cell for reading: four significant decimals, a dash for what is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _need(package: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise RunError(f"{package} is not installed", f"pip install {package}, or pip install 'headscope[frames]'")

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headscope.core.document import Document, Mention, Sentence, Word
+from headscope.corpora import read
+
+Write = Callable[[str, str], Path]
+
+PARTS = """
+    #begin document (nw/x=1/a); part 000
+    nw/x=1/a 0 0 Ann   NNP (TOP(S(NP*)  -    - - Ann * *    (1)
+    nw/x=1/a 0 1 said  VBD (VP*         say  1 1 Ann * (V*) -
+    nw/x=1/a 0 2 (     -LRB- (PRN*      -    - - Ann * *    (2
+    nw/x=1/a 0 3 she   PRP (NP*)))))    -    - - Ann * *    (1)|2)
+
+    nw/x=1/a 0 0 Yes   UH  (TOP(INTJ*)) -    - - -   * -
+
+    #end document
+    #begin document (nw/x=1/a); part 001
+    nw/x=1/a 1 0 It    -   -            -    - - -   * (7
+    nw/x=1/a 1 1 is    -   -            -    - - -   * 7)
+    #end document
+"""
+EXPECTED = [
+    Document(
+        "nw/x=1/a/000",
+        (
+            Sentence(
+                (Word("Ann", xpos="NNP"), Word("said", "say", xpos="VBD"), Word("(", xpos="-LRB-"), Word("she", xpos="PRP")),
+                speaker="Ann",
+                parse="(TOP (S (NP (NNP Ann)) (VP (VBD said) (PRN (-LRB- -LRB-) (NP (PRP she))))))",
+            ),
+            Sentence((Word("Yes", xpos="UH"),), parse="(TOP (INTJ (UH Yes)))"),
+        ),
+        (Mention("1", 0, 1), Mention("2", 2, 4), Mention("1", 3, 4)),
+    ),
+    Document("nw/x=1/a/001", (Sentence((Word("It"), Word("is"))),), (Mention("7", 0, 2),)),
+]
+
+
+def test_every_field_of_a_small_file(columns: Write) -> None:
+    corpus = read(columns("a.v4_gold_conll", PARTS))
+    assert list(corpus) == EXPECTED
+    assert not corpus.skipped
+
+
+def test_columns_may_be_separated_by_spaces(write: Write) -> None:
+    lines = (line.strip() for line in PARTS.split("\n"))
+    assert list(read(write("a.gold_conll", "\n".join(lines)))) == EXPECTED
+
+
+def test_tabs_keep_a_space_within_a_word(write: Write) -> None:
+    row = "\t".join(["d", "0", "0", "a\u00a0b c", "NN", "*", "-", "-", "-", "-", "*", "-"])
+    (document,) = read(write("a.v4_auto_conll", f"#begin document (d); part 000\n{row}\n\n#end document\n"))
+    assert document.words[0].form == "a\u00a0b c"
+
+
+def test_unbalanced_parse_is_left_out_and_counted(columns: Write) -> None:
+    corpus = read(columns("a.v4_gold_conll", "#begin document (d); part 000\nd 0 0 a NN (TOP(NP*) - - - - * -\n#end document"))
+    (document,) = corpus
+    assert document.sentences[0].parse is None
+    assert corpus.skipped.counts == {"parses left out: their brackets do not balance": 1}
+
+
+@pytest.mark.parametrize(
+    ("begin", "id"),
+    [
+        ("#begin document (a b); part 2", "a b/2"),
+        ("#begin document (a)", "a"),
+        ("#begin document a_1", "a_1"),
+        ("#begin document", "document"),
+    ],
+)
+def test_ways_to_name_a_document(columns: Write, begin: str, id: str) -> None:
+    corpus = read(columns("a_conll", f"{begin}\nd 0 0 a NN * - - - - * -"))
+    assert [document.id for document in corpus] == [id]
+    assert list(corpus.skipped.counts) == ["documents without an #end document line (read to the end of the file)"]

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headscope.corpora import check, read
+from headscope.errors import HeadscopeError
+
+SEEDS = {
+    "conllu": (
+        b"# newdoc id = d\n# global.Entity = GRP-etype\n# keyphrases = a; b\n1-2\tab\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n"
+        b"1\ta\t_\tX\t_\t_\t2\tdep\t_\tEntity=(1-p(2-q)\n2\tb\t_\tX\t_\t_\t0\troot\t_\tEntity=1)\n2.1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+        b"# newpar\n# sent_id = s\n1\tc\t_\tX\t_\t_\t0\troot\t_\tEntity=(1-p)\n"
+    ),
+    "conll2012": (
+        b"#begin document (d); part 000\nd 0 0 a NN (TOP(NP* - - - S * (1|(2)\nd 0 1 b NN *)) - - - S * 1)\n\n"
+        b"d 0 0 c - - - - - - * (2)\n#end document\n"
+    ),
+    "text": "One two. Three\nfour.\n\nFünf “six”\n".encode(),
+    "jsonl": b'{"id": "x", "text": "One. Two", "keyphrases": ["One"]}\n{"text": "Three"}\n{"a": "x", "b": "y"}\n',
+}
+SEEDS["conllx"], SEEDS["lines"] = SEEDS["conllu"], SEEDS["text"]
+PIECES = [
+    b"\n",
+    b"\t",
+    b" ",
+    b"#",
+    b"(",
+    b")",
+    b"|",
+    b"-",
+    b"1",
+    b"9",
+    b"_",
+    b"=",
+    b"\xff",
+    b"\xe2\x80",
+    b"\r",
+    b"\x00",
+    b"{",
+    b'"',
+    b"\\ud800",
+    b"*",
+]
+
+mutation = st.tuples(st.integers(0, 10_000), st.integers(0, 12), st.sampled_from([b"", *PIECES]) | st.binary(max_size=4))
+
+
+def mutated(seed: bytes, mutations: list[tuple[int, int, bytes]]) -> bytes:
+    for place, length, piece in mutations:
+        start = place % (len(seed) + 1)
+        seed = seed[:start] + piece + seed[start + length :]
+    return seed
+
+
+@pytest.mark.parametrize("format", SEEDS)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mutations=st.lists(mutation, min_size=1, max_size=6))
+def test_only_clear_errors_escape(tmp_path: Path, format: str, mutations: list[tuple[int, int, bytes]]) -> None:
+    path = tmp_path / "fuzz"
+    path.write_bytes(mutated(SEEDS[format], mutations))
+    read_both: dict[str, int | None] = {}
+    messages: list[str] = []
+    modes: tuple[Literal["raise", "skip"], ...] = ("raise", "skip")
+    for mode in modes:
+        corpus = read(path, format=format, on_error=mode)
+        try:
+            documents = list(corpus)
+        except HeadscopeError as error:
+            read_both[mode] = None
+            messages.append(str(error))
+            continue
+        read_both[mode] = len(documents)
+        assert len({document.id for document in documents}) == len(documents)
+        for document in documents:
+            assert all(sentence.words for sentence in document.sentences)
+            assert all(0 <= mention.start < mention.end <= len(document.words) for mention in document.mentions)
+    assert all(str(path) in message for message in messages)
+    # What can be read without skipping anything reads the same when faults are skipped.
+    assert read_both["raise"] is None or read_both["raise"] == read_both["skip"]
+    if format == "conllu":
+        check([path])

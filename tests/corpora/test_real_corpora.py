@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headscope.corpora import check, read, stats
+from headscope.errors import CorpusError
+
+# Documents, sentences and mentions as data/README.md prints them, or as counted from the files with grep; None: not stated.
+COUNTS: dict[str, tuple[int, int | None, int]] = {
+    "ud/en_ewt-ud-train.conllu.xz": (540, 12_544, 0),
+    "ud/en_ewt-ud-dev.conllu.xz": (318, 2_001, 0),
+    "ud/en_gum-ud-dev.conllu.xz": (30, 1_575, 7_897),
+    "ud/en_gum-r2.5-ud-dev.conllu.xz": (18, 784, 0),
+    "ud/de_gsd-ud-dev.conllu.xz": (799, 799, 0),
+    "ud/fi_tdt-ud-dev.conllu.xz": (1_364, 1_364, 0),
+    "ud/ja_gsd-ud-dev.conllu.xz": (507, 507, 0),
+    "stanford/gum5_sd_train.conll.xz": (78, 3_600, 0),
+    "stanford/gum5_sd_dev.conll.xz": (18, 784, 0),
+    "coref/ontogum-train.v4_gold_conll.xz": (177, 10_224, 23_320),
+    "coref/ontogum-dev.v4_gold_conll.xz": (30, 1_575, 3_818),
+    "coref/winobias-dev-type1-pro.v4_auto_conll.xz": (396, 396, 801),
+    "probing/ewt_srl-dev.gold_conll.xz": (297, 1_965, 0),
+    "text/enwiki_paragraph_pairs.jsonl.xz": (3_000, None, 0),
+    "keyphrase/inspec-train.jsonl.xz": (1_000, None, 0),
+    "keyphrase/inspec-dev.jsonl.xz": (500, None, 0),
+    "keyphrase/kpcrowd.jsonl.xz": (500, None, 0),
+}
+# Multi-word tokens and empty nodes, counted with grep.
+PASSED_OVER = {
+    "ud/en_ewt-ud-train.conllu.xz": (2_614, 37),
+    "ud/en_ewt-ud-dev.conllu.xz": (359, 4),
+    "ud/en_gum-ud-dev.conllu.xz": (517, 12),
+    "ud/de_gsd-ud-dev.conllu.xz": (164, 0),
+    "ud/fi_tdt-ud-dev.conllu.xz": (18, 22),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts(data: Path, name: str) -> None:
+    documents, sentences, mentions = COUNTS[name]
+    corpus = read(data / name)
+    result = stats(corpus)
+    assert (result.documents, result.mentions) == (documents, mentions)
+    assert sentences is None or result.sentences == sentences
+    ranges, nodes = PASSED_OVER.get(name, (0, 0))
+    assert result.skipped.counts["multi-word tokens (their words are read)"] == ranges
+    assert result.skipped.counts["empty nodes"] == nodes
+    assert not [reason for reason in result.skipped.counts if "left out" in reason]
+    assert corpus.pairs == ("pairs" in name)
+    if name.startswith("keyphrase/"):
+        assert result.keyphrases > result.documents
+
+
+def test_multiple_roots_of_the_stanford_data(data: Path) -> None:
+    assert stats(read(data / "stanford/gum5_sd_train.conll.xz")).skipped.counts == {
+        "sentences with more than one root (read all the same)": 3
+    }
+
+
+def test_a_file_of_two_columns_is_refused(data: Path) -> None:
+    with pytest.raises(CorpusError, match=r"line 1 of .*wnut17-dev\.conll\.xz: 2 columns where 10 are needed"):
+        next(iter(read(data / "probing/wnut17-dev.conll.xz")))
+
+
+def test_parses_of_ontogum(data: Path) -> None:
+    sentences = [sentence for document in read(data / "coref/ontogum-dev.v4_gold_conll.xz") for sentence in document.sentences]
+    assert sentences[0].parse == "(TOP (NP (NN Introduction)))"
+    assert all(sentence.parse and sentence.parse.count("(") == sentence.parse.count(")") for sentence in sentences)
+    assert sum(sentence.speaker is not None for sentence in sentences) == 835
+
+
+@pytest.mark.parametrize(
+    ("name", "problems"),
+    [("en_ewt-ud-dev", []), ("en_gum-ud-dev", []), ("ja_gsd-ud-dev", []), ("de_gsd-ud-dev", ["no # newdoc before the first sentence"])],
+)
+def test_released_treebanks_are_valid(data: Path, name: str, problems: list[str]) -> None:
+    assert [finding.problem for finding in check([data / f"ud/{name}.conllu.xz"])] == problems
