@@ -65,7 +65,7 @@ class Run:
     @property
     def measures(self) -> list[str]:
         """What can be asked for with `run[...]`."""
-        return [name for name in self.results if f"{name}_layers" in self.results]
+        return self.results.measures
 
     def __getitem__(self, name: str) -> Measured:
         if name not in self.measures:

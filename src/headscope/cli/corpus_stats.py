@@ -43,7 +43,7 @@ def _top(counts: Counter[str], total: int, rows: int = 20) -> Table:
     rest = counts.total() - sum(n for _, n in shown)
     names = [name for name, _ in shown] + ([f"{len(counts) - rows} others"] if rest else [])
     numbers = [n for _, n in shown] + ([rest] if rest else [])
-    return Table.of({"label": names, "n": numbers, "% of words": [round(100 * n / total, 1) for n in numbers]})
+    return Table.of({"label": names, "n": numbers, "% of words": [f"{100 * n / total:.1f}" for n in numbers]})
 
 
 def _print_encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> None:
@@ -58,4 +58,4 @@ def _print_encoding(corpus: Corpus, model: str, unit: str | None, max_length: in
     typer.echo(f"{'texts':>18}  {counts.texts:,}\n{'tokens':>18}  {counts.tokens:,}")
     typer.echo(f"{'split words':>18}  {counts.split_words:,} of {counts.words:,} ({share:.1f}%)")
     for line in counts.dropped.lines() or ["nothing"]:
-        typer.echo(f"{'would drop':>18}  {line}")
+        typer.echo(f"{'passed over':>18}  {line}")

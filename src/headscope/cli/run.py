@@ -116,8 +116,8 @@ def summarise(results: Results) -> None:
     counts = results.manifest["counts"]
     console.print("  ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n))
     for line in results.manifest["dropped"]:
-        console.print(f"passed over: {line}", style="dim")
-    for name in (name for name in results if f"{name}_layers" in results):
+        console.print(f"passed over: {line}", style="dim", soft_wrap=True, markup=False)
+    for name in results.measures:
         table = results[name]
         for quantity in dict.fromkeys(table["quantity"]):
             rows = table.where(quantity=quantity)
@@ -125,5 +125,5 @@ def summarise(results: Results) -> None:
             if top:
                 heads = ", ".join(f"{row['layer']}-{row['head']} {row['value']:.2f}" for row in top)
                 console.print(f"{quantity:>14}  {heads}  [dim](even {top[0]['baseline']:.2f})[/dim]")
-    console.print(f"[dim]{results.signature}[/dim]")
+    console.print(results.signature, style="dim", soft_wrap=True, markup=False)
     console.print(f"\nheadscope show {results.path}\nheadscope report {results.path}")

@@ -31,12 +31,12 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
         if quantity is None:
             raise RunError("a heatmap needs a quantity", "Name one, as in --quantity to_sep")
         return heatmap.draw(results, quantity, kind)
-    module = clark2 if name == "clark2" else clark4
-    if lacking := [need for need in module.NEEDS if need not in results]:
+    drawn, needs = (clark2.draw, clark2.NEEDS) if name == "clark2" else (clark4.draw, clark4.NEEDS)
+    if lacking := [need for need in needs if need not in results]:
         raise RunError(
-            f"{name} needs the measure {lacking[0]}, which the run does not have", f"Run again with --measures {','.join(module.NEEDS)}"
+            f"{name} needs the measure {lacking[0]}, which the run does not have", f"Run again with --measures {','.join(needs)}"
         )
-    return module.draw(results, kind)
+    return drawn(results, kind)
 
 
 def default_figure(measure: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
 import torch
 
 from headscope.core.batch import MapBatch
@@ -50,6 +51,11 @@ class Entropy(HeadMeans):
     def quantities(self) -> tuple[str, ...]:
         """`entropy`, `entropy_cls`, ..., `max_weight`, `sink_mass`."""
         return (*("entropy" if name == "all" else f"entropy_{name}" for name in self.rows), "max_weight", "sink_mass")
+
+    def shown(self, means: Float[np.ndarray, "quantity head"]) -> list[int]:
+        """All; `sink_mass` only if some head has a sink."""
+        sink = len(means) - 1
+        return [number for number in range(len(means)) if number != sink or np.nanmax(np.abs(means[sink])) > 1e-4]
 
     def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
         """Row entropies, maxima and missing mass, each summed over the rows it is about."""

@@ -47,6 +47,10 @@ class HeadMeans(Measure):
         """Whether a quantity means anything for attention of this kind."""
         return True
 
+    def shown(self, means: Float64[np.ndarray, "quantity head"]) -> list[int]:
+        """The quantities, by number, that a table lists."""
+        return list(range(len(means)))
+
     def start(self, layout: HeadLayout, replicates: int) -> State:
         """Sums by replicate, quantity and head; their weights by replicate, quantity and site; the even-attention baseline."""
         quantities, sites = len(self.quantities()), len(layout.sites)
@@ -89,9 +93,10 @@ class HeadMeans(Measure):
         }
         layer_columns: dict[str, Sequence[object]] = {"kind": [s.kind for s in layout.sites], "layer": [s.layer + 1 for s in layout.sites]}
         baseline = self._baseline(state, layout)
+        shown = self.shown(heads[0])
         return {
-            self.name: self._table(head_columns, heads, weight[:, :, site_of], baseline[:, site_of]),
-            f"{self.name}_layers": self._table(layer_columns, layers, weight, baseline),
+            self.name: self._table(shown, head_columns, heads, weight[:, :, site_of], baseline[:, site_of]),
+            f"{self.name}_layers": self._table(shown, layer_columns, layers, weight, baseline),
         }
 
     def _baseline(self, state: State, layout: HeadLayout) -> Float64[np.ndarray, "quantity site"]:
@@ -103,16 +108,18 @@ class HeadMeans(Measure):
 
     def _table(
         self,
+        shown: Sequence[int],
         names: Mapping[str, Sequence[object]],
         replicates: Float64[np.ndarray, "replicate quantity item"],
         weight: Float64[np.ndarray, "replicate quantity item"],
         baseline: Float64[np.ndarray, "quantity item"],
     ) -> Columns:
-        kept = [(q, i) for q, name in enumerate(self.quantities()) for i, kind in enumerate(names["kind"]) if self.defined(str(kind), name)]
+        known = self.quantities()
+        kept = [(q, i) for q in shown for i, kind in enumerate(names["kind"]) if self.defined(str(kind), known[q])]
         q, i = np.array([pair[0] for pair in kept], dtype=int), np.array([pair[1] for pair in kept], dtype=int)
         low, high = percentile_interval(replicates[1:, q, i], _several_documents(weight[:, q, i]))
         columns: dict[str, object] = {name: np.array(values)[i] for name, values in names.items()}
-        columns["quantity"] = np.array(self.quantities(), dtype=object)[q]
+        columns["quantity"] = np.array(known, dtype=object)[q]
         columns |= {
             "value": replicates[0, q, i],
             "low": low,

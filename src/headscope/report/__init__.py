@@ -29,6 +29,9 @@ QUANTITIES = {
 }
 
 
+GLANCE = {"previous": "previous", "next": "next", "self": "itself", "to_cls": "[CLS]", "to_sep": "[SEP]", "to_punct": ". ,"}
+
+
 def write_report(results: Results, path: Path | None = None) -> Path:
     """Write the page, by default as `report.html` in the run's folder, and return its path."""
     if path is None:
@@ -50,7 +53,8 @@ def page(results: Results) -> str:
         settings=results.manifest["identity"]["settings"],
         signature=results.signature,
         figures=_figures(results),
-        sections=[_section(name, results) for name in results if f"{name}_layers" in results],
+        sections=[_section(name, results) for name in results.measures],
+        glance=_glance(results),
         heads=sum(site["heads"] for site in results.manifest["sites"]),
         display=display,
     )
@@ -67,11 +71,23 @@ def _figures(results: Results) -> list[dict[str, str]]:
     return found
 
 
+def _glance(results: Results) -> list[dict[str, Any]]:
+    """For every head the surface quantity that takes most of its attention: what it does, in one word."""
+    best: dict[tuple[str, int, int], dict[str, Any]] = {}
+    for name in ("positions", "tokens"):
+        for row in results.get(name, ()):
+            place = (row["kind"], row["layer"], row["head"])
+            if row["quantity"] in GLANCE and row["n"] and row["value"] > best.get(place, {"value": -1.0})["value"]:
+                best[place] = row
+    layers: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for (kind, layer, _), row in sorted(best.items()):
+        layers.setdefault((kind, layer), []).append({**row, "word": GLANCE[row["quantity"]]})
+    return [{"kind": kind, "layer": layer, "heads": heads} for (kind, layer), heads in layers.items()]
+
+
 def _section(name: str, results: Results) -> dict[str, Any]:
     table = results[name]
     quantities = [quantity for quantity in dict.fromkeys(table["quantity"]) if any(n > 0 for n in table.where(quantity=quantity)["n"])]
-    if "sink_mass" in quantities and max(map(abs, table.where(quantity="sink_mass")["value"])) < 1e-4:
-        quantities.remove("sink_mass")
     return {
         "name": name,
         "quantities": [_quantity(quantity, table.where(quantity=quantity)) for quantity in quantities],

@@ -33,6 +33,12 @@ class Results(Mapping[str, Table]):
         """The line that says what was measured, on what, and how."""
         return str(self.manifest["signature"])
 
+    @property
+    def measures(self) -> list[str]:
+        """The measures of the run, in its order; each has a table of heads and a table of layers."""
+        named = self.manifest["identity"]["settings"].get("measures", {})
+        return [name for name in named if name in self and f"{name}_layers" in self]
+
     def __getitem__(self, name: str) -> Table:
         if name not in self._tables:
             raise RunError(f"the run has no table {name!r}", f"It has {', '.join(self)}")
