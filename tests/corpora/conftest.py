@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,15 +8,6 @@ from textwrap import dedent
 import pytest
 
 Write = Callable[[str, str], Path]
-
-
-@pytest.fixture(scope="session")
-def data() -> Path:
-    """The folder of real corpora, which is no part of the repository."""
-    folder = os.environ.get("HEADSCOPE_DATA")
-    if not folder:
-        pytest.skip("HEADSCOPE_DATA is not set: real-corpus tests skipped")
-    return Path(folder)
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ class Side:
 
 @dataclass(frozen=True)
 class MapBatch:
-    """The attention maps of one site. Padded columns hold weight 0; padded rows hold nothing meaningful.
+    """The attention maps of one site. Padded rows and columns hold weight 0.
 
     `index` is the site's number in `layout`; `replicates[:, 0]` is 1 and the other columns are the bootstrap weights of
     each text's document.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -52,7 +53,7 @@ class Encoded:
 class Encoder:
     """Turns documents into inputs. `decoder_start` is set for an encoder-decoder: its decoder then reads a target, too.
 
-    The target is the second paragraph of a `pair`, and else the text itself.
+    The target is the second part of a `pair` or a `segment`, and else the text itself.
     """
 
     tokenizer: Tokenizer
@@ -83,24 +84,33 @@ class Encoder:
         elif self.unit == "pair" and self.decoder_start is None:
             yield from paragraph_pairs(document, self.tokenizer, self.max_length - self.tokenizer.pair.size, self.seed, tally)
         elif self.unit == "pair":
-            room = self.max_length - self.tokenizer.single.size
-            for chunk in paragraph_pairs(document, self.tokenizer, 2 * self.max_length, self.seed, tally):
-                sides = [self._fit(Chunk(chunk.words, ids, words), room, document.id, tally) for ids, words in chunk.sides()]
-                for source, target in zip(*map(list, sides), strict=False):
-                    yield replace(source, second_ids=target.ids, second_words=target.word_of)
+            # Source and target are read apart, so neither is cut in favour of the other: `overlong` decides for each.
+            for chunk in paragraph_pairs(document, self.tokenizer, sys.maxsize, self.seed, tally):
+                yield from self._fit_apart(chunk, document.id, tally)
         else:
             room = self.max_length - self.tokenizer.single.size
-            for words in self._stretches(document):
+            for words in filter(None, self._stretches(document)):
                 ids, word_of = self.tokenizer.tokens(words, tally)
                 yield from self._fit(Chunk(words, tuple(ids), tuple(word_of)), room, document.id, tally)
 
     def _stretches(self, document: Document) -> Iterator[tuple[Word, ...]]:
         if self.unit == "sentence":
-            yield from (sentence.words for sentence in document.sentences if sentence.words)
+            yield from (sentence.words for sentence in document.sentences)
         elif self.unit == "paragraph":
             yield from (tuple(word for sentence in group for word in sentence.words) for group in document.paragraphs())
         else:
             yield document.words
+
+    def _fit_apart(self, chunk: Chunk, where: str, tally: Tally) -> Iterator[Chunk]:
+        """The two parts, each fitted into an input of its own; a window that the other part has no counterpart for is left out."""
+        room = self.max_length - self.tokenizer.single.size
+        source, target = (Chunk(chunk.words, *side) for side in chunk.sides())
+        sources = list(self._fit(source, room, where, tally))
+        targets = list(self._fit(target, room, where, tally)) if sources else []
+        if targets and len(sources) != len(targets):
+            tally.add("windows without a partner left out", where, abs(len(sources) - len(targets)))
+        for first, second in zip(sources, targets, strict=False):
+            yield replace(first, second_ids=second.ids, second_words=second.word_of)
 
     def _fit(self, chunk: Chunk, room: int, where: str, tally: Tally) -> Iterator[Chunk]:
         """The chunk, or what `overlong` makes of one that does not fit."""
@@ -120,6 +130,8 @@ class Encoder:
             yield parts[0]
         else:
             tally.add("overlong texts split into windows", where)
+            if lost := len(set(chunk.word_of)) - sum(len(set(part.word_of)) for part in parts):
+                tally.add("words longer than a window left out", where, lost)
             yield from parts
 
     def _encode(self, chunk: Chunk, name: str, document: str) -> Encoded:

@@ -48,14 +48,8 @@ class Positions(HeadMeans):
     def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
         """Sums along the diagonals of the maps."""
         device = batch.weights.device
-        rows = batch.queries.valid(device).to(batch.weights.dtype)
-        lengths = rows.sum(1)
-        sums = []
-        for offset in self.offsets:
-            diagonal = batch.weights.diagonal(offset, -2, -1)
-            # Row i of the diagonal is query i + max(0, -offset); padded keys hold 0, padded queries are masked here.
-            first = max(0, -offset)
-            sums.append((diagonal * rows[:, None, first : first + diagonal.shape[-1]]).sum(-1))
+        lengths = batch.queries.valid(device).sum(1)
+        sums = [batch.weights.diagonal(offset, -2, -1).sum(-1) for offset in self.offsets]
         reach = torch.tensor([abs(offset) for offset in self.offsets], device=device)
         counted = (lengths[:, None] - reach).clamp_min(0) if self.denominator == "valid" else lengths[:, None].expand(-1, len(reach))
         return torch.stack(sums, 1), counted

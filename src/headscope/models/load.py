@@ -44,6 +44,12 @@ def load(name: str | Path = DEFAULT, device: str | None = None, dtype: str = "fl
             raise ModelError(f"{name} needs a package that is not installed ({_first_line(error)})", "Install it with pip") from error
         except Exception as error:
             raise _explain(str(name), error) from error
+    if len(tokenizer) * 10 < (getattr(config, "vocab_size", 0) or 0):
+        # transformers builds an empty tokenizer where it finds no files, and says nothing.
+        raise ModelError(
+            f"the tokenizer of {name} has {len(tokenizer)} entries where the model has {config.vocab_size}",
+            "Put the model's tokenizer.json beside its weights",
+        )
     missing = [key for key in sorted(info["missing_keys"]) if "pooler" not in key]
     if missing or info["mismatched_keys"]:
         wrong = missing or sorted(str(key) for key in info["mismatched_keys"])

@@ -74,8 +74,8 @@ def _figures(results: Results) -> list[dict[str, str]]:
 def _glance(results: Results) -> list[dict[str, Any]]:
     """For every head the surface quantity that takes most of its attention: what it does, in one word."""
     best: dict[tuple[str, int, int], dict[str, Any]] = {}
-    for name in ("positions", "tokens"):
-        for row in results.get(name, ()):
+    for table in (results[name] for name in ("positions", "tokens") if name in results):
+        for row in table:
             place = (row["kind"], row["layer"], row["head"])
             if row["quantity"] in GLANCE and row["n"] and row["value"] > best.get(place, {"value": -1.0})["value"]:
                 best[place] = row

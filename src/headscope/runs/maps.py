@@ -187,7 +187,7 @@ def read_maps(path: str | Path) -> Maps:
         raise MeasureError(f"{path} does not exist", "Name an .npz or .safetensors file")
     try:
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files if name in (*_NAMES, "tokens", "words", "roles")}
         elif path.suffix == ".safetensors":
             from safetensors import safe_open

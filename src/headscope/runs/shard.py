@@ -49,6 +49,10 @@ class BatchView:
             self._words[name] = WordGroups.build(self._texts[name], self._device)
         return self._words[name]
 
+    def rows(self, kind: Kind) -> list[int]:
+        """How many rows of each text's maps are real."""
+        return [len(text) for text in self._texts[self._sides(kind)[0]]]
+
     def maps(
         self, level: str, index: int, layout: HeadLayout, weights: Float[torch.Tensor, "b h q k"], replicates: Float64[np.ndarray, "b r"]
     ) -> MapBatch:
@@ -70,9 +74,12 @@ class Accumulator:
         self.states: States = {measure.name: measure.start(layout, replicates) for measure in measures}
 
     def add(self, view: BatchView, index: int, weights: Float[torch.Tensor, "b h q k"], replicates: Float64[np.ndarray, "b r"]) -> None:
-        """Let every measure see one site's maps."""
+        """Let every measure see one site's maps. Overwrites the padded rows of `weights`, which hold whatever the model left there."""
+        weights = weights.float()
+        for text, length in enumerate(view.rows(self.layout.sites[index].kind)):
+            weights[text, :, length:] = 0
         for level in self.levels:
-            maps = view.maps(level, index, self.layout, weights.float(), replicates)
+            maps = view.maps(level, index, self.layout, weights, replicates)
             for measure in self.measures:
                 if measure.level == level:
                     measure.update(self.states[measure.name], maps)

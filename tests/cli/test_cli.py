@@ -1,0 +1,193 @@
+"""The command line as a user meets it: in a process of its own, judged by what it prints and how it exits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from headscope.cli.main import app
+from headscope.errors import HeadscopeError
+
+
+def headscope(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headscope", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
+
+
+def call(*arguments: str | Path) -> str:
+    """The same without a process: quick, for what need not be one. Errors come out as exceptions."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if isinstance(result.exception, HeadscopeError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("cli") / "run"
+    call("run", "--out", out, "--limit", "12", "--replicates", "20", "-q")
+    return out
+
+
+def test_help_needs_no_heavy_import_and_is_quick() -> None:
+    code = (
+        "import sys, time; t = time.perf_counter(); sys.argv = ['headscope', '--help']\n"
+        "from headscope.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'transformers', 'numpy', 'pyarrow', 'matplotlib', 'pydantic'} & set(sys.modules)\n"
+        "print('HEAVY', sorted(heavy)); print('SECONDS', time.perf_counter() - t)"
+    )
+    best = 9.0
+    for _ in range(3):
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert "HEAVY []" in result.stdout
+        best = min(best, float(result.stdout.split("SECONDS ")[1]))
+    assert best < 0.5
+
+
+@pytest.mark.parametrize(
+    "verb", [["run"], ["show"], ["plot"], ["report"], ["inspect"], ["doctor"], ["corpus", "stats"], ["corpus", "check"]]
+)
+def test_every_verb_teaches_by_example(verb: list[str]) -> None:
+    text = call(*verb, "--help")
+    assert verb == ["doctor"] or re.search(rf"^  headscope {' '.join(verb)} ?\S*", text, re.MULTILINE)
+
+
+def test_run_in_a_process(tmp_path: Path) -> None:
+    result = headscope("run", "--limit", "3", "--measures", "entropy,tokens", "-O", "entropy.level=word", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "3 texts" in result.stdout
+    assert "headscope report runs/mini-sampler" in result.stdout.replace("\n", " ")
+    manifest = json.loads((tmp_path / "runs/mini-sampler/run.json").read_text())
+    assert manifest["identity"]["settings"]["measures"] == {"entropy": {"level": "word"}, "tokens": {}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "--corpus", "nowhere.conllu"], "nowhere.conllu: there is no such file"),
+        (["run", "--model", "/nowhere/at/all"], "/nowhere/at/all is not a folder"),
+        (["run", "missing.toml"], "missing.toml does not exist"),
+        (["show", "nowhere"], "nowhere is not a run folder"),
+        (["corpus", "stats", "nowhere.xyz"], "nowhere.xyz"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(arguments: list[str], says: str, tmp_path: Path) -> None:
+    result = headscope(*arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_bad_corpus_is_named_by_line_or_skipped(tmp_path: Path) -> None:
+    good = "1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
+    bad = tmp_path / "bad.conllu"
+    bad.write_text(f"# newdoc id = d\n# sent_id = 1\n{good}# sent_id = 2\n{good.replace('	2	det', '	7	det')}")
+    result = headscope("run", "--corpus", bad, "--out", tmp_path / "run")
+    assert result.returncode == 2
+    assert re.search(r"line 7 of \S*bad\.conllu: head 7 in a sentence of 2 words", result.stderr)
+    assert not (tmp_path / "run" / "tables").exists()
+    call("run", "--corpus", bad, "--out", tmp_path / "run", "--on-error", "skip", "-q", "--overwrite")
+    manifest = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert manifest["counts"]["texts"] == 1
+    assert any("left out" in line for line in manifest["dropped"])
+
+
+def test_show_filters_sorts_and_exports(folder: Path) -> None:
+    assert "tokens (720 rows)" in call("show", folder)
+    rows = list(csv.DictReader(io.StringIO(call("show", folder, "tokens", "--quantity", "to_sep", "--sort", "value", "--format", "csv"))))
+    assert len(rows) == 144
+    assert [float(row["value"]) for row in rows] == sorted((float(row["value"]) for row in rows), reverse=True)
+    one = json.loads(call("show", folder, "entropy", "--head", "2-1", "--format", "json"))
+    assert {(row["layer"], row["head"]) for row in one} == {(2, 1)}
+    assert {row["quantity"] for row in one} == {"entropy", "entropy_cls", "max_weight"}
+    markdown = call("show", folder, "tokens_layers", "--format", "markdown", "--limit", "1").splitlines()
+    assert markdown[0] == "| kind | layer | quantity | value | low | high | n | baseline |"
+    assert len(markdown) == 3
+    assert call("show", folder, "tokens_layers", "--format", "latex", "--limit", "2").count(r"to\_cls") == 2
+    assert "more rows" in call("show", folder, "tokens")
+    for arguments, says in [
+        (["tokens", "--quantity", "to_moon"], "no quantity 'to_moon'"),
+        (["moons"], "no table 'moons'"),
+        (["tokens", "--head", "99-1"], "no head 99-1"),
+        (["tokens", "--head", "x"], "names no head"),
+        (["tokens", "--sort", "beauty"], "no column is called 'beauty'"),
+        (["tokens", "--format", "docx"], "format 'docx' is unknown"),
+    ]:
+        with pytest.raises(HeadscopeError, match=says):
+            call("show", folder, *arguments)
+
+
+def test_plot_and_report(folder: Path, tmp_path: Path) -> None:
+    for name, start in (("a.svg", b"<?xml"), ("b.pdf", b"%PDF"), ("c.png", b"\x89PNG")):
+        call("plot", folder, "clark2", "-o", tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)
+    call("plot", folder, "heatmap", "--quantity", "entropy", "-o", tmp_path / "d.svg")
+    path = Path(call("report", folder).strip().splitlines()[-1])
+    assert path == (folder / "report.html").resolve()
+    for arguments, says in [
+        (["clark9"], "figure 'clark9' is unknown"),
+        (["clark2", "-o", "x.bmp"], "Use a name that ends in svg, pdf, png"),
+        (["heatmap"], "needs a quantity"),
+        (["heatmap", "--quantity", "joy"], "no quantity 'joy'"),
+        (["clark2", "--kind", "cross"], "no cross attention"),
+    ]:
+        with pytest.raises(HeadscopeError, match=says):
+            call("plot", folder, *arguments)
+
+
+def test_a_toml_file_says_what_options_say(tmp_path: Path) -> None:
+    spec = tmp_path / "study.toml"
+    spec.write_text(f'limit = 3\nreplicates = 5\nout = "{tmp_path}/run"\n[measures.entropy]\nlevel = "word"\n')
+    call("run", spec, "-q")
+    settings = json.loads((tmp_path / "run" / "run.json").read_text())["identity"]["settings"]
+    assert settings["limit"] == 3
+    assert settings["measures"] == {"entropy": {"level": "word"}}
+    spec.write_text("limit = three\n")
+    with pytest.raises(HeadscopeError, match="is not a TOML file"):
+        call("run", spec)
+    spec.write_text("limits = 3\n")
+    with pytest.raises(HeadscopeError, match=r"study\.toml: no setting is called 'limits'"):
+        call("run", spec)
+
+
+def test_maps_from_files(tmp_path: Path) -> None:
+    maps = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 3, 4)).astype(np.float32)
+    np.savez(tmp_path / "one.npz", attn=maps, tokens=np.array(["[CLS]", "a", "cat", "[SEP]"]))
+    call("run", "--maps", tmp_path / "one.npz", "--out", tmp_path / "run", "-q")
+    row = json.loads(call("show", tmp_path / "run", "tokens", "--quantity", "to_sep", "--format", "json"))[0]
+    assert row["value"] == pytest.approx(maps[0, 0, :, 3].mean(), abs=1e-6)
+    with pytest.raises(HeadscopeError, match="--overwrite"):
+        call("run", "--maps", tmp_path / "one.npz", "--out", tmp_path / "run", "-q")
+
+
+def test_inspect_and_doctor() -> None:
+    text = call("inspect", "--length", "256", "--batch", "2")
+    assert "144 heads" in text
+    assert "streamed layer by layer" in text
+    assert f"one layer's maps are {4 * 2 * 256 * 256 * 12 / 1e6:.0f} MB" in text
+    assert call("doctor").strip().endswith("all is well")
+
+
+def test_corpus_stats_and_check(tmp_path: Path) -> None:
+    text = call("corpus", "stats", "sampler")
+    assert re.search(r"sentences +50\n", text)
+    assert re.search(r"split words +62 of 841", text)
+    assert "nothing wrong" in call("corpus", "check", "sampler")
+    bad = tmp_path / "bad.conllu"
+    bad.write_text("# newdoc id = d\n# sent_id = 1\n# text = A\n1\tA\ta\tDET\tDT\t_\t1\tdet\t_\t_\n\n")
+    result = CliRunner().invoke(app, ["corpus", "check", str(bad)])
+    assert result.exit_code == 1
+    assert "bad.conllu" in result.output

@@ -1,0 +1,25 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+# Tests run side by side, one a core; results do not depend on the number of threads, time does.
+torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real corpora; without it the tests that need it are skipped, and say so."""
+    folder = os.environ.get("HEADSCOPE_DATA")
+    if not folder:
+        pytest.skip("HEADSCOPE_DATA is not set: real-corpus tests skipped")
+    path = Path(folder)
+    if not path.is_dir():
+        pytest.fail(f"HEADSCOPE_DATA is {folder!r}, which is not a folder")
+    return path

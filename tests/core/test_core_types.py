@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headscope.core.document import Document, Sentence, Word
+from headscope.core.heads import HeadId, HeadLayout, Site
+from headscope.core.state import State
+from headscope.core.tally import Tally
+from headscope.errors import CorpusError, RunError
+
+
+def test_heads_print_from_one_and_parse_back() -> None:
+    assert str(HeadId("encoder", 7, 9)) == "8-10"
+    assert str(HeadId("cross", 2, 1)) == "cross/3-2"
+    for name in ("8-10", "cross/3-2", "decoder/1-1"):
+        assert str(HeadId.parse(name)) == name
+
+
+@pytest.mark.parametrize("name", ["0-1", "1-0", "8", "8-", "a-b", "side/1-2", "8-10-1", ""])
+def test_what_is_no_head_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="names no head"):
+        HeadId.parse(name)
+
+
+def test_a_layout_places_sites_of_unequal_size() -> None:
+    layout = HeadLayout((Site("encoder", 0, 3, 3, "a"), Site("encoder", 1, 2, 1, "b"), Site("cross", 0, 1, 1, "c")))
+    assert layout.size == 6
+    assert [layout.slice(i) for i in range(3)] == [slice(0, 3), slice(3, 5), slice(5, 6)]
+    assert [str(head) for head in layout.ids()] == ["1-1", "1-2", "1-3", "2-1", "2-2", "cross/1-1"]
+
+
+def test_each_merge_does_what_it_is_called() -> None:
+    def state(values: list[float]) -> State:
+        array = np.array(values)
+        return State(dict.fromkeys(("sum", "max", "min", "concat"), array), {"sum": "sum", "max": "max", "min": "min", "concat": "concat"})
+
+    merged = state([1.0, 5.0]).merge(state([3.0, 2.0]))
+    assert merged["sum"].tolist() == [4, 7]
+    assert merged["max"].tolist() == [3, 5]
+    assert merged["min"].tolist() == [1, 2]
+    assert merged["concat"].tolist() == [1, 5, 3, 2]
+
+
+def test_states_that_do_not_fit_are_refused() -> None:
+    a = State({"x": np.zeros(2)}, {"x": "sum"})
+    with pytest.raises(RunError, match=r"shape \(2,\) here and \(3,\) there"):
+        a.merge(State({"x": np.zeros(3)}, {"x": "sum"}))
+    with pytest.raises(RunError, match="different measures"):
+        a.merge(State({"x": np.zeros(2)}, {"x": "max"}))
+    with pytest.raises(TypeError, match="float64 or int64"):
+        State({"x": np.zeros(2, dtype=np.float32)}, {"x": "sum"})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match="declared merge"):
+        State({"x": np.zeros(2)}, {})
+
+
+def test_a_tally_remembers_where_it_began() -> None:
+    tally = Tally()
+    tally.add("lost", "line 3")
+    tally.add("lost", "line 9", 2)
+    other = Tally()
+    other.add("found")
+    tally.update(other)
+    assert tally.lines() == ["1 found", "3 lost (first: line 3)"]
+
+
+def test_documents_know_their_words_and_paragraphs() -> None:
+    words = tuple(Word(form, space_after=form != "cat") for form in ("A", "cat", "."))
+    document = Document("d", (Sentence(words), Sentence(words, paragraph=1), Sentence(words, paragraph=1)))
+    assert document.sentences[0].text == "A cat."
+    assert len(document.words) == 9
+    assert [len(group) for group in document.paragraphs()] == [1, 2]
+
+
+def test_errors_say_where_and_what_to_do() -> None:
+    assert (
+        str(CorpusError("x.conllu", 41, "head 19 of a 12-word sentence", "Correct it"))
+        == "line 41 of x.conllu: head 19 of a 12-word sentence. Correct it"
+    )

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.errors import RunError
+from headscope.figures import draw, render
+from headscope.report import page
+
+
+@pytest.fixture(scope="module")
+def run() -> hs.Run:
+    return hs.run("mini", "sampler", limit=20, replicates=20)
+
+
+def test_figure_2_draws_every_head_and_the_layer_means(run: hs.Run) -> None:
+    figure = draw("clark2", run.results)
+    top, middle, bottom = figure.axes
+    assert [len(axes.get_legend().get_texts()) for axes in (top, middle, bottom)] == [3, 2, 3]
+    sep = run["tokens"].table.where(quantity="to_sep")
+    clouds = [line for line in top.lines if line.get_linestyle() == "None"]
+    assert any(np.array_equal(line.get_ydata(), sep["value"]) for line in clouds)
+    means = run["tokens"].layers.where(quantity="to_sep")["value"]
+    assert any(np.array_equal(line.get_ydata(), means) for line in top.lines)
+    labels = [text.get_text() for text in bottom.get_legend().get_texts()]
+    assert labels == ["previous", "next", "itself"]
+    previous = run["positions"].layers.where(quantity="previous")["value"]
+    line = next(line for line in bottom.lines if line.get_label() == "previous")
+    assert np.array_equal(line.get_ydata(), previous), "the notebook swapped these labels; we do not"
+
+
+def test_figure_4_has_the_line_of_even_attention(run: hs.Run) -> None:
+    figure = run["entropy"].plot()
+    even = next(line for line in figure.axes[0].lines if line.get_label() == "even attention")
+    assert np.allclose(np.asarray(even.get_ydata()), run["entropy"].layers.where(quantity="entropy")["baseline"])
+
+
+def test_figures_are_reproducible_and_signed(run: hs.Run) -> None:
+    svg = render(draw("clark4", run.results), "svg")
+    assert svg == render(draw("clark4", run.results), "svg")
+    assert b"n = 20 texts" in svg
+    assert b"model:mini@" in svg
+
+
+def test_a_figure_says_what_it_lacks() -> None:
+    run = hs.run("mini", "sampler", ["entropy"], limit=2, replicates=0)
+    with pytest.raises(RunError, match="clark2 needs the measure positions"):
+        draw("clark2", run.results)
+    assert "Clark et al. 2019, Figure 4" in page(run.results)
+
+
+class Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.targets += [value for name, value in attrs if name in ("src", "href", "xlink:href", "action") and value]
+
+
+def test_the_report_needs_nothing_from_outside(run: hs.Run, tmp_path: Path) -> None:
+    path = run.report(tmp_path / "page.html")
+    html = path.read_text(encoding="utf-8")
+    links = Links()
+    links.feed(html)
+    assert all(target.startswith("#") for target in links.targets)
+    assert "script" not in links.tags
+    assert not re.search(r"@import|url\(\s*['\"]?http", html)
+    assert "20 texts" in html
+    sep = run["tokens"].table.where(quantity="to_sep").sort("value", descending=True)
+    assert f"{sep['value'][0]:.4f}" in html
+    assert run.signature in html.replace("&#34;", '"')
+
+
+def test_the_report_escapes_what_it_is_given(tmp_path: Path) -> None:
+    maps = np.full((1, 1, 2, 2), 0.5)
+    run = hs.measure(maps, ["a", "b"], {"tokens": {"groups": ["=<script>alert(1)</script>"], "flows": []}})
+    html = run.report(tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "<script>" not in html
+
+
+def test_a_run_without_a_folder_needs_a_file_name(run: hs.Run) -> None:
+    with pytest.raises(RunError, match="Name a file"):
+        run.report()
+
+
+def test_plots_leave_matplotlib_as_it_was(run: hs.Run) -> None:
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    run["tokens"].plot()
+    assert dict(matplotlib.rcParams) == before

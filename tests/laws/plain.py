@@ -1,0 +1,103 @@
+"""METHODS read slowly: each quantity of one text and one head by loops, in float64. The second implementation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from worlds import Text
+
+from headscope.core.batch import CLS, SEP, WORD
+from headscope.measures import Entropy, Measure, Positions, Tokens
+
+Map = NDArray[np.float64]
+Chosen = Callable[[str, int], bool]
+# Sum over rows and number of rows; None where the text has nothing to say.
+Value = tuple[float, float] | None
+
+GROUPS: dict[str, Chosen] = {
+    "all": lambda form, role: True,
+    "cls": lambda form, role: role == CLS,
+    "sep": lambda form, role: role == SEP,
+    "punct": lambda form, role: role == WORD and form in {".", ","},
+    "word": lambda form, role: role == WORD,
+    "=the|a": lambda form, role: role == WORD and form.lower() in {"the", "a"},
+}
+
+
+def members(text: Text, name: str) -> list[int]:
+    return [i for i, (form, role) in enumerate(zip(text.forms, text.roles, strict=True)) if GROUPS[name](form, role)]
+
+
+def positions(measure: Positions, text: Text, a: Map) -> dict[str, Value]:
+    n = len(a)
+    values: dict[str, Value] = {}
+    for offset in measure.offsets:
+        total, rows = 0.0, 0
+        for i in range(n):
+            if 0 <= i + offset < n:
+                total += a[i, i + offset]
+                rows += 1
+        name = {-1: "previous", 0: "self", 1: "next"}.get(offset, f"offset_{offset:+d}")
+        counted = n if measure.denominator == "n" else rows
+        values[name] = (total, counted) if counted else None
+    return values
+
+
+def tokens(measure: Tokens, text: Text, a: Map) -> dict[str, Value]:
+    n = len(a)
+    values: dict[str, Value] = {}
+    for name in measure.groups:
+        columns = members(text, name)
+        values[f"to_{name}"] = (sum(a[i, j] for i in range(n) for j in columns), n) if columns else None
+    sep = members(text, "sep")
+    other = [i for i in range(n) if i not in sep]
+    for flow, rows, reference in (("sep_to_sep", sep, 2), ("other_to_sep", other, n - 2)):
+        total = sum(a[i, j] for i in rows for j in sep)
+        counted = reference if measure.sep_count == "two" else len(rows)
+        if flow in measure.flows:
+            values[flow] = (total, counted) if counted > 0 and (sep or measure.sep_count == "two") else None
+    return values
+
+
+def entropy(measure: Entropy, text: Text, a: Map) -> dict[str, Value]:
+    n = len(a)
+    causal = text.causal
+    unit = math.log(2) if measure.base == "bits" else 1.0
+
+    def smoothed(i: int) -> list[float]:
+        visible = i + 1 if causal else n
+        return [float((1 - measure.smoothing) * a[i, j] + (measure.smoothing / visible if j < visible else 0)) for j in range(n)]
+
+    def row_entropy(i: int) -> float:
+        return -sum(p * math.log(p) for p in smoothed(i) if p > 0) / unit
+
+    values: dict[str, Value] = {}
+    for name in measure.rows:
+        rows = members(text, name)
+        values["entropy" if name == "all" else f"entropy_{name}"] = (sum(map(row_entropy, rows)), len(rows)) if rows else None
+    values["max_weight"] = (sum(max(smoothed(i)) for i in range(n)), n)
+    values["sink_mass"] = (sum(1 - sum(row) for row in a.tolist()), n)
+    return values
+
+
+def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
+    if isinstance(measure, Positions):
+        return positions(measure, text, a)
+    if isinstance(measure, Tokens):
+        return tokens(measure, text, a)
+    if isinstance(measure, Entropy):
+        return entropy(measure, text, a)
+    raise NotImplementedError(f"write {measure.name} down slowly, too")
+
+
+def mean(measure: Measure, texts: list[Text], maps: list[Map], quantity: str, average: str) -> tuple[float, int]:
+    """The mean over texts and its n: texts alike (`example`) or rows alike (`token`)."""
+    found = [v for text, a in zip(texts, maps, strict=True) if (v := observe(measure, text, a)[quantity]) is not None]
+    if not found:
+        return math.nan, 0
+    if average == "example":
+        return sum(total / rows for total, rows in found) / len(found), len(found)
+    return sum(total for total, _ in found) / sum(rows for _, rows in found), int(sum(rows for _, rows in found))

@@ -1,0 +1,143 @@
+"""Laws that every measure of the registry obeys."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import plain
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from worlds import Text, World, one_by_one, run, worlds
+
+from headscope.core.state import State
+from headscope.measures import REGISTRY, Measure, make
+from headscope.runs.store import encode_states, read_states
+
+# The options a law is tried under; a new measure adds its own here, and test_every_measure_is_tried notices if it does not.
+TRIED: list[tuple[str, dict[str, Any]]] = [
+    ("positions", {}),
+    ("positions", {"offsets": (-3, -1, 0, 1, 4), "denominator": "valid"}),
+    ("positions", {"average": "token"}),
+    ("tokens", {}),
+    ("tokens", {"groups": ("sep", "=the|a", "word"), "average": "token"}),
+    ("tokens", {"sep_count": "two"}),
+    ("entropy", {}),
+    ("entropy", {"rows": ("all", "cls", "word", "punct"), "smoothing": 1e-4}),
+    ("entropy", {"average": "token", "base": "bits"}),
+]
+
+
+@pytest.fixture(scope="module", params=TRIED, ids=lambda tried: f"{tried[0]}-{'-'.join(map(str, tried[1]))}")
+def measure(request: pytest.FixtureRequest) -> Measure:
+    name, options = request.param
+    return make(name, options)
+
+
+def test_every_measure_is_tried() -> None:
+    assert {name for name, _ in TRIED} == set(REGISTRY)
+
+
+def same(left: State, right: State, exact: bool = False) -> None:
+    assert left.merges == right.merges
+    for name, array in left.arrays.items():
+        if exact:
+            assert_array_equal(array, right[name])
+        else:
+            assert_allclose(array, right[name], rtol=1e-5, atol=1e-6)
+
+
+@given(world=worlds())
+@settings(max_examples=25, deadline=None)
+def test_merge_is_commutative_and_associative_and_start_is_neutral(measure: Measure, world: World) -> None:
+    a, b, c = (run(measure, world, one_by_one(world.texts[i::3])) for i in range(3))
+    same(a.merge(b), b.merge(a), exact=True)
+    same(a.merge(b).merge(c), a.merge(b.merge(c)))
+    same(a.merge(measure.start(world.layout, 8)), a, exact=True)
+    same(measure.start(world.layout, 8).merge(a), a, exact=True)
+
+
+@given(world=worlds(), shuffle=st.randoms(use_true_random=False), size=st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_sharding_batch_size_padding_and_order_change_nothing(measure: Measure, world: World, shuffle: Any, size: int) -> None:
+    plainly = run(measure, world, one_by_one(world.texts))
+    order = list(world.texts)
+    shuffle.shuffle(order)
+    batches = [order[i : i + size] for i in range(0, len(order), size)]
+    same(run(measure, world, batches), plainly)
+    shards = [run(measure, world, [batch]) for batch in batches]
+    merged = shards[0]
+    for shard in shards[1:]:
+        merged = merged.merge(shard)
+    same(merged, plainly)
+
+
+@given(world=worlds())
+@settings(max_examples=15, deadline=None)
+def test_tables_are_pure_and_states_survive_the_disk(measure: Measure, world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
+    state = run(measure, world, [world.texts])
+    before = {name: array.copy() for name, array in state.arrays.items()}
+    first, second = measure.tables(state, world.layout), measure.tables(state, world.layout)
+    for name, array in before.items():
+        assert_array_equal(state[name], array)
+    for name, columns in first.items():
+        for column, values in columns.items():
+            assert_array_equal(values, second[name][column])
+    path = tmp_path_factory.mktemp("state") / "state.safetensors"
+    path.write_bytes(encode_states({measure.name: state}, {}))
+    same(read_states(path)[0][measure.name], state, exact=True)
+
+
+@given(world=worlds())
+@settings(max_examples=40, deadline=None)
+def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) -> None:
+    table = measure.tables(run(measure, world, [world.texts]), world.layout)[measure.name]
+    texts = list(world.texts)
+    average = measure.options()["average"]
+    seen = set()
+    for row in zip(*(table[name] for name in ("kind", "layer", "head", "quantity", "value", "n", "baseline")), strict=True):
+        kind, layer, head, quantity, value, n, baseline = row
+        maps = [text.maps[layer - 1, head - 1] for text in texts]
+        expected, count = plain.mean(measure, texts, maps, quantity, average)
+        assert n == count, quantity
+        assert_allclose(value, expected, rtol=1e-4, atol=2e-6, err_msg=f"{quantity} of {layer}-{head}")
+        even = [uniform(text) for text in texts]
+        assert_allclose(baseline, plain.mean(measure, texts, even, quantity, average)[0], rtol=1e-4, atol=2e-6)
+        seen.add((kind, layer, head, quantity))
+    assert len(seen) == len(table["n"]) > 0
+
+
+def uniform(text: Text) -> np.ndarray[Any, Any]:
+    n = len(text.forms)
+    seen = np.tri(n) if text.causal else np.ones((n, n))
+    return np.asarray(seen / seen.sum(1, keepdims=True))
+
+
+@given(world=worlds())
+@settings(max_examples=25, deadline=None)
+def test_intervals_are_the_percentiles_of_resampled_documents(measure: Measure, world: World) -> None:
+    """Replicate r repeats each document as often as its weight says: a plain bootstrap, done by copying texts."""
+    from headscope.stats.bootstrap import poisson_weights
+
+    replicates = 8
+    state = run(measure, world, [world.texts], replicates)
+    documents = sorted({text.document for text in world.texts})
+    weights = poisson_weights(documents, replicates)
+    values = []
+    for r in range(1, replicates + 1):
+        weight = dict(zip(documents, weights[:, r].astype(int), strict=True))
+        copies = [text for text in world.texts for _ in range(weight[text.document])]
+        table = measure.tables(run(measure, world, [copies]), world.layout)[measure.name] if copies else None
+        values.append(table["value"] if table is not None else None)
+    table = measure.tables(state, world.layout)[measure.name]
+    stacked = np.array([np.full(len(table["value"]), math.nan) if v is None or len(v) != len(table["value"]) else v for v in values])
+    for column in range(len(table["value"])):
+        found = stacked[:, column][np.isfinite(stacked[:, column])]
+        if len(documents) == 1:
+            assert math.isnan(table["low"][column])
+        elif math.isfinite(table["low"][column]):
+            low, high = np.percentile(found, [2.5, 97.5])
+            assert_allclose([table["low"][column], table["high"][column]], [low, high], rtol=1e-4, atol=1e-5)

@@ -1,0 +1,96 @@
+"""Small random worlds for the laws: texts with made-up attention, and a plain way to run measures over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from headscope.core.batch import CLS, SEP, WORD, MapBatch, stack
+from headscope.core.heads import HeadLayout, Kind, Site
+from headscope.core.state import State
+from headscope.measures import Measure
+from headscope.stats.bootstrap import poisson_weights
+
+FORMS = ("the", "cat", ".", ",", "sat", "A")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of n positions with maps [layer, head, n, n]."""
+
+    document: str
+    forms: tuple[str, ...]
+    roles: tuple[int, ...]
+    maps: NDArray[np.float64]
+    causal: bool
+
+
+@dataclass(frozen=True)
+class World:
+    """Texts of one model."""
+
+    layout: HeadLayout
+    texts: tuple[Text, ...]
+
+
+def softmax_maps(rng: np.random.Generator, shape: tuple[int, ...], causal: bool) -> NDArray[np.float64]:
+    """Random rows that sum to 1; some one-hot, some even, some zero in places."""
+    logits = rng.normal(0, 3, shape)
+    n = shape[-1]
+    logits[rng.random(shape) < 0.1] = -np.inf
+    logits[..., np.arange(n), np.arange(n)] = np.maximum(logits[..., np.arange(n), np.arange(n)], -1)
+    if causal:
+        logits = np.where(np.tri(n, dtype=bool), logits, -np.inf)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    return np.asarray(weights / weights.sum(-1, keepdims=True))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    causal = draw(st.booleans())
+    kind: Kind = "decoder" if causal else "encoder"
+    heads = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    layout = HeadLayout(tuple(Site(kind, layer, h, h, f"layer.{layer}") for layer, h in enumerate(heads)))
+    texts = []
+    for number in range(draw(st.integers(1, 6))):
+        words = draw(st.integers(1, 7))
+        body = [FORMS[i] for i in rng.integers(0, len(FORMS), words)]
+        special = draw(st.sampled_from(["none", "both", "start", "two"]))
+        forms, roles = body, [WORD] * words
+        if special != "none":
+            forms, roles = ["[CLS]", *forms], [CLS, *roles]
+        if special in ("both", "two"):
+            forms, roles = [*forms, "[SEP]"], [*roles, SEP]
+        if special == "two":
+            forms, roles = [*forms, "x", "[SEP]"], [*roles, WORD, SEP]
+        n = len(forms)
+        maps = np.zeros((len(heads), max(heads), n, n))
+        for layer, h in enumerate(heads):
+            maps[layer, :h] = softmax_maps(rng, (h, n, n), causal)
+        texts.append(Text(f"doc{number // 2}", tuple(forms), tuple(roles), maps, causal))
+    return World(layout, tuple(texts))
+
+
+def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], replicates: int = 8) -> State:
+    """One state from batches of texts, padded with zeros as the runner leaves them."""
+    state = measure.start(world.layout, replicates)
+    for batch in batches:
+        side = stack([text.forms for text in batch], [text.roles for text in batch])
+        weights = poisson_weights([text.document for text in batch], replicates)
+        for index, site in enumerate(world.layout.sites):
+            padded = np.zeros((len(batch), site.heads, side.width, side.width), dtype=np.float32)
+            for row, text in enumerate(batch):
+                n = len(text.forms)
+                padded[row, :, :n, :n] = text.maps[index, : site.heads]
+            measure.update(state, MapBatch(index, world.layout, torch.from_numpy(padded), side, side, weights))
+    return state
+
+
+def one_by_one(texts: Sequence[Text]) -> list[list[Text]]:
+    return [[text] for text in texts]

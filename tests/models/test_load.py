@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+import headscope as hs
+from headscope.errors import ModelError
+from headscope.models import load as loading
+from headscope.models.model import Model
+
+MINI = Path(loading.__file__).parent / "mini"
+SHA256 = {
+    "model-00001-of-00003.safetensors": "4f17e0847cfe6a6bf54bfe9969130006c63686213d5dd8f0067d051758e1dcce",
+    "model-00002-of-00003.safetensors": "a1c036a72577ff0515bcc529ffbed137613e4caec805ed111e2ba0e02b3474da",
+    "model-00003-of-00003.safetensors": "b211796938168bf335e4ac5347a84156d27f84773ba0d577644531b1c7c49ee1",
+    "tokenizer.json": "ec38c9cb10b771e28958de1b95b54983792c5563d057e064853155e72a600eec",
+    "config.json": "355978efa93f9fc08a951ab132517d5785474691c1fb648c96b07489852bc7e4",
+}
+
+
+@pytest.fixture(scope="module")
+def mini() -> Model:
+    return hs.load()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(MINI, tmp_path / "copy"))
+
+
+def test_the_embedded_model_is_byte_identical() -> None:
+    for name, expected in SHA256.items():
+        assert hashlib.sha256((MINI / name).read_bytes()).hexdigest() == expected, name
+    loading.verify_mini()
+
+
+def test_the_embedded_model_has_twelve_layers_of_twelve_heads(mini: Model) -> None:
+    assert mini.layout.size == 144
+    assert [(site.kind, site.layer, site.heads) for site in mini.sites] == [("encoder", layer, 12) for layer in range(12)]
+    assert mini.capture == "interface"
+    assert mini.max_length == 256
+    assert not mini.network.training
+    assert next(mini.network.parameters()).dtype == torch.float32
+
+
+def test_a_folder_gives_the_same_model(mini: Model, copy: Path) -> None:
+    other = hs.load(copy)
+    assert other.fingerprint == mini.fingerprint
+    (copy / "config.json").write_text((copy / "config.json").read_text().replace("1e-12", "1e-11"))
+    assert hs.load(copy).fingerprint != mini.fingerprint
+
+
+def test_pickles_are_refused(copy: Path) -> None:
+    for path in copy.glob("*.safetensors*"):
+        path.unlink()
+    with pytest.raises(ModelError, match=r"no \*\.safetensors"):
+        hs.load(copy)
+    (copy / "pytorch_model.bin").write_bytes(b"not even a pickle")
+    with pytest.raises(ModelError, match="only as a pickle"):
+        hs.load(copy)
+
+
+def test_remote_code_is_refused(copy: Path) -> None:
+    config = json.loads((copy / "config.json").read_text())
+    config |= {"model_type": "mystery", "auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}}
+    (copy / "config.json").write_text(json.dumps(config))
+    (copy / "evil.py").write_text("raise SystemExit('this must never run')")
+    with pytest.raises(ModelError, match="code of its own"):
+        hs.load(copy)
+
+
+def test_missing_weights_are_not_made_up(copy: Path) -> None:
+    index = json.loads((copy / "model.safetensors.index.json").read_text())
+    (copy / "model-00003-of-00003.safetensors").unlink()
+    index["weight_map"] = {name: shard for name, shard in index["weight_map"].items() if not shard.startswith("model-00003")}
+    (copy / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ModelError, match="would be random"):
+        hs.load(copy)
+
+
+def test_a_config_of_another_shape_is_refused(copy: Path) -> None:
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps({**config, "hidden_size": 144}))
+    with pytest.raises(ModelError):
+        hs.load(copy)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "says"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), "has no config.json"),
+        (lambda folder: (folder / "config.json").write_text("{"), "could not be loaded"),
+        (lambda folder: [(folder / name).unlink() for name in ("tokenizer.json", "tokenizer_config.json")], "Put the model's tokenizer"),
+        (lambda folder: (folder / "model-00001-of-00003.safetensors").write_bytes(b"short"), "could not be loaded"),
+    ],
+)
+def test_a_broken_folder_is_one_clear_error(copy: Path, break_it: object, says: str) -> None:
+    assert callable(break_it)
+    break_it(copy)
+    with pytest.raises(ModelError, match=says):
+        hs.load(copy)
+
+
+def test_bad_options_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelError, match="dtype 'float8' is unknown"):
+        hs.load(dtype="float8")
+    with pytest.raises(ModelError, match="is not a folder"):
+        hs.load("/nowhere")
+
+
+def test_half_precision_weights_are_measured_in_float32(mini: Model) -> None:
+    half = hs.run(hs.load(dtype="bfloat16"), "sampler", ["entropy"], limit=5, replicates=0)
+    full = hs.run(mini, "sampler", ["entropy"], limit=5, replicates=0)
+    difference = [a - b for a, b in zip(half["entropy"].table["value"], full["entropy"].table["value"], strict=True)]
+    assert 0 < max(map(abs, difference)) < 0.15

@@ -1,0 +1,43 @@
+"""The embedded model's card, measured by an independent script: its surface figures come out here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from numpy.testing import assert_allclose
+
+import headscope as hs
+from headscope.core.document import Document
+from headscope.corpora import Corpus, read
+
+PREVIOUS = {"2-1": 0.90, "2-2": 0.91, "2-9": 0.88, "2-12": 0.68}
+NEXT = {"1-5": 0.91, "2-3": 0.83, "7-12": 0.74}
+SEP = [0.11, 0.10, 0.16, 0.46, 0.48, 0.40, 0.43, 0.44, 0.51, 0.45, 0.56, 0.52]
+ENTROPY = [1.95, 1.29, 2.15, 1.83, 1.57, 1.95, 1.74, 1.85, 1.73, 1.82, 1.66, 1.76]
+
+
+@pytest.fixture(scope="module")
+def run(data: Path) -> hs.Run:
+    """UD English-GUM dev, the first 300 sentences of 3 to 60 words. The card's surface figures are token-level."""
+    documents: list[Document] = []
+    left = 300
+    for document in read(data / "ud" / "en_gum-ud-dev.conllu.xz"):
+        chosen = tuple(sentence for sentence in document.sentences if 3 <= len(sentence) <= 60)[:left]
+        left -= len(chosen)
+        documents.append(Document(document.id, chosen))
+        if not left:
+            break
+    return hs.run("mini", Corpus.of(documents), replicates=0)
+
+
+def test_surface_figures_of_the_card(run: hs.Run) -> None:
+    table = run["positions"].table
+    for quantity, expected in (("previous", PREVIOUS), ("next", NEXT)):
+        found = {f"{row['layer']}-{row['head']}": row["value"] for row in table.where(quantity=quantity)}
+        for head, value in expected.items():
+            assert found[head] == pytest.approx(value, abs=0.0051), head
+        others = [value for head, value in found.items() if head not in expected]
+        assert max(others) < min(expected.values())
+    assert_allclose(run["tokens"].layers.where(quantity="to_sep")["value"], SEP, atol=0.0051)
+    assert_allclose(run["entropy"].layers.where(quantity="entropy")["value"], ENTROPY, atol=0.0051)

@@ -1,0 +1,271 @@
+"""From a corpus to tables, with the embedded model: the same numbers however the work is cut up."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+import headscope as hs
+from headscope.core.heads import HeadLayout, Site
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus, read
+from headscope.encoding.texts import Encoder
+from headscope.errors import HeadscopeError, RunError
+from headscope.measures import make
+from headscope.models.model import Model
+from headscope.runs.shard import Accumulator, BatchView
+from headscope.runs.store import Folder, read_states
+
+
+@pytest.fixture(scope="module")
+def mini() -> Model:
+    return hs.load()
+
+
+@pytest.fixture(scope="module")
+def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run over the sampler in many small shards."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    hs.run(mini, "sampler", out=out, shard_tokens=120, replicates=20)
+    return out
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    names = ["states.safetensors", *(f"tables/{path.name}" for path in sorted((folder / "tables").iterdir()))]
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def values(run: hs.Run) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        f"{name}/{column}": np.array(run.results[name][column])
+        for name in run.results
+        for column in ("value", "low", "high", "n", "baseline")
+    }
+
+
+def test_the_folder_holds_what_was_measured(whole: Path) -> None:
+    manifest = json.loads((whole / "run.json").read_text())
+    assert manifest["status"] == "complete"
+    corpus = read("sampler")
+    sentences = [sentence for document in corpus for sentence in document.sentences]
+    assert manifest["counts"]["texts"] == len(sentences)
+    assert manifest["counts"]["words"] == sum(map(len, sentences))
+    assert manifest["counts"]["documents"] == len(list(corpus))
+    assert manifest["counts"]["shards"] > 5
+    assert "multi-word tokens" in manifest["dropped"][0]
+    assert manifest["identity"]["versions"]["torch"] == torch.__version__
+    assert not (whole / "partial").exists()
+    run = hs.open_run(whole)
+    assert run.measures == ["positions", "tokens", "entropy"]
+    assert len(run["entropy"].table.where(quantity="entropy")) == 144
+    assert run["entropy"].table.columns == ["kind", "layer", "head", "quantity", "value", "low", "high", "n", "baseline"]
+    assert run["entropy"].table.arrow.schema.metadata[b"signature"].decode() == run.signature
+
+
+def test_equal_to_eager_attention_and_numpy(mini: Model, whole: Path) -> None:
+    """Nothing of headscope but its tokens: the network is run text by text with output_attentions=True."""
+    texts = list(Encoder(mini.tokenizer).texts(read("sampler"), Tally()))
+    found = []
+    for text in texts:
+        mini.network.set_attn_implementation("eager")
+        with torch.no_grad():
+            out = mini.network(input_ids=torch.tensor(text.ids)[None], output_attentions=True)
+        maps = torch.stack(out.attentions)[:, 0].double().numpy()
+        n = maps.shape[-1]
+        last = [i for i, token in enumerate(text.ids) if token == 3]
+        logs = np.log(np.where(maps > 0, maps, 1))
+        found.append(
+            [
+                np.diagonal(maps, -1, -2, -1).sum(-1) / n,
+                maps[..., last].sum(-1).mean(-1),
+                -(maps * logs).sum(-1).mean(-1),
+                -(maps * logs).sum(-1)[..., 0],
+                maps.max(-1).mean(-1),
+            ]
+        )
+    expected = np.mean(found, axis=0).reshape(5, -1)
+    run = hs.open_run(whole)
+    for row, (measure, quantity) in enumerate(
+        [("positions", "previous"), ("tokens", "to_sep"), ("entropy", "entropy"), ("entropy", "entropy_cls"), ("entropy", "max_weight")]
+    ):
+        assert_allclose(run[measure].table.where(quantity=quantity)["value"], expected[row], atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{"batch_tokens": 1}, {"batch_tokens": 700}, {"shard_tokens": 100_000}])
+def test_batches_and_shards_change_nothing(mini: Model, whole: Path, settings: dict[str, Any]) -> None:
+    expected = values(hs.open_run(whole))
+    found = values(hs.run(mini, "sampler", replicates=20, **settings))
+    for name, array in expected.items():
+        assert_allclose(found[name], array, rtol=2e-5, atol=2e-6, err_msg=name)
+
+
+def test_document_order_changes_nothing(mini: Model, whole: Path) -> None:
+    found = values(hs.run(mini, Corpus.of(reversed(list(read("sampler")))), replicates=20))
+    for name, array in values(hs.open_run(whole)).items():
+        assert_allclose(found[name], array, rtol=2e-5, atol=2e-6, err_msg=name)
+
+
+def test_several_processes_give_the_same_bits(whole: Path, tmp_path: Path) -> None:
+    hs.run("mini", "sampler", out=tmp_path / "run", engine="processes", shard_tokens=120, replicates=20)
+    assert files(tmp_path / "run") == files(whole)
+
+
+def start(tmp_path: Path, out: Path, engine: str, shard_tokens: int) -> subprocess.Popen[bytes]:
+    """A run in a process of its own, in a process group of its own."""
+    script = tmp_path / "script.py"
+    call = f"hs.run('mini', 'sampler', out={str(out)!r}, engine={engine!r}, shard_tokens={shard_tokens}, replicates=20)"
+    script.write_text(f"import headscope as hs\nif __name__ == '__main__':\n    {call}\n")
+    return subprocess.Popen([sys.executable, str(script)], start_new_session=True)
+
+
+def kill_when(process: subprocess.Popen[bytes], out: Path, shards: int) -> None:
+    """kill -9 as soon as the folder holds the results of so many shards."""
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        if any(int(path.stem.split("-")[1]) >= shards - 1 for path in out.glob("partial/*-*.safetensors")):
+            break
+        time.sleep(0.002)
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("engine", ["local", "processes"])
+def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path, engine: str) -> None:
+    """A real kill -9, at a moment when some shards are done and some are not. No worker outlives it."""
+    out = tmp_path / "run"
+    process = start(tmp_path, out, engine, 120)
+    kill_when(process, out, 2)
+    assert process.returncode == -signal.SIGKILL, "the run ended before it could be killed"
+    assert json.loads((out / "run.json").read_text())["status"] == "running"
+    deadline = time.monotonic() + 30
+    while alive(process.pid):
+        assert time.monotonic() < deadline, "workers outlived the process that started them"
+        time.sleep(0.05)
+    settings: dict[str, Any] = {"out": out, "shard_tokens": 120, "replicates": 20}
+    with pytest.raises(RunError, match="--resume"):
+        hs.run("mini", "sampler", **settings)
+    run = hs.run("mini", "sampler", resume=True, **settings)
+    assert run.results.manifest["counts"]["resumed_shards"] > 0
+    assert files(out) == files(whole)
+
+
+def alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_resume_of_a_finished_run_computes_nothing(mini: Model, whole: Path) -> None:
+    before = (whole / "run.json").read_bytes()
+    run = hs.run(mini, "sampler", out=whole, shard_tokens=120, replicates=20, resume=True)
+    assert (whole / "run.json").read_bytes() == before
+    assert len(run["tokens"].table) == 720
+
+
+def test_resume_with_other_settings_is_refused_by_name(mini: Model, whole: Path) -> None:
+    with pytest.raises(RunError, match=r"max_length was 128 and is 64; seed was 0 and is 3"):
+        hs.run(mini, "sampler", out=whole, shard_tokens=120, replicates=20, resume=True, max_length=64, seed=3)
+    with pytest.raises(RunError, match="the corpus has changed"):
+        hs.run(mini, Corpus.of(list(read("sampler"))[:1]), out=whole, shard_tokens=120, replicates=20, resume=True)
+
+
+def test_a_folder_in_use_or_full_of_other_things_is_left_alone(mini: Model, whole: Path, tmp_path: Path) -> None:
+    with Folder(whole).locked(), pytest.raises(RunError, match="another run is writing"):
+        hs.run(mini, "sampler", out=whole, overwrite=True)
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(RunError, match=r"holds thesis\.tex"):
+        hs.run(mini, "sampler", out=tmp_path)
+    assert (tmp_path / "thesis.tex").read_text() == "precious"
+
+
+def test_overwrite_replaces_the_run_and_nothing_else(mini: Model, tmp_path: Path) -> None:
+    hs.run(mini, "sampler", out=tmp_path / "run", limit=3)
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    run = hs.run(mini, "sampler", ["entropy"], out=tmp_path / "run", limit=2, overwrite=True)
+    assert run.results.manifest["counts"]["texts"] == 2
+    assert list(hs.open_run(tmp_path / "run").results) == ["entropy", "entropy_layers"]
+    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
+
+
+def test_a_damaged_part_is_named(mini: Model, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    hs.run(mini, "sampler", out=out, limit=3)
+    manifest = json.loads((out / "run.json").read_text())
+    Folder(out).write_manifest({**manifest, "status": "running"})
+    (out / "partial").mkdir()
+    (out / "partial" / "00000000-00000000.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}")
+    with pytest.raises(RunError, match=r"00000000-00000000\.safetensors is damaged.*Remove that file"):
+        hs.run(mini, "sampler", out=out, limit=3, resume=True)
+
+
+def test_states_can_make_the_tables_again(mini: Model, whole: Path) -> None:
+    states, _ = read_states(whole / "states.safetensors")
+    for name in ("positions", "tokens", "entropy"):
+        again = make(name).tables(states[name], mini.layout)[name]
+        assert_allclose(again["value"], hs.open_run(whole)[name].table["value"], rtol=0)
+
+
+def test_layers_can_be_chosen(mini: Model, whole: Path) -> None:
+    run = hs.run(mini, "sampler", ["tokens"], layers=[3, 12], replicates=20)
+    assert sorted(set(run["tokens"].table["layer"])) == [3, 12]
+    every = hs.open_run(whole)["tokens"].table
+    for layer in (3, 12):
+        mine = run["tokens"].table.where(layer=layer, quantity="to_sep")
+        assert_allclose(mine["value"], every.where(layer=layer, quantity="to_sep")["value"], atol=1e-5)
+        assert_allclose(mine["baseline"], every.where(layer=layer, quantity="to_sep")["baseline"], atol=1e-6)
+    with pytest.raises(RunError, match="has no layer 13"):
+        hs.run(mini, "sampler", layers=[13])
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"corpus": "nowhere.conllu"}, "there is no such file"),
+        ({"max_length": 300}, "ends at 256 tokens. Use --max-length 256"),
+        ({"unit": "verse"}, "unit = 'verse'"),
+        ({"measures": ["entropy", "grace"]}, "measure 'grace' is unknown"),
+        ({"colour": "red"}, "no setting is called 'colour'"),
+        ({"engine": "cloud"}, "engine 'cloud' is unknown"),
+        ({"corpus": "sampler", "max_length": 5}, "nothing to measure"),
+        ({"model": "./nowhere"}, "is not a folder"),
+        ({"device": "quantum"}, "device 'quantum' cannot be used"),
+    ],
+)
+def test_a_mistake_is_one_clear_error(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(HeadscopeError) as error:
+        hs.run(**settings)
+    assert says in str(error.value)
+
+
+def test_garbage_in_padded_rows_does_no_harm(mini: Model) -> None:
+    """Some kernels leave NaN where a row sees nothing; a batch with it must equal the texts alone."""
+    short, long = sorted(Encoder(mini.tokenizer).texts(read("sampler"), Tally()), key=len)[::40][:2]
+    layout = HeadLayout((Site("encoder", 0, 2, 2, "x"),))
+    rng = np.random.default_rng(0)
+    maps = [rng.dirichlet(np.ones(len(t)), size=(2, len(t))).astype(np.float32) for t in (short, long)]
+    measures = [make(name, {"level": level}) for name in ("positions", "tokens", "entropy") for level in ("token", "word")]
+    for measure in measures:
+        apart = Accumulator([measure], layout, 0)
+        for text, own in zip((short, long), maps, strict=True):
+            apart.add(BatchView([text], "mean", torch.device("cpu")), 0, torch.from_numpy(own[None].copy()), np.ones((1, 1)))
+        padded = np.full((2, 2, len(long), len(long)), np.nan, dtype=np.float32)
+        padded[0, :, : len(short)] = 0
+        padded[0, :, : len(short), : len(short)] = maps[0]
+        padded[1] = maps[1]
+        together = Accumulator([measure], layout, 0)
+        together.add(BatchView([short, long], "mean", torch.device("cpu")), 0, torch.from_numpy(padded), np.ones((2, 1)))
+        for name, array in apart.states[measure.name].arrays.items():
+            assert_allclose(together.states[measure.name][name], array, rtol=1e-5, atol=1e-6)
