@@ -56,12 +56,10 @@ def test_help_needs_no_heavy_import_and_is_quick() -> None:
     assert best < 0.5
 
 
-@pytest.mark.parametrize(
-    "verb", [["run"], ["show"], ["plot"], ["report"], ["inspect"], ["doctor"], ["corpus", "stats"], ["corpus", "check"]]
-)
-def test_every_verb_teaches_by_example(verb: list[str]) -> None:
-    text = call(*verb, "--help")
-    assert verb == ["doctor"] or re.search(rf"^  headscope {' '.join(verb)} ?\S*", text, re.MULTILINE)
+@pytest.mark.parametrize("verb", ["run", "show", "plot", "report", "inspect", "corpus stats", "corpus check"])
+def test_every_verb_teaches_by_example(verb: str) -> None:
+    text = call(*verb.split(), "--help")
+    assert re.search(rf"^  headscope {verb}", text, re.MULTILINE)
 
 
 def test_run_in_a_process(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 
 import headscope as hs
 from headscope.errors import RunError
@@ -18,17 +19,22 @@ def run() -> hs.Run:
     return hs.run("mini", "sampler", limit=20, replicates=20)
 
 
+def legend(axes: Axes) -> list[str]:
+    box = axes.get_legend()
+    assert box is not None
+    return [text.get_text() for text in box.get_texts()]
+
+
 def test_figure_2_draws_every_head_and_the_layer_means(run: hs.Run) -> None:
     figure = draw("clark2", run.results)
     top, middle, bottom = figure.axes
-    assert [len(axes.get_legend().get_texts()) for axes in (top, middle, bottom)] == [3, 2, 3]
+    assert [len(legend(axes)) for axes in (top, middle, bottom)] == [3, 2, 3]
     sep = run["tokens"].table.where(quantity="to_sep")
     clouds = [line for line in top.lines if line.get_linestyle() == "None"]
     assert any(np.array_equal(line.get_ydata(), sep["value"]) for line in clouds)
     means = run["tokens"].layers.where(quantity="to_sep")["value"]
     assert any(np.array_equal(line.get_ydata(), means) for line in top.lines)
-    labels = [text.get_text() for text in bottom.get_legend().get_texts()]
-    assert labels == ["previous", "next", "itself"]
+    assert legend(bottom) == ["previous", "next", "itself"]
     previous = run["positions"].layers.where(quantity="previous")["value"]
     line = next(line for line in bottom.lines if line.get_label() == "previous")
     assert np.array_equal(line.get_ydata(), previous), "the notebook swapped these labels; we do not"

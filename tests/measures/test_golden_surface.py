@@ -23,7 +23,9 @@ def planted(*heads: NDArray[Any]) -> NDArray[Any]:
 
 
 def previous_head(n: int) -> NDArray[Any]:
-    return np.eye(n, k=-1) + np.eye(n)[0][None] * (np.arange(n) == 0)[:, None]
+    maps = np.eye(n, k=-1)
+    maps[0, 0] = 1
+    return maps
 
 
 def value(run: hs.Run, quantity: str, head: int = 1) -> float:
