@@ -1,0 +1,35 @@
+# Everything a person needs: make demo, make test. The rest is for developers.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and write a report page
+	$(BIN)/headscope run --out demo/run --overwrite
+	$(BIN)/headscope report demo/run
+
+test: .venv/dev.stamp  ## run all tests, one worker a core
+	$(BIN)/pytest -n auto --maxprocesses 8
+
+lint: .venv/dev.stamp  ## style, types, and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/dev.stamp  ## speed and memory of a run, as ratios
+	$(BIN)/python benchmarks/surface.py
+
+.venv/run.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+.venv/dev.stamp: .venv/run.stamp
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
