@@ -6,6 +6,9 @@ import pytest
 from families import FAMILIES, gpt2, llama3, tokenizer, wordpiece, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer as Backend
+from tokenizers import models, processors
+from transformers import PreTrainedTokenizerFast
 
 from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Document, Sentence, Word
@@ -143,6 +146,16 @@ def test_templates(name: str, single: str, pair: str) -> None:
     assert (one.size, two.size) == (len(single.split()) - 1, len(pair.split()) - 2)
 
 
+def test_a_template_that_cannot_be_seen_is_an_error() -> None:
+    backend = Backend(models.BPE(vocab={"<s>": 0, "</s>": 1, "я": 2}, merges=[]))
+    ends = [("<s>", 0), ("</s>", 1)]
+    backend.post_processor = processors.TemplateProcessing(single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=ends)
+    blind = Tokenizer(PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>"))
+    assert blind.tokens(words("я")) == ([2], [0])
+    with pytest.raises(EncodingError, match="makes no token of 'The'"):
+        _ = blind.single
+
+
 W = WORD
 ROLES: dict[str, tuple[list[int], list[int]]] = {
     "mini": ([CLS, W, SEP], [CLS, W, SEP, W, SEP]),
@@ -277,3 +290,8 @@ def test_any_words_align_under_byte_level_bpe(given_words: list[Word]) -> None:
     before = [""] + [" " * word.space_after for word in given_words[:-1]]
     spelt = [made.hf.decode(of_word(position, ids, word_of)) for position in range(len(given_words))]
     assert spelt == [space + word.form for space, word in zip(before, given_words, strict=True)]
+
+
+def test_a_lone_surrogate_is_a_clear_error() -> None:
+    with pytest.raises(EncodingError, match="ud800' is not text"):
+        tokenizer("mini").tokens([Word("fine"), Word("\ud800")])

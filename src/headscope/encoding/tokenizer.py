@@ -66,7 +66,11 @@ class Tokenizer:
         return False
 
     def _ids(self, words: Sequence[str]) -> Any:
-        return self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
+        try:
+            return self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
+        except TypeError:
+            wrong = next((word for word in words if not _writable(word)), words)
+            raise EncodingError(f"the word {wrong!r} is not text that can be written as UTF-8", "Remove lone surrogates") from None
 
     def tokens(self, words: Sequence[Word], tally: Tally | None = None) -> tuple[list[int], list[int]]:
         """Token ids and, for each, the position of its word.
@@ -118,6 +122,8 @@ class Tokenizer:
                 seen.add(sequence)
             else:
                 (after if last in seen else between if seen else before).append(token)
+        if last not in seen:
+            raise EncodingError(f"the tokenizer makes no token of {_PROBE[last]!r}, so what it puts around a text cannot be told")
         return Template(tuple(before), tuple(between), tuple(after))
 
     def role(self, token: int, first: bool) -> int:
@@ -126,3 +132,11 @@ class Tokenizer:
         if token in opening and (first or token not in closing):
             return CLS
         return SEP if token in closing else SPECIAL
+
+
+def _writable(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

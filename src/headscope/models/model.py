@@ -67,7 +67,7 @@ class Model:
             return None
         # RoBERTa's family starts counting positions after the padding index.
         offset = getattr(getattr(self.network, "embeddings", None), "padding_idx", None)
-        return limit - offset - 1 if offset else limit
+        return limit if offset is None else limit - offset - 1
 
     @cached_property
     def _segments(self) -> bool:
