@@ -118,3 +118,10 @@ def test_half_precision_weights_are_measured_in_float32(mini: Model) -> None:
     full = hs.run(mini, "sampler", ["entropy"], limit=5, replicates=0)
     difference = [a - b for a, b in zip(half["entropy"].table["value"], full["entropy"].table["value"], strict=True)]
     assert 0 < max(map(abs, difference)) < 0.15
+
+
+def test_the_docs_carry_the_card_and_the_sources() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mini.md").read_text(encoding="utf-8")
+    assert (MINI / "README.md").read_text(encoding="utf-8").strip() in page
+    for line in (MINI / "sources.tsv").read_text(encoding="utf-8").splitlines():
+        assert f"| {line.split(chr(9))[0]} |" in page
