@@ -31,6 +31,7 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.measures import make
 from headscope.models.capture import implementation
 from headscope.models.model import Model
+from headscope.runs.plan import Plan
 from headscope.runs.shard import ShardRunner
 
 LENGTH, BATCH_TOKENS = 128, 4096
@@ -89,9 +90,10 @@ def compare(count: int, repeats: int) -> None:
     """Time the three, interleaved, and print their ratios."""
     model = hs.load(device="cpu")
     texts = segments(model, count)
-    runner = ShardRunner(model, [make(name) for name in ("positions", "tokens", "entropy")], batch_tokens=BATCH_TOKENS)
+    plan = Plan.make([make(name) for name in ("positions", "tokens", "entropy")], model.sites)
+    runner = ShardRunner(model, plan, batch_tokens=BATCH_TOKENS)
     found = runner(texts)
-    table = runner.measures[2].tables(found["entropy"], runner.layout)["entropy"]
+    table = plan.measures[2].tables(found["entropy"], plan.layout)["entropy"]
     expected = naive(model, texts)[10].ravel()
     assert np.allclose(np.asarray(table["value"])[:144], expected, atol=1e-5), "the naive form must find the same numbers"
     times: dict[str, list[float]] = {"bare": [], "ours": [], "naive": []}

@@ -14,7 +14,6 @@ from headscope.runs.table import Table
 
 if TYPE_CHECKING:
     import numpy as np
-    from jaxtyping import Float
     from matplotlib.figure import Figure
 
     from headscope.models.model import Model
@@ -38,7 +37,7 @@ class Measured:
 
     @property
     def layers(self) -> Table:
-        """One row a layer and quantity: the mean over the layer's heads."""
+        """One row a layer and quantity: the mean over the layer's heads, where the measure has one."""
         return self._results[f"{self.name}_layers"]
 
     def plot(self, figure: str | None = None) -> Figure:
@@ -65,7 +64,7 @@ class Run:
     @property
     def measures(self) -> list[str]:
         """What can be asked for with `run[...]`."""
-        return self.results.measures
+        return list(self.results.measures)
 
     def __getitem__(self, name: str) -> Measured:
         if name not in self.measures:
@@ -90,7 +89,7 @@ def load(name: str | Path = "mini", device: str | None = None, dtype: str = "flo
 
 
 def run(
-    model: Model | str = "mini",
+    model: Model | str | Path = "mini",
     corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
     measures: Measures = DEFAULT_MEASURES,
     out: str | Path | None = None,
@@ -115,12 +114,12 @@ def run(
 
     named = [corpus] if isinstance(corpus, str | Path) else corpus
     paths = [str(path) for path in (named.paths or ("memory",) if isinstance(named, Corpus) else named)]
-    name = model if isinstance(model, str) else model.name
+    name = str(model) if isinstance(model, str | Path) else model.name
     spec = make_spec({"model": name, "corpus": tuple(paths), "measures": _measures(measures), **settings})
     results = execute(
         spec,
         Path(out) if out is not None else None,
-        model=None if isinstance(model, str) else model,
+        model=None if isinstance(model, str | Path) else model,
         corpus=corpus if isinstance(corpus, Corpus) else None,
         device=device,
         engine=engine,  # type: ignore[arg-type]
@@ -133,8 +132,8 @@ def run(
 
 
 def measure(
-    attention: Float[np.ndarray, "layer head query key"] | Sequence[Float[np.ndarray, "layer head query key"]],
-    tokens: Sequence[str] | Sequence[Sequence[str]],
+    attention: Any,
+    tokens: Sequence[str] | Sequence[Sequence[str]] | None = None,
     measures: Measures = DEFAULT_MEASURES,
     *,
     roles: Sequence[Any] | None = None,
@@ -143,42 +142,49 @@ def measure(
     documents: Sequence[str] | None = None,
     **options: Any,
 ) -> Run:
-    """Measure attention maps that are already there: one text [layers, heads, T, T], or a list of texts.
+    """Measure attention maps that are already there.
 
+    `attention` is one text [layers, heads, T, T] with its T `tokens` (also as the tuple of layers that transformers returns
+    for a batch of one), a list of texts with a list of tokens, or one or more files (.npz, .safetensors) that hold both.
     `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones), `annotation` (headscope Words)
-    and `documents` (what intervals resample) are given like `tokens`: one sequence for one text, a list of them for several.
+    and `documents` (what intervals resample) are given like `tokens`. `options` are `preset`, `rows`, `causal`, `replicates`,
+    `seed`, `out` and `overwrite`.
     """
-    from headscope.runs.maps import Maps, measure_maps
+    from headscope.runs.map_files import read_maps
+    from headscope.runs.maps import GivenMaps, measure_maps
 
-    single = not isinstance(attention, list | tuple)
+    if tokens is None:
+        paths = [attention] if isinstance(attention, str | Path) else list(attention)
+        if not all(isinstance(path, str | Path) for path in paths):
+            raise MeasureError("maps without tokens", "Give the tokens of each text, or files that hold them")
+        return Run(measure_maps([read_maps(path) for path in paths], _measures(measures), **options))
+    single = bool(tokens) and isinstance(tokens[0], str)
     texts = [attention] if single else list(attention)
-    given: dict[str, Sequence[Any] | None] = {
-        "tokens": tokens,
-        "roles": roles,
-        "words": words,
-        "annotation": annotation,
-        "document": documents,
-    }
-    lists = {name: [values] if single and name != "document" else values for name, values in given.items() if values is not None}
+    given = {"tokens": tokens, "roles": roles, "words": words, "annotation": annotation, "document": documents}
+    lists: dict[str, list[Any]] = {name: [values] if single else list(values) for name, values in given.items() if values is not None}
     for name, values in lists.items():
         if len(values) != len(texts):
             raise MeasureError(f"{len(values)} {name} for {len(texts)} texts", "Give one for each text")
-
-    import numpy as np
-
-    maps = [
-        Maps(
-            np.asarray(text),
-            name=f"text {number + 1}",
-            **_one_text(lists, number),
-        )
-        for number, text in enumerate(texts)
-    ]
+    maps = []
+    for number, text in enumerate(texts):
+        own: dict[str, Any] = {name: values[number] if name == "document" else tuple(values[number]) for name, values in lists.items()}
+        if single and documents is not None and not isinstance(documents, str):
+            own["document"] = documents[0]
+        maps.append(GivenMaps(_array(text), name=f"text {number + 1}", **own))
     return Run(measure_maps(maps, _measures(measures), **options))
 
 
-def _one_text(lists: Mapping[str, Sequence[Any]], number: int) -> dict[str, Any]:
-    return {name: values[number] if name == "document" else tuple(values[number]) for name, values in lists.items()}
+def _array(maps: Any) -> np.ndarray:
+    """One text's maps as an array: from an array, a tensor, or transformers' tuple of layers [1, heads, T, T]."""
+    import numpy as np
+
+    if isinstance(maps, list | tuple):
+        layers = [_array(layer) for layer in maps]
+        if len({layer.shape for layer in layers}) != 1:
+            raise MeasureError("the layers of a text have different shapes", "Give [layers, heads, T, T] for one text")
+        stacked = np.stack(layers)
+        return stacked[:, 0] if stacked.ndim == 5 and stacked.shape[1] == 1 else stacked
+    return np.asarray(maps.detach().cpu() if hasattr(maps, "detach") else maps)
 
 
 def open_run(path: str | Path) -> Run:

@@ -68,7 +68,7 @@ def test_run_in_a_process(tmp_path: Path) -> None:
     assert "3 texts" in result.stdout
     assert "headscope report runs/mini-sampler" in result.stdout.replace("\n", " ")
     manifest = json.loads((tmp_path / "runs/mini-sampler/run.json").read_text())
-    assert manifest["identity"]["settings"]["measures"] == {"entropy": {"level": "word"}, "tokens": {}}
+    assert manifest["settings"]["measures"] == {"entropy": {"level": "word"}, "tokens": {}}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_toml_file_says_what_options_say(tmp_path: Path) -> None:
     spec = tmp_path / "study.toml"
     spec.write_text(f'limit = 3\nreplicates = 5\nout = "{tmp_path}/run"\n[measures.entropy]\nlevel = "word"\n')
     call("run", spec, "-q")
-    settings = json.loads((tmp_path / "run" / "run.json").read_text())["identity"]["settings"]
+    settings = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
     assert settings["limit"] == 3
     assert settings["measures"] == {"entropy": {"level": "word"}}
     spec.write_text("limit = three\n")

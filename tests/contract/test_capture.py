@@ -44,7 +44,7 @@ def test_maps_equal_eager_output_attentions(name: str) -> None:
 
     seen: dict[int, torch.Tensor] = {}
     if how == "interface":
-        capture.stream(model, sites, batch, lambda index, maps: seen.update({index: maps.clone()}))
+        capture.stream(model, sites, batch, lambda index, maps, _: seen.update({index: maps.clone()}))
     else:
         seen = dict(enumerate(maps for group in capture.from_outputs(model, batch).values() for maps in group))
     for index, site in enumerate(sites):
@@ -57,7 +57,7 @@ def test_padding_and_causality_hold(streamed: str) -> None:
     batch = inputs(model)
     sites, _ = find_sites(model)
 
-    def check(index: int, maps: torch.Tensor) -> None:
+    def check(index: int, maps: torch.Tensor, visible: torch.Tensor | None) -> None:
         site = sites[index]
         keys = batch["decoder_attention_mask"] if site.kind == "decoder" and "decoder_attention_mask" in batch else batch["attention_mask"]
         queries = (
@@ -67,6 +67,13 @@ def test_padding_and_causality_hold(streamed: str) -> None:
         assert not (valid * (1 - keys[:, None, None, :])).any(), "weight on padding"
         if site.kind == "decoder":
             assert not valid.triu(1).any(), "weight on the future"
+        if visible is None:
+            assert site.kind != "decoder"
+            assert keys.all(), "a mask is left out only where nothing is hidden"
+        else:
+            seen = visible.expand(len(maps), -1, -1) & queries[:, :, None].bool()
+            assert not valid.amax(1)[~seen].any(), "weight where the mask lets nothing through"
+            assert (valid.amax(1) > 0)[seen].float().mean() > 0.9, "what is visible is mostly seen"
         sums = valid.sum(-1)[queries[:, None].expand(-1, maps.shape[1], -1).bool()]
         if streamed == "gpt_oss":
             assert (sums < 1).all(), "its sinks take a part of every row"
@@ -81,10 +88,10 @@ def test_unrequested_layers_run_elsewhere_and_change_nothing(streamed: str) -> N
     batch = inputs(model)
     sites, _ = find_sites(model)
     everything: dict[int, torch.Tensor] = {}
-    capture.stream(model, sites, batch, lambda index, maps: everything.update({index: maps.clone()}))
+    capture.stream(model, sites, batch, lambda index, maps, _: everything.update({index: maps.clone()}))
     last = len(sites) - 1
     only: dict[int, torch.Tensor] = {}
-    capture.stream(model, sites, batch, lambda index, maps: only.update({index: maps.clone()}), frozenset([last]))
+    capture.stream(model, sites, batch, lambda index, maps, _: only.update({index: maps.clone()}), frozenset([last]))
     assert list(only) == [last]
     queries = batch["decoder_attention_mask"] if "decoder_attention_mask" in batch else batch["attention_mask"]
     rows = queries[:, None, :, None]
@@ -98,7 +105,7 @@ def test_the_model_is_restored_also_after_an_exception() -> None:
     sites, _ = find_sites(model)
     assert model.config._attn_implementation == "sdpa"
 
-    def fail(index: int, maps: torch.Tensor) -> None:
+    def fail(index: int, maps: torch.Tensor, visible: torch.Tensor | None) -> None:
         raise KeyError("a consumer that fails")
 
     with pytest.raises(KeyError):

@@ -6,7 +6,7 @@ from families import document, tokenizer, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.core.batch import CLS, SEP, WORD
+from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.encoding.texts import UNITS, Encoded, Encoder, Unit
@@ -242,7 +242,7 @@ def test_the_decoder_reads_the_text_shifted_by_one() -> None:
     assert shown(text.target) == "[MASK] [CLS] a ##b c"
     assert text.target.ids.tolist() == [START, *text.ids[:-1].tolist()]
     assert text.target.ids.dtype == np.int64
-    assert text.target.roles == (CLS, CLS, WORD, WORD, WORD)
+    assert text.target.roles == (CLS, SPECIAL, WORD, WORD, WORD), "one token opens a text"
     assert text.target.word_of == (-1, -1, 0, 0, 1)
     assert text.target.words == words("ab c")
     assert text.target.segments.tolist() == [0] * 5

@@ -42,7 +42,7 @@ def model(name: str) -> Model:
         "bart without a start": lambda: (BartModel(BartConfig(**BART, decoder_start_token_id=None, bos_token_id=0)), "roberta"),
     }
     network, family = builders[name]()
-    return Model(name, network.eval(), tokenizer(family), (), "interface", "")
+    return Model(name, network.eval(), tokenizer(family), (), "interface")
 
 
 def texts(name: str, unit: Unit = "sentence", *paragraphs: str) -> list[Encoded]:

@@ -97,9 +97,10 @@ def test_punctuation_glued_to_words_gives_the_tokens_of_the_plain_text(name: str
 
 
 @pytest.mark.parametrize("name", PREFIXED)
-def test_a_tokenizer_that_marks_every_word_reads_a_glued_word_as_after_a_space(name: str) -> None:
-    glued, _ = tokenizer(name).tokens(words("The cats_."))
-    assert glued == plain(tokenizer(name), "The cats .")
+def test_a_tokenizer_that_marks_every_word_marks_no_glued_word(name: str) -> None:
+    glued, word_of = tokenizer(name).tokens(words("The cats_."))
+    assert glued == plain(tokenizer(name), "The cats.")
+    assert sorted(set(word_of)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", ["mini", "wordpiece"])
@@ -295,3 +296,22 @@ def test_any_words_align_under_byte_level_bpe(given_words: list[Word]) -> None:
 def test_a_lone_surrogate_is_a_clear_error() -> None:
     with pytest.raises(EncodingError, match="ud800' is not text"):
         tokenizer("mini").tokens([Word("fine"), Word("\ud800")])
+
+
+def test_a_token_that_reaches_over_two_words_is_parted() -> None:
+    """`don't` is `do` + `n't`: one by one under mini and gpt2, and under t5, where its running tokens cross the boundary."""
+    made = tokenizer("mini")
+    assert [made.readable(token) for token in plain(made, "don't")] == ["don", "'", "t"]
+    ids, word_of = made.tokens([Word("I"), Word("do", space_after=False), Word("n't"), Word("know", space_after=False), Word(".")])
+    assert [made.readable(token) for token in ids] == ["i", "do", "n", "'", "t", "know", "."]
+    assert word_of == [0, 1, 2, 2, 2, 3, 4]
+    whole = tokenizer("gpt2")
+    split, of = whole.tokens([Word("a"), Word("ca", space_after=False), Word("ts")])
+    assert whole.hf.decode(of_word(1, split, of)) == " ca"
+    assert whole.hf.decode(of_word(2, split, of)) == "ts", "no space is made up between words written together"
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_running_text_with_punctuation_gets_the_tokens_of_running_text(name: str) -> None:
+    given_words = words("The cats_, the dog_, and a mat_.")
+    assert tokenizer(name).tokens(given_words)[0] == plain(tokenizer(name), "The cats, the dog, and a mat.")

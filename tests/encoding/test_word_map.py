@@ -7,7 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from headscope.core.batch import CLS, PAD, SEP, SPECIAL, WORD
+from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Word
 from headscope.encoding.batches import token_side
 from headscope.encoding.texts import Encoded
@@ -32,7 +32,7 @@ def encoded(*groups: str | list[str], name: str = "d/1") -> Encoded:
         if not isinstance(entry, str):
             forms.append(Word("".join(own).replace("##", "")))
     zeros = np.zeros(len(pieces), dtype=np.int64)
-    return Encoded(name, "d", tuple(forms), zeros, zeros, tuple(roles), tuple(word_of), tuple(pieces))
+    return Encoded(name, "d", tuple(forms), zeros, zeros, tuple(roles), tuple(word_of), tuple(pieces), tuple(range(len(forms))))
 
 
 def random_text(rng: np.random.Generator, words: int, name: str) -> Encoded:
@@ -168,7 +168,6 @@ def test_groups_and_sides() -> None:
     assert groups.side.forms == (("[CLS]", "playing", "now", "[SEP]"), ("[CLS]", "a", "[SEP]"))
     assert groups.side.roles == ((CLS, WORD, WORD, SEP), (CLS, WORD, SEP))
     assert groups.side.lengths.tolist() == [4, 3]
-    assert PAD not in groups.side.roles[1]
     onehot = groups.onehot()
     assert onehot.dtype == torch.float32
     assert onehot[1].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]

@@ -51,7 +51,7 @@ def tokens(measure: Tokens, text: Text, a: Map) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for name in measure.groups:
         columns = members(text, name)
-        values[f"to_{name}"] = (sum(a[i, j] for i in range(n) for j in columns), n) if columns else None
+        values[f"to_{name}"] = (sum(a[i, j] for i in range(n) for j in columns), n) if columns or name not in {"cls", "sep"} else None
     sep = members(text, "sep")
     other = [i for i in range(n) if i not in sep]
     for flow, rows, reference in (("sep_to_sep", sep, 2), ("other_to_sep", other, n - 2)):
@@ -78,8 +78,8 @@ def entropy(measure: Entropy, text: Text, a: Map) -> dict[str, Value]:
     for name in measure.rows:
         rows = members(text, name)
         values["entropy" if name == "all" else f"entropy_{name}"] = (sum(map(row_entropy, rows)), len(rows)) if rows else None
-    values["max_weight"] = (sum(max(smoothed(i)) for i in range(n)), n)
-    values["sink_mass"] = (sum(1 - sum(row) for row in a.tolist()), n)
+    values["max_weight"] = (sum(max(a[i].tolist()) for i in range(n)), n)
+    values["sink_mass"] = (sum(max(0.0, 1 - sum(row)) for row in a.tolist()), n)
     return values
 
 

@@ -63,7 +63,7 @@ def test_a_uniform_head_gives_k_in_n_to_a_group_and_the_log_of_n_as_entropy() ->
 def test_one_hot_rows_have_no_entropy_and_a_little_when_smoothed() -> None:
     one_hot = planted(np.eye(N))
     assert value(hs.measure(one_hot, TOKENS, ["entropy"]), "entropy") == 0
-    smoothed = hs.measure(one_hot, TOKENS, ["entropy"], preset="reference", causal=False)
+    smoothed = hs.measure(one_hot, TOKENS, ["entropy"], preset="reference")
     assert value(smoothed, "entropy") == pytest.approx(0.00149446, abs=2e-6)
 
 
@@ -97,14 +97,21 @@ def test_the_reference_divides_by_two_separators_whatever_their_number() -> None
     assert value(hs.measure(maps, tokens, ["tokens"], preset="reference"), "sep_to_sep") == 0.5
 
 
-def test_texts_without_a_group_do_not_count_for_it() -> None:
+def test_texts_without_special_tokens_say_nothing_about_them() -> None:
     maps = [planted(np.full((3, 3), 1 / 3)), planted(np.full((2, 2), 1 / 2))]
     run = hs.measure(maps, [["[CLS]", "a", "[SEP]"], ["a", "b"]], ["tokens"])
     rows = {row["quantity"]: row for row in run["tokens"].table}
     assert rows["to_sep"]["n"] == 1
     assert rows["to_sep"]["value"] == pytest.approx(1 / 3)
-    assert rows["to_punct"]["n"] == 0
-    assert math.isnan(rows["to_punct"]["value"])
+    assert rows["to_punct"]["n"] == 2, "no comma in a text means no attention to commas"
+    assert rows["to_punct"]["value"] == 0
+    bare = hs.measure(maps[1], ["a", "b"], ["tokens"])["tokens"].table.where(quantity="to_cls")
+    assert bare["n"] == [0]
+    assert math.isnan(bare["value"][0])
+
+
+def test_a_single_value_will_do_where_several_may_be_given() -> None:
+    assert make("tokens", {"groups": "sep", "flows": []}).options()["groups"] == ("sep",)
 
 
 def test_example_and_token_averages_differ_by_length() -> None:
@@ -120,11 +127,12 @@ def test_example_and_token_averages_differ_by_length() -> None:
     [
         ("entropie", {}, "measure 'entropie' is unknown. Use one of positions, tokens, entropy"),
         ("entropy", {"smoothness": 1}, "entropy has no option 'smoothness'"),
-        ("entropy", {"base": "bans"}, "option base is 'bans'. Use one of 'nats', 'bits'"),
+        ("entropy", {"base": "bans"}, "option base is 'bans'. Input should be 'nats' or 'bits'"),
         ("entropy", {"smoothing": 2.0}, "smoothing is 2.0"),
         ("tokens", {"groups": ["comma"]}, "token group 'comma' is unknown"),
         ("tokens", {"groups": [], "flows": []}, "neither groups nor flows"),
-        ("positions", {"offsets": [1.5]}, "distinct whole numbers"),
+        ("positions", {"offsets": [1.5]}, "valid integer"),
+        ("positions", {"offsets": []}, "Give whole numbers"),
         ("positions", {"level": "sentence"}, "option level is 'sentence'"),
     ],
 )

@@ -51,6 +51,7 @@ def test_the_embedded_model_has_twelve_layers_of_twelve_heads(mini: Model) -> No
 def test_a_folder_gives_the_same_model(mini: Model, copy: Path) -> None:
     other = hs.load(copy)
     assert other.fingerprint == mini.fingerprint
+    assert str(copy) not in hs.run(other, "sampler", limit=1, replicates=0).signature
     (copy / "config.json").write_text((copy / "config.json").read_text().replace("1e-12", "1e-11"))
     assert hs.load(copy).fingerprint != mini.fingerprint
 
@@ -106,7 +107,20 @@ def test_a_broken_folder_is_one_clear_error(copy: Path, break_it: object, says: 
         hs.load(copy)
 
 
-def test_bad_options_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_name_that_cannot_be_had_is_a_quick_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def unreachable(self: object, name: str, timeout: float) -> None:
+        asked.append(name)
+        raise ConnectionError("no network here")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
+    with pytest.raises(ModelError, match=r"nor to be had from the hub \(ConnectionError\)"):
+        hs.load("nobody/nothing-at-all")
+    assert asked == ["nobody/nothing-at-all"]
+
+
+def test_bad_options_are_named() -> None:
     with pytest.raises(ModelError, match="dtype 'float8' is unknown"):
         hs.load(dtype="float8")
     with pytest.raises(ModelError, match="is not a folder"):

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose
 from safetensors.numpy import save_file
 
 import headscope as hs
 from headscope.core.document import Word
 from headscope.errors import MeasureError
-from headscope.runs.maps import read_maps
+from headscope.runs.map_files import read_maps
 
 TOKENS = ["[CLS]", "play", "##ing", "now", "[SEP]"]
 ROWS = [
@@ -55,6 +56,24 @@ def test_roles_and_words_can_be_given() -> None:
     assert first(annotated, "tokens", "to_=jouer") == pytest.approx((0.4 + 0.4 + 0.5 + 0.2) / 4)
 
 
+def test_what_transformers_returns_is_taken_as_it_is() -> None:
+    """A tuple of layers, each [1, heads, T, T], as tensors that require gradients."""
+    layers = tuple(torch.tensor(MAPS, requires_grad=True) for _ in range(2))
+    run = hs.measure(layers, TOKENS, ["positions"])
+    assert run["positions"].table.where(quantity="self")["value"] == pytest.approx([0.21, 0.21])
+
+
+def test_a_planted_head_is_not_taken_for_a_causal_model() -> None:
+    planted = np.eye(5, k=-1)[None, None].copy()
+    planted[0, 0, 0, 0] = 1
+    assert set(hs.measure(planted, TOKENS, ["positions"])["positions"].table["kind"]) == {"encoder"}
+    causal = hs.measure(planted, TOKENS, ["positions"], causal=True)
+    assert set(causal["positions"].table["kind"]) == {"decoder"}
+    assert "causal:True" in causal.signature
+    seen = np.tri(5) / np.tri(5).sum(1, keepdims=True)
+    assert set(hs.measure(seen[None, None], TOKENS, ["positions"])["positions"].table["kind"]) == {"decoder"}
+
+
 def test_documents_are_what_intervals_resample() -> None:
     maps = [MAPS, MAPS[..., ::-1, ::-1].copy(), MAPS]
     tokens = [TOKENS, TOKENS[::-1], TOKENS]
@@ -67,12 +86,20 @@ def test_documents_are_what_intervals_resample() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"attention": MAPS[0]}, r"attention has shape \(1, 5, 5\)"),
-        ({"attention": MAPS[..., :4]}, r"attention has shape \(1, 1, 5, 4\)"),
+        ({"attention": MAPS[0]}, r"attention is float64 of shape \(1, 5, 5\)"),
+        ({"attention": MAPS[..., :4]}, r"of shape \(1, 1, 5, 4\)"),
         ({"attention": MAPS * 3}, "a row sums to 3.000"),
         ({"attention": np.log(MAPS)}, "negative or undefined"),
         ({"attention": MAPS * np.nan}, "negative or undefined"),
-        ({"attention": []}, "tokens for 0 texts"),
+        ({"attention": np.full((1, 1, 5, 5), "x")}, "attention is <U1"),
+        ({"attention": MAPS[:0]}, r"shape \(0, 1, 5, 5\)"),
+        ({"attention": MAPS * np.array([1, 1, 1, 1, 0])[:, None]}, "holds no weight at all"),
+        ({"attention": [], "tokens": [TOKENS]}, "1 tokens for 0 texts"),
+        ({"tokens": None}, "maps without tokens"),
+        ({"words": [None, 0, 1, 0, None], "measures": {"entropy": {"level": "word"}}}, "word 0 goes on after another word"),
+        ({"words": [None, 0.5, 1, 2, None]}, "word number 0.5"),
+        ({"annotation": [Word("one")]}, "annotation of 1 words for 3 words"),
+        ({"rows": "median"}, "rows is 'median'"),
         ({"tokens": TOKENS[:3]}, "3 tokens for maps of 5 positions"),
         ({"roles": ["word"] * 4}, "4 roles for maps"),
         ({"roles": ["verb"] * 5}, "role 'verb' is unknown"),
@@ -95,6 +122,9 @@ def test_files(tmp_path: Path) -> None:
     assert a.tokens == b.tokens == tuple(TOKENS)
     assert a.encoded().word_of == b.encoded().word_of == (-1, 0, 0, 1, -1)
     assert_allclose(a.attention, b.attention)
+    both = hs.measure([tmp_path / "a.npz", tmp_path / "b.safetensors"], measures=["positions"], out=tmp_path / "run")
+    assert both["positions"].table["n"][0] == 2
+    assert hs.open_run(tmp_path / "run").signature == both.signature
     np.savez(tmp_path / "evil.npz", attention=MAPS, tokens=np.array(TOKENS, dtype=object))
     np.savez(tmp_path / "empty.npz", other=MAPS)
     (tmp_path / "torn.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:100])

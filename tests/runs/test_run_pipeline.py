@@ -17,13 +17,14 @@ import torch
 from numpy.testing import assert_allclose
 
 import headscope as hs
-from headscope.core.heads import HeadLayout, Site
+from headscope.core.heads import Site
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoder
 from headscope.errors import HeadscopeError, RunError
 from headscope.measures import make
 from headscope.models.model import Model
+from headscope.runs.plan import Plan
 from headscope.runs.shard import Accumulator, BatchView
 from headscope.runs.store import Folder, read_states
 
@@ -185,16 +186,22 @@ def test_resume_with_other_settings_is_refused_by_name(mini: Model, whole: Path)
 def test_a_folder_in_use_or_full_of_other_things_is_left_alone(mini: Model, whole: Path, tmp_path: Path) -> None:
     with Folder(whole).locked(), pytest.raises(RunError, match="another run is writing"):
         hs.run(mini, "sampler", out=whole, overwrite=True)
-    (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(RunError, match=r"holds thesis\.tex"):
-        hs.run(mini, "sampler", out=tmp_path)
-    assert (tmp_path / "thesis.tex").read_text() == "precious"
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "thesis.tex").write_text("precious")
+    for overwrite in (False, True):
+        with pytest.raises(RunError, match="holds tables"):
+            hs.run(mini, "sampler", out=tmp_path, overwrite=overwrite)
+    assert (tmp_path / "tables" / "thesis.tex").read_text() == "precious"
+    assert not (tmp_path / ".lock").exists()
 
 
 def test_overwrite_replaces_the_run_and_nothing_else(mini: Model, tmp_path: Path) -> None:
-    hs.run(mini, "sampler", out=tmp_path / "run", limit=3)
+    hs.run(mini, "sampler", out=tmp_path / "run", limit=3).report()
     (tmp_path / "run" / "notes.txt").write_text("mine")
+    (tmp_path / "run" / "tables" / "mine.csv").write_text("mine")
     run = hs.run(mini, "sampler", ["entropy"], out=tmp_path / "run", limit=2, overwrite=True)
+    assert (tmp_path / "run" / "tables" / "mine.csv").read_text() == "mine"
+    assert not (tmp_path / "run" / "report.html").exists(), "a report of the replaced run would mislead"
     assert run.results.manifest["counts"]["texts"] == 2
     assert list(hs.open_run(tmp_path / "run").results) == ["entropy", "entropy_layers"]
     assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
@@ -209,6 +216,53 @@ def test_a_damaged_part_is_named(mini: Model, tmp_path: Path) -> None:
     (out / "partial" / "00000000-00000000.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}")
     with pytest.raises(RunError, match=r"00000000-00000000\.safetensors is damaged.*Remove that file"):
         hs.run(mini, "sampler", out=out, limit=3, resume=True)
+
+
+def test_a_run_that_failed_before_it_began_does_not_block_its_folder(mini: Model, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="nothing to measure"):
+        hs.run(mini, "sampler", out=tmp_path / "run", max_length=5)
+    assert hs.run(mini, "sampler", out=tmp_path / "run", limit=2).results.manifest["counts"]["texts"] == 2
+
+
+def test_what_a_kill_leaves_behind_does_no_harm(mini: Model, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / ".run.json.4711.tmp").write_text("{")
+    hs.run(mini, "sampler", out=out, limit=2, resume=True)
+    assert not list(out.glob(".*.tmp"))
+
+
+def test_a_resumed_run_may_be_spelled_differently(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("A cat sat. It slept.")
+    monkeypatch.chdir(tmp_path)
+    hs.run(mini, "a.txt", out=tmp_path / "run", replicates=0)
+    hs.run(mini, tmp_path / "a.txt", out=tmp_path / "run", replicates=0, resume=True)
+
+
+def test_documents_are_counted_also_under_a_limit(mini: Model) -> None:
+    first = next(iter(read("sampler")))
+    run = hs.run(mini, "sampler", ["entropy"], limit=len(first.sentences) + 1, replicates=0)
+    assert run.results.manifest["counts"]["documents"] == 2
+
+
+def test_the_signature_names_what_is_not_usual(mini: Model) -> None:
+    usual = hs.run(mini, "sampler", limit=2, replicates=0).signature
+    assert "entropy." not in usual
+    options: dict[str, dict[str, Any]] = {"entropy": {"base": "bits"}, "tokens": {"average": "token", "groups": ["sep"]}}
+    other = hs.run(mini, "sampler", options, limit=2, replicates=0, layers=[1, 2], overlong="truncate", preset="reference").signature
+    for part in ("entropy.base:bits", "entropy.smoothing:0.0001", "tokens.average:token", "tokens.groups:sep", "layers:1,2"):
+        assert part in other.split("|")
+    for part in ("overlong:truncate", "segment_ids:zeros", "word_rows:first"):
+        assert part in other.split("|")
+    assert usual.split("|run:")[1] != other.split("|run:")[1]
+
+
+def test_a_changed_model_is_another_model(mini: Model) -> None:
+    changed = hs.load()
+    changed.network.encoder.layer[0].attention.self.query.weight.zero_()
+    assert changed.fingerprint != mini.fingerprint
+    with pytest.raises(RunError, match="name the model"):
+        hs.run(changed, "sampler", engine="processes")
 
 
 def test_states_can_make_the_tables_again(mini: Model, whole: Path) -> None:
@@ -240,6 +294,14 @@ def test_layers_can_be_chosen(mini: Model, whole: Path) -> None:
         ({"colour": "red"}, "no setting is called 'colour'"),
         ({"engine": "cloud"}, "engine 'cloud' is unknown"),
         ({"corpus": "sampler", "max_length": 5}, "nothing to measure"),
+        ({"measures": []}, "measures names nothing"),
+        ({"layers": []}, "layers names nothing"),
+        ({"model": ""}, "has no name"),
+        ({"engine": "processes", "workers": 0}, "0 workers"),
+        ({"measures": {"positions": {"offsets": "near"}}}, "option offsets is ('near',)"),
+        ({"measures": {"positions": {"offsets": [10**30]}}}, "fit in a text"),
+        ({"measures": {"tokens": {"groups": ["sep", "sep"]}}}, "Name each only once"),
+        ({"measures": {"entropy": {"smoothing": "some"}}}, "option smoothing is 'some'"),
         ({"model": "./nowhere"}, "is not a folder"),
         ({"device": "quantum"}, "device 'quantum' cannot be used"),
     ],
@@ -253,19 +315,20 @@ def test_a_mistake_is_one_clear_error(settings: dict[str, Any], says: str) -> No
 def test_garbage_in_padded_rows_does_no_harm(mini: Model) -> None:
     """Some kernels leave NaN where a row sees nothing; a batch with it must equal the texts alone."""
     short, long = sorted(Encoder(mini.tokenizer).texts(read("sampler"), Tally()), key=len)[::40][:2]
-    layout = HeadLayout((Site("encoder", 0, 2, 2, "x"),))
+    site = Site("encoder", 0, 2, 2, "x")
     rng = np.random.default_rng(0)
     maps = [rng.dirichlet(np.ones(len(t)), size=(2, len(t))).astype(np.float32) for t in (short, long)]
     measures = [make(name, {"level": level}) for name in ("positions", "tokens", "entropy") for level in ("token", "word")]
     for measure in measures:
-        apart = Accumulator([measure], layout, 0)
+        plan = Plan.make([measure], [site])
+        apart = Accumulator(plan, 0)
         for text, own in zip((short, long), maps, strict=True):
-            apart.add(BatchView([text], "mean", torch.device("cpu")), 0, torch.from_numpy(own[None].copy()), np.ones((1, 1)))
+            apart.add(BatchView([text], "mean", np.ones((1, 1))), 0, torch.from_numpy(own[None].copy()))
         padded = np.full((2, 2, len(long), len(long)), np.nan, dtype=np.float32)
         padded[0, :, : len(short)] = 0
         padded[0, :, : len(short), : len(short)] = maps[0]
         padded[1] = maps[1]
-        together = Accumulator([measure], layout, 0)
-        together.add(BatchView([short, long], "mean", torch.device("cpu")), 0, torch.from_numpy(padded), np.ones((2, 1)))
+        together = Accumulator(plan, 0)
+        together.add(BatchView([short, long], "mean", np.ones((2, 1))), 0, torch.from_numpy(padded))
         for name, array in apart.states[measure.name].arrays.items():
             assert_allclose(together.states[measure.name][name], array, rtol=1e-5, atol=1e-6)

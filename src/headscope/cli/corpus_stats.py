@@ -48,11 +48,12 @@ def _top(counts: Counter[str], total: int, rows: int = 20) -> Table:
 
 def _print_encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> None:
     from headscope.models.load import load_tokenizer
-    from headscope.runs.execute import count
+    from headscope.runs.counts import count
+    from headscope.runs.execute import encoder_for
     from headscope.runs.spec import make_spec
 
     spec = make_spec({"model": model, "unit": unit, "max_length": max_length}).resolved(corpus.pairs)
-    counts = count(corpus, load_tokenizer(model), spec)
+    counts = count(corpus, encoder_for(spec, load_tokenizer(model)))
     share = 100 * counts.split_words / counts.words if counts.words else 0.0
     typer.echo(f"\na run of {model} over each {spec.unit}, up to {max_length} tokens:")
     typer.echo(f"{'texts':>18}  {counts.texts:,}\n{'tokens':>18}  {counts.tokens:,}")

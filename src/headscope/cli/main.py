@@ -39,9 +39,6 @@ def main() -> None:
     except HeadscopeError as error:
         print(f"headscope: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("\nheadscope: interrupted. What was finished is kept; the same command with --resume goes on from there", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:  # `headscope show RUN | head` closes the pipe early
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

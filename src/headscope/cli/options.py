@@ -28,6 +28,8 @@ def numbers(value: str) -> list[int]:
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise RunError(f"{value!r} is no list of layers", "Write numbers and ranges, as in 1-4,12")
         found.extend(range(int(first), int(last or first) + 1))
+    if not found:
+        raise RunError(f"{value!r} names no layer", "Write numbers and ranges, as in 1-4,12")
     return found
 
 

@@ -25,6 +25,7 @@ def run(
     unit: Annotated[str | None, Option(help="what one input is: sentence, paragraph, document, pair, segment")] = None,
     max_length: Annotated[int | None, Option(help="tokens an input may have [default: 128]")] = None,
     overlong: Annotated[str | None, Option(help="longer texts: drop, truncate, window, error [default: drop]")] = None,
+    word_rows: Annotated[str | None, Option(help="a word's row: mean of its tokens' rows, first, or max [default: mean]")] = None,
     segment_ids: Annotated[str | None, Option(help="pair (0 and 1) or zeros, for two-part inputs")] = None,
     layers: Annotated[str | None, Option(help="only these layers, counted from 1: 1-4,12")] = None,
     limit: Annotated[int | None, Option(help="stop after so many texts")] = None,
@@ -33,13 +34,15 @@ def run(
     replicates: Annotated[int | None, Option(help="bootstrap replicates for intervals [default: 500]")] = None,
     seed: Annotated[int | None, Option(help="seed of the bootstrap and of segment construction [default: 0]")] = None,
     batch_tokens: Annotated[int | None, Option(help="tokens in a batch [default: 4096]")] = None,
+    shard_tokens: Annotated[int | None, Option(help="tokens between two savings [default: 16384]")] = None,
     dtype: Annotated[str | None, Option(help="float32, float16 or bfloat16 weights [default: float32]")] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     engine: Annotated[str, Option(help="local, or processes: several workers, the same bits")] = "local",
-    workers: Annotated[int, Option(help="workers of the processes engine")] = 2,
+    workers: Annotated[int, Option(help="workers of the processes engine", min=1)] = 2,
     resume: Annotated[bool, Option("--resume", help="go on with the run in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the run in the folder")] = False,
     maps: Annotated[list[Path] | None, Option(help="measure saved maps (.npz, .safetensors) instead; may be repeated")] = None,
+    causal: Annotated[bool | None, Option("--causal/--not-causal", help="whether --maps are causal [default: as they look]")] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
 ) -> None:
     """Measure what every head attends to, in one streaming pass over a corpus.
@@ -50,37 +53,56 @@ def run(
     headscope run study.toml --resume
     headscope run --maps saved1.npz --maps saved2.npz --out RUN
     """
-    from headscope.cli.options import measure_options, names, numbers
+    from headscope.cli.options import numbers
+    from headscope.cli.summary import summarise
+    from headscope.errors import RunError
+
+    given = {
+        "model": model, "corpus": corpus or None, "preset": preset, "unit": unit, "max_length": max_length, "overlong": overlong,
+        "segment_ids": segment_ids, "word_rows": word_rows, "layers": None if layers is None else numbers(layers), "limit": limit,
+        "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
+        "shard_tokens": shard_tokens, "dtype": dtype,
+    }  # fmt: skip
+    final, folder = _settings(spec, given, measures, option or [])
+    if maps:
+        if resume or limit is not None or layers is not None:
+            raise RunError("--resume, --limit and --layers say nothing about --maps", "Leave them out")
+        results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite)
+    else:
+        usual = Path("runs") / "-".join(Path(name).name.split(".")[0] for name in (final.model, final.corpus[0]))
+        results = _execute(final, out or folder or usual, quiet, device, engine, workers, resume, overwrite)
+    if not quiet:
+        summarise(results)
+
+
+def _settings(spec: Path | None, given: dict[str, Any], measures: str | None, options: list[str]) -> tuple[RunSpec, Path | None]:
+    """The settings of a file and of the command line, which wins, and the folder that the file names."""
+    from headscope.cli.options import measure_options, names
     from headscope.runs.spec import make_spec, read_spec
 
     settings: dict[str, Any] = read_spec(spec) if spec is not None else {}
-    out = out or (Path(settings.pop("out")) if "out" in settings else None)
-    given = {
-        "model": model, "corpus": corpus or None, "preset": preset, "unit": unit, "max_length": max_length, "overlong": overlong,
-        "segment_ids": segment_ids, "layers": numbers(layers) if layers else None, "limit": limit, "format": format,
-        "on_error": on_error, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens, "dtype": dtype,
-    }  # fmt: skip
+    out = settings.pop("out", None)
     settings |= {name: value for name, value in given.items() if value is not None}
     if measures is not None:
         settings["measures"] = names(measures)
     where = str(spec) if spec is not None else "the options"
-    chosen = make_spec(settings, where).measures
-    extra = measure_options(option or [])
-    settings["measures"] = {
-        name: {**chosen.get(name, {}), **extra.get(name, {})} for name in [*chosen, *(n for n in extra if n not in chosen)]
-    }
-    final = make_spec(settings, where)
-    if maps:
-        results = _from_maps(maps, final, out or Path("runs/maps"), overwrite)
-    else:
-        from headscope.cli.progress import bar
-        from headscope.runs.execute import execute
+    chosen = {name: dict(values) for name, values in make_spec(settings, where).measures.items()}
+    for name, values in measure_options(options).items():
+        chosen.setdefault(name, {}).update(values)
+    return make_spec({**settings, "measures": chosen}, where), Path(out) if out is not None else None
 
-        folder = out or Path("runs") / "-".join(Path(name).name.split(".")[0] for name in (final.model, final.corpus[0]))
+
+def _execute(
+    spec: RunSpec, out: Path, quiet: bool, device: str | None, engine: str, workers: int, resume: bool, overwrite: bool
+) -> Results:
+    from headscope.cli.progress import bar
+    from headscope.runs.execute import execute
+
+    try:
         with bar("measuring", hidden=quiet) as progress:
-            results = execute(
-                final,
-                folder,
+            return execute(
+                spec,
+                out,
                 device=device,
                 engine=engine,  # type: ignore[arg-type]
                 workers=workers,
@@ -88,12 +110,16 @@ def run(
                 overwrite=overwrite,
                 progress=progress,
             )
-    if not quiet:
-        summarise(results)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"headscope: interrupted. What was finished is kept in {out}; the same command with --resume goes on from there", err=True
+        )
+        raise typer.Exit(130) from None
 
 
-def _from_maps(paths: list[Path], spec: RunSpec, out: Path, overwrite: bool) -> Results:
-    from headscope.runs.maps import measure_maps, read_maps
+def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path, overwrite: bool) -> Results:
+    from headscope.runs.map_files import read_maps
+    from headscope.runs.maps import measure_maps
 
     spec = spec.resolved(pairs=False)
     return measure_maps(
@@ -101,29 +127,9 @@ def _from_maps(paths: list[Path], spec: RunSpec, out: Path, overwrite: bool) -> 
         spec.measures,
         preset=spec.preset,
         rows=spec.word_rows or "mean",
+        causal=causal,
         replicates=spec.replicates,
         seed=spec.seed,
         out=out,
         overwrite=overwrite,
     )
-
-
-def summarise(results: Results) -> None:
-    """Print what was measured and what stands out."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    counts = results.manifest["counts"]
-    console.print("  ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n))
-    for line in results.manifest["dropped"]:
-        console.print(f"passed over: {line}", style="dim", soft_wrap=True, markup=False)
-    for name in results.measures:
-        table = results[name]
-        for quantity in dict.fromkeys(table["quantity"]):
-            rows = table.where(quantity=quantity)
-            top = [row for row in rows.sort("value", descending=True).head(3) if row["n"] and row["value"] > 1e-4]
-            if top:
-                heads = ", ".join(f"{row['layer']}-{row['head']} {row['value']:.2f}" for row in top)
-                console.print(f"{quantity:>14}  {heads}  [dim](even {top[0]['baseline']:.2f})[/dim]")
-    console.print(results.signature, style="dim", soft_wrap=True, markup=False)
-    console.print(f"\nheadscope show {results.path}\nheadscope report {results.path}")

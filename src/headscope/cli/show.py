@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from headscope.runs.results import Results
 
 
 def show(
@@ -14,7 +17,7 @@ def show(
     quantity: Annotated[str | None, typer.Option(help="only this quantity")] = None,
     head: Annotated[str | None, typer.Option(help="only this head, counted from 1: 8-10, cross/3-2")] = None,
     sort: Annotated[str | None, typer.Option(help="column to sort by, largest first")] = None,
-    limit: Annotated[int | None, typer.Option(help="so many rows at most [default: 40 in the terminal, else all]")] = None,
+    limit: Annotated[int | None, typer.Option(help="so many rows at most [default: 40 in the terminal, else all]", min=1)] = None,
     format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex, to standard output")] = None,
 ) -> None:
     """Show what a run found.
@@ -61,10 +64,8 @@ def show(
         typer.echo(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or --format csv for all")
 
 
-def _contents(results: object) -> None:
-    from headscope.cli.run import summarise
-    from headscope.runs.results import Results
+def _contents(results: Results) -> None:
+    from headscope.cli.summary import summarise
 
-    assert isinstance(results, Results)
     typer.echo("tables: " + ", ".join(f"{name} ({len(results[name])} rows)" for name in results))
     summarise(results)

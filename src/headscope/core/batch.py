@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
 
 # What a position is. Named by role, never by string, so that [CLS], <s> and <|begin_of_text|> are one thing.
-WORD, CLS, SEP, SPECIAL, PAD = range(5)
+WORD, CLS, SEP, SPECIAL = range(4)
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,9 @@ class Side:
 class MapBatch:
     """The attention maps of one site. Padded rows and columns hold weight 0.
 
-    `index` is the site's number in `layout`; `replicates[:, 0]` is 1 and the other columns are the bootstrap weights of
-    each text's document.
+    `index` is the site's number in `layout`; `visible` says which positions a row may attend to, where the model's mask is
+    known (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the other columns are the bootstrap
+    weights of each text's document.
     """
 
     index: int
@@ -68,30 +69,22 @@ class MapBatch:
     queries: Side
     keys: Side
     replicates: Float64[np.ndarray, "batch replicate"]
+    visible: Bool[torch.Tensor, "batch query key"] | None = None
 
     @property
     def site(self) -> Site:
         """The layer these maps come from."""
         return self.layout.sites[self.index]
 
-    @property
-    def leads(self) -> bool:
-        """Whether the site is the first of its kind: where what depends on the texts alone is measured, once."""
-        return all(site.kind != self.site.kind for site in self.layout.sites[: self.index])
-
-    @property
-    def causal(self) -> bool:
-        """Whether a row sees only the positions up to its own."""
-        return self.site.kind == "decoder"
-
-    def uniform(self) -> MapBatch:
+    def even(self) -> MapBatch:
         """The same batch with one head that attends evenly to all it can see: the baseline of a surface statistic."""
         import torch
 
         device = self.weights.device
-        rows, columns = self.queries.valid(device), self.keys.valid(device)
-        seen = rows[:, :, None] & columns[:, None, :]
-        if self.causal:
+        seen = self.queries.valid(device)[:, :, None] & self.keys.valid(device)[:, None, :]
+        if self.visible is not None:
+            seen = seen & self.visible
+        elif self.site.kind == "decoder":
             seen = seen.tril()
         weights = seen / seen.sum(-1, keepdim=True).clamp_min(1)
         return replace(self, weights=weights[:, None].to(torch.float32))

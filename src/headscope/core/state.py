@@ -24,7 +24,8 @@ _MERGE: dict[Merge, Callable[[Array, Array], Array]] = {
 class State:
     """Arrays with declared merges. Only sums, counts and extremes live here; a mean appears when a table is made.
 
-    An empty state is neutral: `sum` starts at 0, `max` at -inf, `min` at +inf, `concat` with no rows.
+    An empty state must be neutral: `sum` starts at 0, `max` and `min` at the least and greatest value of the array's type,
+    `concat` with no rows. Merging is commutative, for `concat` up to the order of rows.
     """
 
     def __init__(self, arrays: Mapping[str, Array], merges: Mapping[str, Merge]) -> None:
@@ -48,3 +49,6 @@ class State:
             if (mine[1:] != theirs[1:]) if merge == "concat" else (mine != theirs):
                 raise RunError(f"state array {name!r} has shape {mine} here and {theirs} there", "Use one run folder for one model")
         return State({name: _MERGE[merge](self[name], other[name]) for name, merge in self.merges.items()}, self.merges)
+
+
+States = dict[str, State]  # one state a measure, by the measure's name

@@ -22,11 +22,6 @@ class Tally:
         for reason, n in other.counts.items():
             self.add(reason, other.first.get(reason, ""), n)
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self.counts.clear()
-        self.first.clear()
-
     def __bool__(self) -> bool:
         return bool(self.counts)
 

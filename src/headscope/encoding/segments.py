@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from headscope.core.document import Document, Sentence, Word
@@ -20,13 +20,17 @@ Part = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Tokens without the special ones: ids and, for each, its word's position in `words`. The second part may be empty."""
+    """Tokens without the special ones: ids and, for each, its word's position in `words`. The second part may be empty.
+
+    `words` are consecutive words of the document, the first of them its word number `start`.
+    """
 
     words: tuple[Word, ...]
     ids: tuple[int, ...]
     word_of: tuple[int, ...]
     second_ids: tuple[int, ...] = ()
     second_words: tuple[int, ...] = ()
+    start: int = 0
 
     def sides(self) -> tuple[Part, Part]:
         """The two parts, each as ids and word positions."""
@@ -45,7 +49,7 @@ def shorten(chunk: Chunk, room: int) -> Iterator[Chunk]:
             while start < len(chunk.ids) and chunk.word_of[start] == word:
                 start += 1
             continue
-        yield Chunk(chunk.words, chunk.ids[start:end], chunk.word_of[start:end])
+        yield replace(chunk, ids=chunk.ids[start:end], word_of=chunk.word_of[start:end])
         start = end
 
 
@@ -58,7 +62,7 @@ def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int,
     """
     rng = random.Random(f"{seed}/{document.id}")
     gathered: list[Sentence] = []
-    size = 0
+    size = start = 0
     for number, sentence in enumerate(document.sentences):
         gathered.append(sentence)
         size += len(tokenizer.tokens(sentence.words)[0]) if sentence.words else 0
@@ -69,7 +73,8 @@ def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int,
         if chunk is None:
             tally.add("segments without a second part left out", document.id)
         else:
-            yield chunk
+            yield replace(chunk, start=start)
+        start += sum(map(len, gathered))
         gathered, size = [], 0
 
 
@@ -79,12 +84,14 @@ def paragraph_pairs(document: Document, tokenizer: Tokenizer, room: int, seed: i
     paragraphs = list(document.paragraphs())
     if len(paragraphs) % 2:
         tally.add("paragraphs without a partner left out", document.id)
+    start = 0
     for first, second in zip(paragraphs[::2], paragraphs[1::2], strict=False):
         chunk = _two_parts(first, second, tokenizer, room, rng, tally)
         if chunk is None:
             tally.add("pairs with an empty paragraph left out", document.id)
         else:
-            yield chunk
+            yield replace(chunk, start=start)
+        start += sum(map(len, (*first, *second)))
 
 
 def _two_parts(
@@ -100,7 +107,8 @@ def _two_parts(
     a, b = cut_to(parts[0], parts[1], room, rng)
     if not a or not b:
         return None
-    return Chunk(tuple(words), *zip(*a, strict=True), *zip(*b, strict=True))
+    first_part, second_part = zip(*a, strict=True), zip(*b, strict=True)
+    return Chunk(tuple(words), *first_part, *second_part)  # type: ignore[arg-type]  # ids and word positions of each
 
 
 def cut_to(a: list[T], b: list[T], room: int, rng: random.Random) -> tuple[list[T], list[T]]:

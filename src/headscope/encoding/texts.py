@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.core.batch import CLS, WORD
+from headscope.core.batch import CLS, SPECIAL, WORD
 from headscope.core.document import Document, Word
 from headscope.core.tally import Tally
 from headscope.encoding.segments import Chunk, Part, clark_chunks, paragraph_pairs, shorten
@@ -27,7 +27,8 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 class Encoded:
     """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into `words`.
 
-    `target` is what the decoder of an encoder-decoder reads.
+    `positions` are the words' places among all words of the document, as mentions count them. `target` is what the decoder
+    of an encoder-decoder reads.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Encoded:
     roles: tuple[int, ...]
     word_of: tuple[int, ...]
     pieces: tuple[str, ...]
+    positions: tuple[int, ...]
     target: Encoded | None = None
 
     def __len__(self) -> int:
@@ -89,9 +91,12 @@ class Encoder:
                 yield from self._fit_apart(chunk, document.id, tally)
         else:
             room = self.max_length - self.tokenizer.single.size
-            for words in filter(None, self._stretches(document)):
-                ids, word_of = self.tokenizer.tokens(words, tally)
-                yield from self._fit(Chunk(words, tuple(ids), tuple(word_of)), room, document.id, tally)
+            start = 0
+            for words in self._stretches(document):
+                if words:
+                    ids, word_of = self.tokenizer.tokens(words, tally)
+                    yield from self._fit(Chunk(words, tuple(ids), tuple(word_of), start=start), room, document.id, tally)
+                start += len(words)
 
     def _stretches(self, document: Document) -> Iterator[tuple[Word, ...]]:
         if self.unit == "sentence":
@@ -104,7 +109,7 @@ class Encoder:
     def _fit_apart(self, chunk: Chunk, where: str, tally: Tally) -> Iterator[Chunk]:
         """The two parts, each fitted into an input of its own; a window that the other part has no counterpart for is left out."""
         room = self.max_length - self.tokenizer.single.size
-        source, target = (Chunk(chunk.words, *side) for side in chunk.sides())
+        source, target = (Chunk(chunk.words, *side, start=chunk.start) for side in chunk.sides())
         sources = list(self._fit(source, room, where, tally))
         targets = list(self._fit(target, room, where, tally)) if sources else []
         if targets and len(sources) != len(targets):
@@ -125,14 +130,15 @@ class Encoder:
         parts = list(shorten(chunk, room)) if self.overlong != "drop" else []
         if not parts:
             tally.add("overlong texts dropped", where)
-        elif self.overlong == "truncate":
-            tally.add("overlong texts truncated", where)
-            yield parts[0]
-        else:
-            tally.add("overlong texts split into windows", where)
-            if lost := len(set(chunk.word_of)) - sum(len(set(part.word_of)) for part in parts):
-                tally.add("words longer than a window left out", where, lost)
-            yield from parts
+            return
+        tally.add("overlong texts truncated" if self.overlong == "truncate" else "overlong texts split into windows", where)
+        reached = chunk.word_of
+        if self.overlong == "truncate":
+            parts = parts[:1]
+            reached = tuple(word for word in chunk.word_of if word <= parts[0].word_of[-1])
+        if lost := len(set(reached)) - sum(len(set(part.word_of)) for part in parts):
+            tally.add("words longer than a window left out", where, lost)
+        yield from parts
 
     def _encode(self, chunk: Chunk, name: str, document: str) -> Encoded:
         first, second = chunk.sides()
@@ -144,7 +150,8 @@ class Encoder:
                 target,
                 ids=np.concatenate([[self.decoder_start], target.ids[:-1]]),
                 segments=np.zeros_like(target.segments),
-                roles=(CLS, *target.roles[:-1]),
+                # BART's own <s> comes second then: only one token opens a text.
+                roles=(CLS, *(SPECIAL if role == CLS else role for role in target.roles[:-1])),
                 word_of=(-1, *target.word_of[:-1]),
                 pieces=(self.tokenizer.readable(self.decoder_start), *target.pieces[:-1]),
             )
@@ -187,4 +194,5 @@ class Encoder:
             tuple(roles),
             tuple(renumber.get(position, -1) for position in word_of),
             tuple(map(self.tokenizer.readable, ids)),
+            tuple(chunk.start + position for position in kept),
         )

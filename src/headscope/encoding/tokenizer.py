@@ -1,4 +1,4 @@
-"""Words to tokens with an alignment that is exact by construction: each word is tokenised on its own, in one call.
+"""Words to tokens, as in running text, with an alignment that is exact: no token ever belongs to two words.
 
 Nothing here looks at `##`, `Ġ` or `▁`. What a tokenizer adds around a text, and whether it wants a space before a
 word, is found out by asking it.
@@ -65,6 +65,12 @@ class Tokenizer:
                 return spaced
         return False
 
+    @cached_property
+    def _marks_words(self) -> bool:
+        """Whether a word given on its own is marked as if a space stood before it, as T5, XLM-R and Llama 2 do."""
+        running = self._backend.encode(f"{_PROBE[0]} {_PROBE[1]}.", add_special_tokens=False).ids
+        return bool(self._ids([_PROBE[0], f" {_PROBE[1]}" if self._spaced else _PROBE[1], "."]).ids != running)
+
     def _ids(self, words: Sequence[str]) -> Any:
         try:
             return self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
@@ -75,23 +81,48 @@ class Tokenizer:
     def tokens(self, words: Sequence[Word], tally: Tally | None = None) -> tuple[list[int], list[int]]:
         """Token ids and, for each, the position of its word.
 
-        A word that the tokenizer drops (a control character, say) becomes the unknown token and is counted.
+        Each word is tokenised on its own. Only where the tokenizer would then make up a space, words written together, as in
+        `cats.`, are tokenised together and parted where they meet; if a token reaches over such a boundary (`don` in
+        `do` + `n't`), they are tokenised one by one all the same. A word that the tokenizer drops (a control character, say)
+        becomes the unknown token and is counted.
         """
-        forms = []
-        for position, word in enumerate(words):
-            space = position > 0 and words[position - 1].space_after
-            forms.append(f" {word.form}" if self._spaced and space else word.form)
-        encoding = self._ids(forms)
-        lost = sorted(set(range(len(words))) - set(encoding.word_ids))
-        if lost:
-            if self.hf.unk_token_id is None:
-                raise EncodingError(f"the word {words[lost[0]].form!r} yields no token, and the tokenizer has none for unknown words")
-            if tally is not None:
-                tally.add("words without a token, read as unknown", repr(words[lost[0]].form), len(lost))
-            pairs = [*zip(encoding.word_ids, encoding.ids, strict=True), *((position, int(self.hf.unk_token_id)) for position in lost)]
-            pairs.sort(key=lambda pair: pair[0])
-            return [token for _, token in pairs], [position for position, _ in pairs]
-        return list(encoding.ids), list(encoding.word_ids)
+        runs = _written_together(words) if self._marks_words else [[position] for position in range(len(words))]
+        found = self._tokens_of(words, runs)
+        apart = [position for run, own in zip(runs, found, strict=True) if own is None for position in run]
+        singly = iter(self._tokens_of(words, [[position] for position in apart]))
+        pairs: list[tuple[int, int]] = []  # position, token
+        for run, own in zip(runs, found, strict=True):
+            if own is not None:
+                pairs += [(run[place], token) for token, place in own]
+            else:
+                pairs += [(position, token) for position in run for token, _ in next(singly) or ()]
+        for lost in sorted(set(range(len(words))) - {position for position, _ in pairs}):
+            pairs.append((lost, self._unknown(words[lost].form, tally)))
+        pairs.sort(key=lambda pair: pair[0])
+        return [token for _, token in pairs], [position for position, _ in pairs]
+
+    def _tokens_of(self, words: Sequence[Word], runs: Sequence[Sequence[int]]) -> list[list[tuple[int, int]] | None]:
+        """For each run of positions its tokens, each with its word's place in the run; None if a token belongs to two words."""
+        forms = [[words[position].form for position in run] for run in runs]
+        lead = [" " if self._spaced and _after_space(words, run[0]) else "" for run in runs]
+        encoding = self._ids([space + "".join(run) for space, run in zip(lead, forms, strict=True)])
+        found: list[list[tuple[int, int]] | None] = [[] for _ in runs]
+        for token, number, (start, end) in zip(encoding.ids, encoding.word_ids, encoding.offsets, strict=True):
+            own = found[number]
+            if own is not None:
+                place = _place(forms[number], start - len(lead[number]), end - len(lead[number]))
+                if place is None:
+                    found[number] = None
+                else:
+                    own.append((token, place))
+        return found
+
+    def _unknown(self, form: str, tally: Tally | None) -> int:
+        if self.hf.unk_token_id is None:
+            raise EncodingError(f"the word {form!r} yields no token, and the tokenizer has none for unknown words")
+        if tally is not None:
+            tally.add("words without a token, read as unknown", repr(form))
+        return int(self.hf.unk_token_id)
 
     def readable(self, token: int) -> str:
         """What a token says, without the marks of its tokenizer: `.` for `.`, `Ġ.` and `▁.` alike; a continuation keeps its `##`."""
@@ -132,6 +163,33 @@ class Tokenizer:
         if token in opening and (first or token not in closing):
             return CLS
         return SEP if token in closing else SPECIAL
+
+
+def _after_space(words: Sequence[Word], position: int) -> bool:
+    return position > 0 and words[position - 1].space_after
+
+
+def _written_together(words: Sequence[Word]) -> list[list[int]]:
+    """Positions of words grouped by the spaces between them: `the` `cats` `.` is [[0], [1, 2]] where no space precedes the period."""
+    runs: list[list[int]] = []
+    for position in range(len(words)):
+        if position == 0 or _after_space(words, position):
+            runs.append([])
+        runs[-1].append(position)
+    return runs
+
+
+def _place(run: Sequence[str], start: int, end: int) -> int | None:
+    """Which word of a run the characters [start, end) belong to; None if to two. A lone space belongs to what follows."""
+    if len(run) == 1:
+        return 0
+    left = 0
+    for place, form in enumerate(run):
+        right = left + len(form)
+        if start < right or place == len(run) - 1:
+            return place if end <= right or place == len(run) - 1 else None
+        left = right
+    return None
 
 
 def _writable(word: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 Rows = Literal["mean", "first", "max"]
+ROWS: tuple[Rows, ...] = get_args(Rows)
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,8 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
             raise RunError("a heatmap needs a quantity", "Name one, as in --quantity to_sep")
         return heatmap.draw(results, quantity, kind)
     drawn, needs = (clark2.draw, clark2.NEEDS) if name == "clark2" else (clark4.draw, clark4.NEEDS)
-    if lacking := [need for need in needs if need not in results]:
-        raise RunError(
-            f"{name} needs the measure {lacking[0]}, which the run does not have", f"Run again with --measures {','.join(needs)}"
-        )
+    if not any(need in results for need in needs):
+        raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", f"Run again with --measures {','.join(needs)}")
     return drawn(results, kind)
 
 

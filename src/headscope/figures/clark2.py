@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headscope.figures.panels import choose_kind, points, sample_size
+from headscope.errors import RunError
+from headscope.figures.panels import available, choose_kind, points, sample_size
 from headscope.figures.theme import sign, theme
 from headscope.runs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NEEDS = ("positions", "tokens")
+NEEDS = ("tokens", "positions")  # either will do; each brings its panels
+PANELS = [
+    ("tokens", "Attention to token types", [("to_cls", "[CLS]"), ("to_sep", "[SEP]"), ("to_punct", ". and ,")]),
+    ("tokens", "Attention to [SEP], by where it comes from", [("other_to_sep", "other → [SEP]"), ("sep_to_sep", "[SEP] → [SEP]")]),
+    ("positions", "Attention to neighbouring tokens", [("previous", "previous"), ("next", "next"), ("self", "itself")]),
+]
 
 
 def draw(results: Results, kind: str | None = None) -> Figure:
-    """Three panels of average attention by layer; each point is a head, each line a layer mean with its 95% interval."""
+    """Up to three panels of average attention by layer; each point is a head, each line a layer mean with its 95% interval."""
     from matplotlib.figure import Figure
 
+    measured = [name for name in NEEDS if name in results]
+    kind = choose_kind(results, measured, kind)
+    panels = [(measure, title, curves) for measure, title, all_ in PANELS if (curves := available(results, measure, kind, all_))]
+    if not panels:
+        raise RunError(f"the run has nothing that clark2 shows for {kind} attention")
     with theme():
-        figure = Figure(figsize=(6.4, 8.2), layout="constrained")
-        kind = choose_kind(results, "tokens", kind)
-        top, middle, bottom = figure.subplots(3, 1, sharex=True)
-        shown = points(top, results, "tokens", kind, [("to_cls", "[CLS]"), ("to_sep", "[SEP]"), ("to_punct", ". and ,")])
-        points(middle, results, "tokens", kind, [("other_to_sep", "other → [SEP]"), ("sep_to_sep", "[SEP] → [SEP]")])
-        points(bottom, results, "positions", kind, [("previous", "previous"), ("next", "next"), ("self", "itself")])
-        for axes in (top, middle, bottom):
+        figure = Figure(figsize=(6.4, 0.4 + 2.6 * len(panels)), layout="constrained")
+        for axes, (measure, title, curves) in zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True):
+            points(axes, results, measure, kind, curves)
             axes.set_ylim(-0.02, 1.02)
             axes.set_ylabel("Average attention")
-        top.set_title("Attention to token types", fontsize=9, loc="left")
-        middle.set_title("Attention to [SEP], by where it comes from", fontsize=9, loc="left")
-        bottom.set_title("Attention to the previous token, the next, and the token itself", fontsize=9, loc="left")
-        sign(figure, sample_size(shown), results.signature)
+            axes.set_title(title, fontsize=9, loc="left")
+        sign(figure, sample_size(results, [measure for measure, _, _ in panels], kind), results.signature)
     return figure

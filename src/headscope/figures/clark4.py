@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headscope.figures.panels import choose_kind, points, sample_size
+from headscope.errors import RunError
+from headscope.figures.panels import available, choose_kind, points, sample_size
 from headscope.figures.theme import sign, theme
 from headscope.runs.results import Results
 
@@ -12,24 +13,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NEEDS = ("entropy",)
+TITLES = {"entropy": "From all tokens", "entropy_cls": "From the opening special token ([CLS])"}
 
 
 def draw(results: Results, kind: str | None = None) -> Figure:
     """Entropy by layer with the line that even attention would give; a second panel for [CLS] where the texts have one."""
     from matplotlib.figure import Figure
 
+    kind = choose_kind(results, NEEDS, kind)
+    panels = available(results, "entropy", kind, [(quantity, "mean over heads") for quantity in TITLES])
+    if not panels:
+        raise RunError("the run has neither entropy nor entropy_cls", "Run again with rows all and cls")
     with theme():
-        kind = choose_kind(results, "entropy", kind)
-        cls = any(n > 0 for n in results["entropy"].where(kind=kind, quantity="entropy_cls")["n"])
-        figure = Figure(figsize=(6.4, 5.6 if cls else 3.0), layout="constrained")
-        panels = figure.subplots(2 if cls else 1, 1, sharex=True, squeeze=False)[:, 0]
-        shown = points(panels[0], results, "entropy", kind, [("entropy", "mean over heads")], "even attention")
-        panels[0].set_title("From all tokens", fontsize=9, loc="left")
-        if cls:
-            points(panels[1], results, "entropy", kind, [("entropy_cls", "mean over heads")], "even attention")
-            panels[1].set_title("From the first special token ([CLS])", fontsize=9, loc="left")
-        for axes in panels:
-            axes.set_ylabel("Entropy (nats)")
+        figure = Figure(figsize=(6.4, 0.4 + 2.6 * len(panels)), layout="constrained")
+        for axes, curve in zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True):
+            points(axes, results, "entropy", kind, [curve], "even attention")
+            axes.set_title(TITLES[curve[0]], fontsize=9, loc="left")
+            axes.set_ylabel(f"Entropy ({results.measures['entropy']['base']})")
             axes.set_ylim(bottom=0)
-        sign(figure, sample_size(shown), results.signature)
+        sign(figure, sample_size(results, NEEDS, kind), results.signature)
     return figure

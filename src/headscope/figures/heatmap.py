@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def measure_of(results: Results, quantity: str) -> str:
     """The table that holds a quantity."""
-    tables = [name for name in results if "head" in results[name].columns]
-    for name in tables:
-        if quantity in results[name]["quantity"]:
+    tables = results.of_heads()
+    for name, table in tables.items():
+        if quantity in table["quantity"]:
             return name
-    known = sorted({quantity for name in tables for quantity in results[name]["quantity"]})
+    known = sorted({quantity for table in tables.values() for quantity in table["quantity"]})
     raise RunError(f"the run has no quantity {quantity!r}", f"It has {', '.join(known)}")
 
 
@@ -30,7 +30,7 @@ def draw(results: Results, quantity: str, kind: str | None = None) -> Figure:
     from matplotlib.figure import Figure
 
     measure = measure_of(results, quantity)
-    kind = choose_kind(results, measure, kind)
+    kind = choose_kind(results, [measure], kind)
     rows = results[measure].where(quantity=quantity, kind=kind)
     if not len(rows):
         raise RunError(f"{quantity} is not defined for {kind} attention")
@@ -55,5 +55,5 @@ def draw(results: Results, quantity: str, kind: str | None = None) -> Figure:
                     text = f"{value:.2f}".lstrip("0") if value < 1 else f"{value:.1f}"
                     axes.text(x, y, text, ha="center", va="center", fontsize=6, color="white" if value < middle else "black")
         figure.colorbar(image, ax=axes, shrink=0.8)
-        sign(figure, sample_size(rows), results.signature)
+        sign(figure, sample_size(results, [measure], kind), results.signature)
     return figure

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from headscope.errors import MeasureError
 from headscope.measures.base import Measure
@@ -28,8 +30,23 @@ def make(name: str, options: Mapping[str, Any] | None = None, preset: str = "rec
     unknown = sorted(set(options or {}) - known)
     if unknown:
         raise MeasureError(f"{name} has no option {unknown[0]!r}", f"It takes {', '.join(sorted(known))}")
+    hints = get_type_hints(cls)
     given: dict[str, Any] = {**cls.presets.get(preset, {}), **(options or {})}
-    return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})  # type: ignore[arg-type]
+    return cls(**{option: _value(name, option, value, hints[option]) for option, value in given.items()})
+
+
+def _value(measure: str, option: str, value: Any, hint: Any) -> Any:
+    """An option's value, of the type the measure declares; a single value will do where several may be given."""
+    several = get_origin(hint) is tuple
+    if several and not isinstance(value, list | tuple):
+        value = (value,)
+    try:
+        valid = TypeAdapter(hint).validate_python(value)
+    except ValidationError as error:
+        raise MeasureError(f"{measure}: option {option} is {value!r}", error.errors()[0]["msg"]) from None
+    if several and len(set(valid)) < len(valid):
+        raise MeasureError(f"{measure}: option {option} is {value!r}", "Name each only once")
+    return valid
 
 
 __all__ = ["PRESETS", "REGISTRY", "Entropy", "Measure", "Positions", "Tokens", "make"]

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
-from headscope.errors import MeasureError
 
 Level = Literal["token", "word"]
 Columns = Mapping[str, Any]  # a table: column name -> values, all of one length
@@ -44,10 +43,3 @@ class Measure(ABC):
     def options(self) -> dict[str, Any]:
         """The options in force, as a specification would write them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def choice(measure: str, option: str, value: object, allowed: tuple[object, ...]) -> None:
-    """Refuse a value outside the allowed ones, naming them."""
-    if value not in allowed:
-        listed = ", ".join(map(repr, allowed))
-        raise MeasureError(f"{measure}: option {option} is {value!r}", f"Use one of {listed}")

@@ -11,7 +11,6 @@ import torch
 
 from headscope.core.batch import MapBatch
 from headscope.errors import MeasureError
-from headscope.measures.base import choice
 from headscope.measures.groups import group
 from headscope.measures.means import HeadMeans
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 BASES = {"nats": 1.0, "bits": 0.6931471805599453}
+BLOCK = 1 << 20  # numbers worked on at a time: 4 MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Entropy(HeadMeans):
 
     `rows` are groups of `measures.groups`: `all` gives `entropy`, any other gives `entropy_<group>`. Rows that do not sum
     to 1 (attention sinks) are renormalised first, and what the sink takes is in `sink_mass`. `smoothing` s mixes s/n into
-    each row of n visible positions; the released code used 1e-4.
+    each row of n visible positions before its entropy is taken; the released code used 1e-4.
     """
 
     name: ClassVar[str] = "entropy"
@@ -39,8 +39,6 @@ class Entropy(HeadMeans):
     base: Literal["nats", "bits"] = "nats"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        choice(self.name, "base", self.base, tuple(BASES))
         for name in self.rows:
             group(name)
         if not self.rows or not 0 <= self.smoothing < 1:
@@ -60,17 +58,25 @@ class Entropy(HeadMeans):
     def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
         """Row entropies, maxima and missing mass, each summed over the rows it is about."""
         weights, device = batch.weights, batch.weights.device
-        if self.smoothing:
-            seen = batch.uniform().weights
-            weights = weights + self.smoothing * (seen - weights)
-        total = weights.sum(-1)
+        smoothed = weights + self.smoothing * (batch.even().weights - weights) if self.smoothing else weights
+        total = smoothed.sum(-1)
         # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s: no need to divide the maps.
-        logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log_()
-        plogp = logs.mul_(weights).sum(-1)
-        entropy = (total.log() - plogp / total) / BASES[self.base]
+        entropy = (total.log() - plogp(smoothed) / total) / BASES[self.base]
         valid = batch.queries.valid(device)
         rows = [batch.queries.mask(name, group(name), device) for name in self.rows] + [valid, valid]
-        per_row = [entropy] * len(self.rows) + [weights.amax(-1), 1 - total]
+        per_row = [entropy] * len(self.rows) + [weights.amax(-1), (1 - weights.sum(-1)).clamp_min(0)]
         # A padded row has no mass, and its entropy is 0/0: replaced, not multiplied.
         sums = [torch.where(mask[:, None], values, 0).sum(-1) for mask, values in zip(rows, per_row, strict=True)]
         return torch.stack(sums, 1), torch.stack([mask.sum(1) for mask in rows], 1)
+
+
+def plogp(weights: Float[torch.Tensor, "batch head query key"]) -> Float[torch.Tensor, "batch head query"]:
+    """Sum of p ln p over each row, with 0 ln 0 = 0; a few texts at a time, so that what is in between stays in the cache."""
+    texts = max(1, BLOCK // max(1, weights[0].numel()))
+    buffer = torch.empty_like(weights[:texts])
+    sums = weights.new_empty(weights.shape[:-1])
+    for start in range(0, len(weights), texts):
+        part = weights[start : start + texts]
+        logs = torch.clamp_min(part, torch.finfo(part.dtype).tiny, out=buffer[: len(part)])
+        torch.sum(logs.log_().mul_(part), -1, out=sums[start : start + texts])
+    return sums

@@ -22,6 +22,8 @@ BUILT_IN: Mapping[str, Chosen] = MappingProxyType(
     }
 )
 
+SPECIAL_GROUPS = frozenset({"cls", "sep", "special"})
+
 
 def group(name: str) -> Chosen:
     """The test behind a group's name. `=the|a` names the group of exactly these forms, upper or lower case alike."""

@@ -12,7 +12,7 @@ import numpy as np
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
-from headscope.measures.base import Columns, Measure, choice
+from headscope.measures.base import Columns, Measure
 from headscope.stats.bootstrap import percentile_interval
 
 if TYPE_CHECKING:
@@ -30,10 +30,6 @@ class HeadMeans(Measure):
     """
 
     average: Average = "example"
-
-    def __post_init__(self) -> None:
-        choice(self.name, "level", self.level, ("token", "word"))
-        choice(self.name, "average", self.average, ("example", "token"))
 
     @abstractmethod
     def quantities(self) -> tuple[str, ...]:
@@ -57,7 +53,7 @@ class HeadMeans(Measure):
         arrays = {
             "sum": np.zeros((replicates + 1, quantities, layout.size)),
             "weight": np.zeros((replicates + 1, quantities, sites)),
-            "uniform": np.zeros((quantities, sites)),
+            "even": np.zeros((quantities, sites)),
         }
         return State(arrays, dict.fromkeys(arrays, "sum"))
 
@@ -70,9 +66,8 @@ class HeadMeans(Measure):
         flat = (values * present[..., None]).reshape(len(values), -1)
         state["sum"][:, :, heads] += (batch.replicates.T @ flat).reshape(-1, *values.shape[1:])
         state["weight"][:, :, batch.index] += batch.replicates.T @ present
-        if batch.leads:
-            even, _ = self._values(batch.uniform())
-            state["uniform"][:, batch.index] += (even[..., 0] * present).sum(0)
+        even, _ = self._values(batch.even())
+        state["even"][:, batch.index] += (even[..., 0] * present).sum(0)
 
     def _values(self, batch: MapBatch) -> tuple[Float64[np.ndarray, "text quantity head"], Float64[np.ndarray, "text quantity"]]:
         sums, rows = (tensor.double().cpu().numpy() for tensor in self.observe(batch))
@@ -84,6 +79,7 @@ class HeadMeans(Measure):
         weight = state["weight"]
         with np.errstate(invalid="ignore", divide="ignore"):
             heads = state["sum"] / weight[:, :, site_of]
+            baseline = state["even"] / weight[0]
         layers = np.stack([heads[:, :, layout.slice(i)].mean(-1) for i in range(len(layout.sites))], -1)
         ids = layout.ids()
         head_columns: dict[str, Sequence[object]] = {
@@ -92,19 +88,11 @@ class HeadMeans(Measure):
             "head": [h.head + 1 for h in ids],
         }
         layer_columns: dict[str, Sequence[object]] = {"kind": [s.kind for s in layout.sites], "layer": [s.layer + 1 for s in layout.sites]}
-        baseline = self._baseline(state, layout)
         shown = self.shown(heads[0])
         return {
             self.name: self._table(shown, head_columns, heads, weight[:, :, site_of], baseline[:, site_of]),
             f"{self.name}_layers": self._table(shown, layer_columns, layers, weight, baseline),
         }
-
-    def _baseline(self, state: State, layout: HeadLayout) -> Float64[np.ndarray, "quantity site"]:
-        """What even attention gives: measured at each kind's first layer, since it depends on the texts alone."""
-        first = {site.kind: index for index, site in reversed(list(enumerate(layout.sites)))}
-        at = [first[site.kind] for site in layout.sites]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return state["uniform"][:, at] / state["weight"][0][:, at]  # type: ignore[no-any-return]
 
     def _table(
         self,

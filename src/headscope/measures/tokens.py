@@ -10,23 +10,24 @@ import torch
 
 from headscope.core.batch import MapBatch
 from headscope.errors import MeasureError
-from headscope.measures.base import choice
-from headscope.measures.groups import group
+from headscope.measures.groups import SPECIAL_GROUPS, group
 from headscope.measures.means import HeadMeans
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
 # The two flows of the paper's Figure 2 (middle): from [SEP] to [SEP], and from everything else to [SEP].
-FLOWS = {"sep_to_sep": ("sep", "sep"), "other_to_sep": ("notsep", "sep")}
+Flow = Literal["sep_to_sep", "other_to_sep"]
+FLOWS: dict[Flow, tuple[str, str]] = {"sep_to_sep": ("sep", "sep"), "other_to_sep": ("notsep", "sep")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens(HeadMeans):
-    """Mean over rows of the weight on all tokens of a group together.
+    """Mean over rows of the weight on all tokens of a group together; 0 in a text that has no token of the group.
 
-    `groups` are the names of `measures.groups`; `flows` restrict the rows as well. `sep_count="two"` divides as the released
-    code did, which assumed two [SEP] in every text; `"actual"` counts them.
+    A text without special tokens is left out of the means that are about them. `groups` are the names of `measures.groups`;
+    `flows` restrict the rows as well. `sep_count="two"` divides as the released code did, which assumed two [SEP] in every
+    text; `"actual"` counts them.
     """
 
     name: ClassVar[str] = "tokens"
@@ -34,14 +35,10 @@ class Tokens(HeadMeans):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reference": {"sep_count": "two"}}
 
     groups: tuple[str, ...] = ("cls", "sep", "punct")
-    flows: tuple[str, ...] = ("sep_to_sep", "other_to_sep")
+    flows: tuple[Flow, ...] = ("sep_to_sep", "other_to_sep")
     sep_count: Literal["actual", "two"] = "actual"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        choice(self.name, "sep_count", self.sep_count, ("actual", "two"))
-        for flow in self.flows:
-            choice(self.name, "flows", flow, tuple(FLOWS))
         for name in self.groups:
             group(name)
         if not self.groups and not self.flows:
@@ -63,9 +60,10 @@ class Tokens(HeadMeans):
             columns = batch.keys.mask(name, group(name), device).to(weights.dtype)
             sums.append((received[:, :, sources.index(source)] * columns[:, None]).sum(-1))
         counted = rows.sum(-1)[:, [sources.index(source) for source, _ in pairs]]
-        # A group that does not occur takes no attention because it is not there: nothing to average.
+        # A text without a comma gives commas no attention: that counts. One without special tokens says nothing about them.
         for column, (_, name) in enumerate(pairs):
-            counted[:, column] *= batch.keys.mask(name, group(name), device).any(1)
+            if name in SPECIAL_GROUPS:
+                counted[:, column] *= batch.keys.mask(name, group(name), device).any(1)
         if self.sep_count == "two":
             for column, flow in enumerate(self.flows, len(self.groups)):
                 counted[:, column] = 2 if flow == "sep_to_sep" else batch.queries.valid(device).sum(1) - 2

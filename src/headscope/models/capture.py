@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,10 +25,12 @@ from headscope.core.heads import Site
 from headscope.errors import ModelError
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
 
-    Maps = Float[torch.Tensor, "batch head query key"]
-    Consumer = Callable[[int, Maps], None]
+    Weights = Float[torch.Tensor, "batch head query key"]
+    Visible = Bool[torch.Tensor, "batch query key"]
+    # What takes a site's number, its maps, and which positions each row could see (None: not known, or everything).
+    Consumer = Callable[[int, Weights, Visible | None], None]
 
 NAME = "headscope"
 _tap: ContextVar[_Tap | None] = ContextVar("headscope_tap", default=None)
@@ -42,10 +45,29 @@ def eager_attention(module: torch.nn.Module) -> Callable[..., tuple[torch.Tensor
     raise ModelError(f"{type(module).__name__} has no eager attention to read maps from")
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an attention function: who made it, with how many key-value heads, the maps, and the mask that was applied."""
+
+    module: torch.nn.Module
+    kv_heads: int
+    weights: torch.Tensor
+    mask: torch.Tensor | None
+
+    @property
+    def visible(self) -> torch.Tensor | None:
+        """Which columns each row could attend to, from a mask of truth values or of numbers added to the logits."""
+        if self.mask is None:
+            return None
+        columns = self.weights.shape[-1]
+        mask = self.mask[:, 0, :, :columns]
+        return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+
+
 class _Tap:
     """What happens at each attention call of one forward pass: count it, check it, hand over its map."""
 
-    def __init__(self, consume: Callable[[int, torch.nn.Module, torch.Tensor, torch.Tensor], None], wanted: Callable[[int], bool]) -> None:
+    def __init__(self, consume: Callable[[int, Call], None], wanted: Callable[[int], bool]) -> None:
         self.consume = consume
         self.wanted = wanted
         self.calls = 0
@@ -58,7 +80,7 @@ class _Tap:
             return output, None
         output, weights = eager_attention(module)(module, *args, **kwargs)
         if self.wanted(index):
-            self.consume(index, module, args[1], weights)
+            self.consume(index, Call(module, args[1].shape[1], weights, args[3]))
         return output, None
 
 
@@ -95,13 +117,10 @@ def _open(model: PreTrainedModel, tap: _Tap) -> Iterator[None]:
             _tap.reset(token)
 
 
-Call = tuple[torch.nn.Module, int, "torch.Tensor"]  # module, key-value heads, maps
-
-
 def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> list[Call]:
     """Every attention call of one forward pass; empty if the model bypasses the registry. For small inputs: nothing is streamed."""
     calls: list[Call] = []
-    tap = _Tap(lambda index, module, key, maps: calls.append((module, key.shape[1], maps)), lambda index: True)
+    tap = _Tap(lambda index, call: calls.append(call), lambda index: True)
     with torch.inference_mode(), _open(model, tap):
         model(**inputs, use_cache=False)
     return calls
@@ -120,14 +139,15 @@ def stream(
     """
     paths = {id(module): name for name, module in model.named_modules()}
 
-    def take(index: int, module: torch.nn.Module, key: torch.Tensor, maps: torch.Tensor) -> None:
-        if index >= len(sites) or paths.get(id(module)) != sites[index].module:
+    def take(index: int, call: Call) -> None:
+        caller = paths.get(id(call.module))
+        if index >= len(sites) or caller != sites[index].module:
             expected = sites[index].module if index < len(sites) else "no more calls"
             raise ModelError(
-                f"attention call {index + 1} came from {paths.get(id(module))!r} where the dry run saw {expected!r}",
+                f"attention call {index + 1} came from {caller!r} where the dry run saw {expected!r}",
                 "This model chooses its layers by input; such models are not supported",
             )
-        consume(index, maps)
+        consume(index, call.weights, call.visible)
 
     tap = _Tap(take, lambda index: wanted is None or index in wanted)
     with torch.inference_mode(), _open(model, tap):

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import HfApi, try_to_load_from_cache
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging as hf_logging
 
 from headscope.encoding.tokenizer import Tokenizer
-from headscope.errors import ModelError
+from headscope.errors import HeadscopeError, ModelError
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 
@@ -35,11 +36,15 @@ def load(name: str | Path = DEFAULT, device: str | None = None, dtype: str = "fl
     options: dict[str, Any] = {"local_files_only": local, "trust_remote_code": False}
     with _quietly():
         try:
+            if not local:
+                options["local_files_only"] = _cached_or_reachable(source)
             config = AutoConfig.from_pretrained(source, **options)
             tokenizer = AutoTokenizer.from_pretrained(source, **options)
             network, info = AutoModel.from_pretrained(
                 source, config=config, dtype=_DTYPES[dtype], use_safetensors=True, output_loading_info=True, **options
             )
+        except ModelError:
+            raise
         except ImportError as error:
             raise ModelError(f"{name} needs a package that is not installed ({_first_line(error)})", "Install it with pip") from error
         except Exception as error:
@@ -59,7 +64,7 @@ def load(name: str | Path = DEFAULT, device: str | None = None, dtype: str = "fl
         )
     network = network.to(target).eval().requires_grad_(False)
     sites, capture = find_sites(network)
-    return Model(str(name), network, Tokenizer(tokenizer), sites, capture, _fingerprint(source, network))
+    return Model(str(name), network, Tokenizer(tokenizer), sites, capture)
 
 
 def load_tokenizer(name: str | Path = DEFAULT) -> Tokenizer:
@@ -67,7 +72,10 @@ def load_tokenizer(name: str | Path = DEFAULT) -> Tokenizer:
     source, local = _locate(str(name))
     with _quietly():
         try:
+            local = local or _cached_or_reachable(source)
             return Tokenizer(AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False))
+        except HeadscopeError:
+            raise
         except Exception as error:
             raise _explain(str(name), error) from error
 
@@ -96,6 +104,8 @@ def _locate(name: str) -> tuple[str, bool]:
     if name == DEFAULT:
         return str(files("headscope.models") / "mini"), True
     folder = Path(name).expanduser()
+    if not name.strip():
+        raise ModelError("the model has no name", "Name mini, a folder, or a hub id such as bert-base-uncased")
     if folder.is_dir():
         _check_folder(folder)
         return str(folder), True
@@ -104,6 +114,20 @@ def _locate(name: str) -> tuple[str, bool]:
             f"{name} is not a folder", "Name a folder with config.json and *.safetensors, a hub id such as bert-base-uncased, or mini"
         )
     return name, False
+
+
+def _cached_or_reachable(name: str) -> bool:
+    """True if a hub model lies in the local cache; False if it must be fetched and the hub has it. Asked once, without retries."""
+    if isinstance(try_to_load_from_cache(name, "config.json"), str):
+        return True
+    try:
+        HfApi().model_info(name, timeout=10)
+    except Exception as error:
+        raise ModelError(
+            f"{name} is neither a folder here, nor in the local cache, nor to be had from the hub ({type(error).__name__})",
+            "Name mini, a local folder, or a hub id such as bert-base-uncased",
+        ) from None
+    return False
 
 
 def _check_folder(folder: Path) -> None:
@@ -135,20 +159,6 @@ def _explain(name: str, error: Exception) -> ModelError:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-
-
-def _fingerprint(source: str, network: torch.nn.Module) -> str:
-    """What tells one set of weights from another: a hash of the files, or of the hub commit."""
-    folder = Path(source)
-    digest = hashlib.sha256()
-    if not folder.is_dir():
-        digest.update(f"{source}@{getattr(network.config, '_commit_hash', None)}".encode())
-        return digest.hexdigest()[:16]
-    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.json")]):
-        digest.update(path.name.encode())
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:16]
 
 
 @contextmanager

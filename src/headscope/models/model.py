@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,12 +34,32 @@ class Model:
     tokenizer: Tokenizer
     sites: tuple[Site, ...]
     capture: Capture
-    fingerprint: str
 
     @property
     def layout(self) -> HeadLayout:
         """Where each site's heads lie on the flat axis of a state."""
         return HeadLayout(self.sites)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells one model from another: a hash of its configuration, its tokenizer, and evenly spaced weights of every tensor.
+
+        It is taken from what is in memory, so that a model changed after loading is another model.
+        """
+        digest = hashlib.sha256(type(self.network).__name__.encode())
+        config = self.network.config.to_dict()
+        passing = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
+        digest.update(json.dumps({name: config[name] for name in sorted(config) if name not in passing}, default=str).encode())
+        digest.update(self.tokenizer.hf.backend_tokenizer.to_str().encode())
+        for name, tensor in self.network.state_dict().items():
+            flat = tensor.flatten()
+            digest.update(name.encode() + flat[:: max(1, flat.numel() // 4096)].double().cpu().numpy().tobytes())
+        return digest.hexdigest()[:16]
+
+    @property
+    def dtype(self) -> str:
+        """The type of the weights: `float32`, `float16` or `bfloat16`."""
+        return str(next(self.network.parameters()).dtype).removeprefix("torch.")
 
     @property
     def device(self) -> torch.device:
@@ -97,7 +119,7 @@ class Model:
         outputs = capture.from_outputs(self.network, inputs)
         for index, maps in enumerate(maps for group in outputs.values() for maps in group):
             if wanted is None or index in wanted:
-                consume(index, maps)
+                consume(index, maps, None)
 
 
 def _pad(rows: Sequence[np.ndarray], value: int) -> torch.Tensor:

@@ -72,7 +72,7 @@ def _kind(model: PreTrainedModel, maps: torch.Tensor) -> Kind:
 
 def _from_calls(model: PreTrainedModel, calls: list[capture.Call]) -> tuple[Site, ...]:
     paths = {id(module): name for name, module in model.named_modules()}
-    kinds = [_kind(model, maps) for _, _, maps in calls]
+    kinds = [_kind(model, call.weights) for call in calls]
     count: Counter[Kind] = Counter()
     layers = []
     for kind in kinds:
@@ -80,13 +80,13 @@ def _from_calls(model: PreTrainedModel, calls: list[capture.Call]) -> tuple[Site
         count[kind] += 1
     # A hybrid model attends in some layers only; its modules know their true numbers. ALBERT's and others' do not.
     for kind in set(kinds):
-        own = [int(getattr(module, "layer_idx", None) or 0) for (module, _, _), k in zip(calls, kinds, strict=True) if k == kind]
+        own = [int(getattr(call.module, "layer_idx", None) or 0) for call, k in zip(calls, kinds, strict=True) if k == kind]
         if sorted(set(own)) == own:
             numbers = iter(own)
             layers = [next(numbers) if k == kind else layer for layer, k in zip(layers, kinds, strict=True)]
     return tuple(
-        Site(kind, layer, maps.shape[1], kv_heads, paths[id(module)])
-        for (module, kv_heads, maps), kind, layer in zip(calls, kinds, layers, strict=True)
+        Site(kind, layer, call.weights.shape[1], call.kv_heads, paths[id(call.module)])
+        for call, kind, layer in zip(calls, kinds, layers, strict=True)
     )
 
 

@@ -50,10 +50,10 @@ def page(results: Results) -> str:
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(template).render(
         manifest=results.manifest,
-        settings=results.manifest["identity"]["settings"],
+        settings=results.manifest["settings"],
         signature=results.signature,
         figures=_figures(results),
-        sections=[_section(name, results) for name in results.measures],
+        sections=[_section(name, table) for name, table in results.of_heads().items()],
         glance=_glance(results),
         heads=sum(site["heads"] for site in results.manifest["sites"]),
         display=display,
@@ -61,13 +61,16 @@ def page(results: Results) -> str:
 
 
 def _figures(results: Results) -> list[dict[str, str]]:
+    kinds = dict.fromkeys(site["kind"] for site in results.manifest["sites"])
     found = []
     for name in ("clark2", "clark4"):
-        try:
-            svg = render(draw(name, results), "svg").decode()
-        except RunError:  # the run lacks what this figure shows
-            continue
-        found.append({"name": name, "caption": FIGURES[name], "svg": svg[svg.index("<svg") :]})
+        for kind in kinds:
+            try:
+                svg = render(draw(name, results, kind), "svg").decode()
+            except RunError:  # the run lacks what this figure shows
+                continue
+            caption = FIGURES[name] if len(kinds) == 1 else f"{FIGURES[name]}; {kind} attention"
+            found.append({"caption": caption, "svg": svg[svg.index("<svg") :]})
     return found
 
 
@@ -85,26 +88,17 @@ def _glance(results: Results) -> list[dict[str, Any]]:
     return [{"kind": kind, "layer": layer, "heads": heads} for (kind, layer), heads in layers.items()]
 
 
-def _section(name: str, results: Results) -> dict[str, Any]:
-    table = results[name]
-    quantities = [quantity for quantity in dict.fromkeys(table["quantity"]) if any(n > 0 for n in table.where(quantity=quantity)["n"])]
-    return {
-        "name": name,
-        "quantities": [_quantity(quantity, table.where(quantity=quantity)) for quantity in quantities],
-        "rows": len(table),
-    }
+def _section(name: str, table: Table) -> dict[str, Any]:
+    measured = [quantity for quantity in dict.fromkeys(table["quantity"]) if any(table.where(quantity=quantity)["n"])]
+    return {"name": name, "quantities": [_quantity(quantity, table.where(quantity=quantity)) for quantity in measured]}
 
 
 def _quantity(quantity: str, rows: Table) -> dict[str, Any]:
-    values = [value for value in rows["value"] if value == value]
-    low, high = min(values), max(values)
+    counted = [row for row in rows.sort("value", descending=True) if row["n"]]
+    low, high = min(0.0, counted[-1]["value"]), counted[0]["value"]
     grids: dict[str, dict[int, list[dict[str, Any]]]] = {}
     for row in rows:
-        shade = 0.0 if high == low else (row["value"] - min(low, 0.0)) / (high - min(low, 0.0))
-        grids.setdefault(row["kind"], {}).setdefault(row["layer"], []).append({**row, "shade": round(shade, 3)})
-    return {
-        "name": quantity,
-        "about": QUANTITIES.get(quantity, ""),
-        "top": list(rows.sort("value", descending=True).head(5)),
-        "grids": grids,
-    }
+        if row["n"]:
+            shade = 0.0 if high == low else (row["value"] - low) / (high - low)
+            grids.setdefault(row["kind"], {}).setdefault(row["layer"], []).append({**row, "shade": round(shade, 3)})
+    return {"name": quantity, "about": QUANTITIES.get(quantity, ""), "top": counted[:5], "grids": grids}

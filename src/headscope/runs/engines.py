@@ -11,16 +11,17 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from typing import Literal
 
-from headscope.core.state import State
+from headscope.core.state import States
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
+from headscope.runs.plan import Plan
 from headscope.runs.shard import ShardRunner
 from headscope.runs.spec import RunSpec
 
 Work = tuple[int, list[Encoded]]
-Done = tuple[int, dict[str, State]]
+Done = tuple[int, States]
 Engine = Literal["local", "processes"]
 
 
@@ -33,9 +34,8 @@ def runner_for(spec: RunSpec, model: Model) -> ShardRunner:
     """A loaded model, ready for the shards of a specification."""
     return ShardRunner(
         model,
-        spec.build_measures(),
+        Plan.make(spec.build_measures(), model.sites, spec.layers),
         word_rows=spec.word_rows or "mean",
-        layers=spec.layers,
         replicates=spec.replicates,
         seed=spec.seed,
         batch_tokens=spec.batch_tokens,
@@ -53,7 +53,7 @@ def processes(work: Iterator[Work], spec: RunSpec, device: str | None, workers: 
     threads = max(1, (os.cpu_count() or 1) // workers)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, _begin, (spec.model_dump(), device, threads)) as pool:
-        waiting: dict[Future[dict[str, State]], int] = {}
+        waiting: dict[Future[States], int] = {}
         try:
             for number, texts in work:
                 waiting[pool.submit(_work, texts)] = number
@@ -63,14 +63,16 @@ def processes(work: Iterator[Work], spec: RunSpec, device: str | None, workers: 
                 yield from _finished(waiting)
         except BrokenProcessPool:
             raise RunError(
-                "a worker process died (often for lack of memory)", "Use fewer --workers or a smaller batch, and go on with --resume"
+                "a worker process died",
+                "If memory ran out, use fewer --workers or a smaller --batch-tokens, and go on with --resume; "
+                "a script must start its run under `if __name__ == '__main__':`",
             ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _finished(waiting: dict[Future[dict[str, State]], int]) -> Iterator[Done]:
+def _finished(waiting: dict[Future[States], int]) -> Iterator[Done]:
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in sorted(done, key=waiting.__getitem__):
         yield waiting.pop(future), future.result()
@@ -97,6 +99,6 @@ def _end_with(parent: BaseProcess) -> None:
     os._exit(1)
 
 
-def _work(texts: list[Encoded]) -> dict[str, State]:
+def _work(texts: list[Encoded]) -> States:
     assert _runner is not None, "the worker was not started by `processes`"
     return _runner(texts)

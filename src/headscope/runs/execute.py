@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from headscope.core.heads import HeadLayout
-from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
-from headscope.measures import Measure
 from headscope.models.model import Model
 from headscope.runs import engines
-from headscope.runs.ledger import Ledger, States
+from headscope.runs.counts import Counts
+from headscope.runs.ledger import Ledger
 from headscope.runs.results import Results
+from headscope.runs.shard import ShardRunner
 from headscope.runs.signature import differences, identity, key, signature
 from headscope.runs.spec import RunSpec
 from headscope.runs.store import Folder
-from headscope.runs.table import Table
 
 
 class Progress(Protocol):
@@ -32,26 +29,6 @@ class Progress(Protocol):
 
     def __call__(self, share: float | None, texts: int, tokens: int) -> None:
         """`share` is None when it cannot be known."""
-
-
-@dataclass
-class Counts:
-    """What went through a run."""
-
-    documents: int = 0
-    texts: int = 0
-    tokens: int = 0
-    words: int = 0
-    split_words: int = 0
-    dropped: Tally = field(default_factory=Tally)
-
-    def add(self, text: Encoded) -> None:
-        """Count one input."""
-        self.texts += 1
-        self.tokens += len(text)
-        self.words += len(text.words)
-        pieces = [word for word in text.word_of if word >= 0]
-        self.split_words += len({word for word in pieces if pieces.count(word) > 1}) if len(pieces) > len(text.words) else 0
 
 
 def execute(
@@ -70,104 +47,123 @@ def execute(
     """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name."""
     if engine not in ("local", "processes"):
         raise RunError(f"engine {engine!r} is unknown", "Use local or processes")
+    if engine == "processes" and (model is not None or workers < 1):
+        problem = f"{workers} workers" if workers < 1 else "a loaded model cannot be sent to other processes"
+        raise RunError(f"the processes engine cannot start: {problem}", "Use one worker or more, and name the model instead of passing it")
+    folder = Folder(out) if out is not None else None
+    if folder is not None:
+        _look_first(folder, resume, overwrite)
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     spec = spec.resolved(corpus.pairs)
-    runner = engines.runner_for(spec, model) if model is not None else engines.make_runner(spec, device)
-    model = runner.model
-    if model.max_length is not None and spec.max_length > model.max_length:
-        raise RunError(
-            f"max_length is {spec.max_length}, but {model.name} ends at {model.max_length} tokens", f"Use --max-length {model.max_length}"
-        )
-    now = identity(spec, model.fingerprint, corpus.hash())
-    folder = Folder(out) if out is not None else None
+    if model is not None:
+        spec = spec.model_copy(update={"dtype": model.dtype})
+        runner = engines.runner_for(spec, model)
+    else:
+        runner = engines.make_runner(spec, device)
+    if (limit := runner.model.max_length) is not None and spec.max_length > limit:
+        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {limit} tokens", f"Use --max-length {limit}")
+    now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), runner.model.device.type)
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := _prepare(folder, now, resume, overwrite)) is not None:
             return finished
-        manifest: dict[str, Any] = {
-            "status": "running",
-            "signature": signature(spec, model.fingerprint, corpus.hash()),
-            "identity": now,
-            "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in runner.layout.sites],
-            "capture": model.capture,
-        }
-        if folder is not None:
-            folder.write_manifest(manifest)
-        started = time.monotonic()
-        ledger = Ledger(folder, key(now), resume)
-        counts = Counts()
-        work = _Work(corpus, _encoder(spec, model), spec, ledger, counts, progress)
-        done = engines.local(work, runner) if engine == "local" else engines.processes(work, spec, device, workers)
-        for number, states in done:
-            ledger.add(number, states)
-            work.tell()
-        counts.dropped.update(corpus.skipped)
-        if ledger.merged is None:
-            raise RunError(f"nothing to measure: no text is left of {', '.join(spec.corpus)}", "; ".join(counts.dropped.lines()))
-        manifest |= {"status": "complete", "seconds": round(time.monotonic() - started, 3), **_report(counts, ledger)}
-        return _finish(folder, manifest, runner.measures, ledger.merged, runner.layout)
+        return _run(spec, runner, corpus, folder, now, device, engine, workers, resume, progress)
 
 
-def count(corpus: Corpus, tokenizer: Tokenizer, spec: RunSpec) -> Counts:
-    """What a run of a resolved specification would see and drop, without running a model."""
-    counts = Counts()
-    encoder = Encoder(tokenizer, unit=spec.unit or "sentence", max_length=spec.max_length, overlong=spec.overlong, seed=spec.seed)
-    for text in encoder.texts(corpus, counts.dropped):
-        counts.add(text)
-    counts.dropped.update(corpus.skipped)
-    return counts
+def encoder_for(spec: RunSpec, tokenizer: Tokenizer, decoder_start: int | None = None) -> Encoder:
+    """What turns documents into the inputs of a resolved specification."""
+    return Encoder(
+        tokenizer,
+        unit=spec.unit or "sentence",
+        max_length=spec.max_length,
+        overlong=spec.overlong,
+        segment_ids=spec.segment_ids or "pair",
+        seed=spec.seed,
+        decoder_start=decoder_start,
+    )
 
 
-def _prepare(folder: Folder, now: dict[str, Any], resume: bool, overwrite: bool) -> Results | None:
+def _look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder that cannot be used before a model is loaded for it."""
+    folder.refuse_others()
+    if folder.manifest.exists() and not resume and not overwrite:
+        complete = folder.read_manifest().get("status") == "complete"
+        if complete or folder.begun():
+            remedy = "Use --resume to go on with it, --overwrite to replace it, or another --out"
+            raise RunError(f"{folder.path} already holds a run", remedy)
+
+
+def _prepare(folder: Folder, now: Mapping[str, Any], resume: bool, overwrite: bool) -> Results | None:
     """Make the folder ready, or return its results if the work is already done."""
-    if overwrite:
+    _look_first(folder, resume, overwrite)
+    if not resume or not folder.manifest.exists():
         folder.clear()
         return None
-    if not folder.manifest.exists():
-        if foreign := folder.foreign():
-            raise RunError(f"{folder.path} is not empty and no run folder (it holds {foreign[0]})", "Choose another folder with --out")
-        return None
-    if not resume:
-        raise RunError(f"{folder.path} already holds a run", "Use --resume to go on with it, --overwrite to replace it, or another --out")
     manifest = folder.read_manifest()
     if changed := differences(manifest.get("identity", {}), now):
         raise RunError(f"{folder.path} was begun with other settings: {'; '.join(changed[:3])}", "Use --overwrite, or another --out")
     return Results.open(folder.path) if manifest["status"] == "complete" else None
 
 
-def _encoder(spec: RunSpec, model: Model) -> Encoder:
-    return Encoder(
-        model.tokenizer,
-        unit=spec.unit or "sentence",
-        max_length=spec.max_length,
-        overlong=spec.overlong,
-        segment_ids=spec.segment_ids or "pair",
-        seed=spec.seed,
-        decoder_start=model.decoder_start,
-    )
+def _run(
+    spec: RunSpec,
+    runner: ShardRunner,
+    corpus: Corpus,
+    folder: Folder | None,
+    now: dict[str, Any],
+    device: str | None,
+    engine: engines.Engine,
+    workers: int,
+    resume: bool,
+    progress: Progress | None,
+) -> Results:
+    model, plan = runner.model, runner.plan
+    manifest = {
+        "status": "running",
+        "signature": signature(spec, plan.measures, now),
+        "settings": spec.model_dump(mode="json"),
+        "identity": now,
+        "capture": model.capture,
+    }
+    if folder is not None:
+        folder.write_manifest(manifest)
+    started = time.monotonic()
+    ledger = Ledger(folder, key(now), resume)
+    work = _Work(corpus, encoder_for(spec, model.tokenizer, model.decoder_start), spec, ledger, progress)
+    done = engines.local(work, runner) if engine == "local" else engines.processes(work, spec, device, workers)
+    for number, states in done:
+        ledger.add(number, states)
+        work.tell()
+    counts = work.counts
+    counts.dropped.update(corpus.skipped)
+    if ledger.merged is None:
+        raise RunError(f"nothing to measure: no text is left of {', '.join(spec.corpus)}", "; ".join(counts.dropped.lines()))
+    report = {
+        "seconds": round(time.monotonic() - started, 3),
+        "counts": {**counts.numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
+        "dropped": counts.dropped.lines(),
+    }
+    return Results.make({**manifest, **report}, plan.measures, ledger.merged, plan.layout, folder)
 
 
 class _Work:
     """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs."""
 
-    def __init__(self, corpus: Corpus, encoder: Encoder, spec: RunSpec, ledger: Ledger, counts: Counts, progress: Progress | None) -> None:
+    def __init__(self, corpus: Corpus, encoder: Encoder, spec: RunSpec, ledger: Ledger, progress: Progress | None) -> None:
+        self.counts = Counts()
         self._corpus = corpus
         self._encoder = encoder
         self._spec = spec
         self._ledger = ledger
-        self._counts = counts
         self._progress = progress
         self._shards = self._pending()
 
     def _texts(self) -> Iterator[Encoded]:
-        for document in self._corpus:
-            before = self._counts.texts
-            for text in self._encoder.document_texts(document, self._counts.dropped):
-                if self._spec.limit is not None and self._counts.texts >= self._spec.limit:
-                    return
-                self._counts.add(text)
-                yield text
-            self._counts.documents += self._counts.texts > before
+        for text in self._encoder.texts(self._corpus, self.counts.dropped):
+            if self._spec.limit is not None and self.counts.texts >= self._spec.limit:
+                return
+            self.counts.add(text)
+            yield text
 
     def _pending(self) -> Iterator[engines.Work]:
         for number, shard in enumerate(shards(self._texts(), self._spec.shard_tokens)):
@@ -185,19 +181,4 @@ class _Work:
     def tell(self) -> None:
         """Report progress."""
         if self._progress is not None:
-            self._progress(self._corpus.share, self._counts.texts, self._counts.tokens)
-
-
-def _report(counts: Counts, ledger: Ledger) -> dict[str, Any]:
-    numbers = {name: getattr(counts, name) for name in ("documents", "texts", "tokens", "words", "split_words")}
-    return {"counts": {**numbers, "shards": ledger.next, "resumed_shards": ledger.resumed}, "dropped": counts.dropped.lines()}
-
-
-def _finish(folder: Folder | None, manifest: dict[str, Any], measures: Sequence[Measure], states: States, layout: HeadLayout) -> Results:
-    metadata = {"signature": manifest["signature"]}
-    tables = {
-        name: Table.of(columns, metadata) for measure in measures for name, columns in measure.tables(states[measure.name], layout).items()
-    }
-    if folder is not None:
-        folder.finish(tables, states, manifest)
-    return Results(manifest, tables, folder.path if folder is not None else None)
+            self._progress(self._corpus.share, self.counts.texts, self.counts.tokens)

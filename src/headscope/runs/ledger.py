@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headscope.core.state import State
+from headscope.core.state import State, States
 from headscope.runs.store import Folder
-
-States = dict[str, State]
 
 
 class Ledger:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,17 +14,17 @@ import torch
 
 from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Word
-from headscope.core.heads import HeadLayout, Site
+from headscope.core.heads import Site
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded
-from headscope.encoding.words import Rows
+from headscope.encoding.words import ROWS, Rows
 from headscope.errors import MeasureError, RunError
-from headscope.measures import Measure, make
+from headscope.measures import make
+from headscope.runs.plan import Plan
 from headscope.runs.results import Results
 from headscope.runs.shard import Accumulator, BatchView
-from headscope.runs.signature import versions
+from headscope.runs.signature import describe, options_line, versions
 from headscope.runs.store import Folder
-from headscope.runs.table import Table
 from headscope.stats.bootstrap import poisson_weights
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ _ROLES = {
     **dict.fromkeys(("[PAD]", "<pad>", "[MASK]", "<mask>"), SPECIAL),
 }
 _ROLE_NAMES = {"word": WORD, "cls": CLS, "sep": SEP, "special": SPECIAL}
-_NAMES = ("attention", "attn", "attentions", "maps")
 
 
 @dataclass(frozen=True)
-class Maps:
+class GivenMaps:
     """The maps of one text: `attention` [layers, heads, T, T] and its T `tokens`.
 
     `roles` are `word`, `cls`, `sep` or `special` (by default read off the tokens); `words` gives each token the number of its
-    word, -1 or None for special ones, and is needed for word-level measures; `document` is what intervals resample.
+    word, -1 or None for special ones, and is needed for word-level measures; `annotation` has one Word for each of these
+    numbers in order; `document` is what intervals resample.
     """
 
     attention: Float[np.ndarray, "layer head query key"]
@@ -56,11 +56,11 @@ class Maps:
     document: str | None = None
     name: str = "maps"
 
-    def checked(self, tally: Tally) -> Maps:
+    def checked(self, tally: Tally) -> GivenMaps:
         """These maps, if they are attention maps at all."""
         a = self.attention
-        if a.ndim != 4 or a.shape[2] != a.shape[3] or a.shape[2] == 0:
-            raise MeasureError(f"{self.name}: attention has shape {a.shape}", "Give [layers, heads, T, T] for one text")
+        if a.dtype.kind != "f" or a.ndim != 4 or a.shape[2] != a.shape[3] or 0 in a.shape:
+            raise MeasureError(f"{self.name}: attention is {a.dtype} of shape {a.shape}", "Give numbers [layers, heads, T, T] for one text")
         for what, values in (("tokens", self.tokens), ("roles", self.roles), ("words", self.words)):
             if values is not None and len(values) != a.shape[2]:
                 raise MeasureError(f"{self.name}: {len(values)} {what} for maps of {a.shape[2]} positions", "Give one for each position")
@@ -69,18 +69,26 @@ class Maps:
         sums = a.astype(np.float64).sum(-1)
         if (sums > 1.01).any():
             raise MeasureError(f"{self.name}: a row sums to {sums.max():.3f}", "Give weights after the softmax, with queries as rows")
+        if (sums == 0).any():
+            raise MeasureError(f"{self.name}: a row holds no weight at all", "Cut padding off the maps before measuring them")
         if (sums < 0.99).any():
             tally.add("texts with rows that sum to less than 1 (sinks, or cut maps)", self.name)
         if a.dtype == np.float16:
             tally.add("texts with maps in float16, good to about three digits", self.name)
         return self
 
+    def causal(self) -> bool:
+        """Whether the maps look causal: nothing above the diagonal, and most of what is below it in use."""
+        below = np.tri(self.attention.shape[-1], dtype=bool)
+        return bool(not self.attention[..., ~below].any() and below.sum() > 1 and (self.attention[..., below] > 0).mean() > 0.5)
+
     def encoded(self) -> Encoded:
         """The text as an input, without ids."""
-        names = self.roles
-        roles = tuple(_ROLES.get(token, WORD) for token in self.tokens) if names is None else tuple(map(_role, names))
-        words = [-1 if role != WORD or word is None else word for role, word in zip(roles, self.words or range(len(roles)), strict=True)]
-        kept = {word: place for place, word in enumerate(sorted({word for word in words if word >= 0}))}
+        roles = tuple(_ROLES.get(token, WORD) for token in self.tokens) if self.roles is None else tuple(map(_role, self.roles))
+        words = _word_numbers(self.name, self.words or range(len(roles)), roles)
+        kept = {word: place for place, word in enumerate(dict.fromkeys(word for word in words if word >= 0))}
+        if self.annotation is not None and len(self.annotation) != len(kept):
+            raise MeasureError(f"{self.name}: annotation of {len(self.annotation)} words for {len(kept)} words", "Give one Word for each")
         forms = {word: "".join(token.removeprefix("##") for token, w in zip(self.tokens, words, strict=True) if w == word) for word in kept}
         zeros = np.zeros(len(roles), dtype=np.int64)
         return Encoded(
@@ -92,6 +100,7 @@ class Maps:
             roles,
             tuple(kept.get(word, -1) for word in words),
             self.tokens,
+            tuple(range(len(kept))),
         )
 
 
@@ -101,8 +110,22 @@ def _role(name: str) -> int:
     return _ROLE_NAMES[name]
 
 
+def _word_numbers(name: str, words: Sequence[object], roles: Sequence[int]) -> list[int]:
+    numbers: list[int] = []
+    seen: set[int] = set()
+    for word, role in zip(words, roles, strict=True):
+        if word is not None and not isinstance(word, int | np.integer):
+            raise MeasureError(f"{name}: word number {word!r}", "Give whole numbers, and -1 or None for special tokens")
+        number = -1 if role != WORD or word is None else int(word)
+        if number in seen and number != numbers[-1]:
+            raise MeasureError(f"{name}: word {number} goes on after another word", "The tokens of a word must follow each other")
+        seen |= {number} - {-1}
+        numbers.append(number)
+    return numbers
+
+
 def measure_maps(
-    texts: Iterable[Maps],
+    texts: Sequence[GivenMaps],
     measures: Mapping[str, Mapping[str, Any]],
     *,
     preset: str = "recommended",
@@ -110,10 +133,17 @@ def measure_maps(
     causal: bool | None = None,
     replicates: int = 500,
     seed: int = 0,
-    out: Path | None = None,
+    out: str | Path | None = None,
     overwrite: bool = False,
 ) -> Results:
-    """The tables of given maps. `causal` is read off the maps unless said: nothing above the diagonal in any of them."""
+    """The tables of given maps. `causal` is read off the maps unless it is said; it decides baselines, and what `next` means."""
+    folder = Folder(Path(out)) if out is not None else None
+    if folder is not None:
+        folder.refuse_others()
+        if folder.manifest.exists() and not overwrite:
+            raise RunError(f"{out} already holds a run", "Use --overwrite to replace it, or another --out")
+    if rows not in ROWS:
+        raise MeasureError(f"rows is {rows!r}", f"Use one of {', '.join(ROWS)}")
     tally = Tally()
     checked = [text.checked(tally) for text in texts]
     if not checked:
@@ -126,83 +156,29 @@ def measure_maps(
         raise MeasureError(f"maps of different models: {sorted(shapes)} layers and heads", "Measure each model on its own")
     layers, heads = shapes.pop()
     if causal is None:
-        causal = all(not np.triu(text.attention, 1).any() for text in checked)
-    layout = HeadLayout(tuple(Site("decoder" if causal else "encoder", layer, heads, heads, "given") for layer in range(layers)))
-    accumulator = Accumulator(built, layout, replicates)
+        causal = all(text.causal() for text in checked)
+    plan = Plan.make(built, [Site("decoder" if causal else "encoder", layer, heads, heads, "given") for layer in range(layers)])
+    accumulator = Accumulator(plan, replicates)
     digest = hashlib.sha256()
     for number, text in enumerate(checked):
-        encoded = text.encoded()
         weights = poisson_weights([text.document or f"{text.name}#{number}"], replicates, seed)
-        view = BatchView([encoded], rows, torch.device("cpu"))
+        view = BatchView([text.encoded()], rows, weights)
         for layer, maps in enumerate(text.attention):
-            accumulator.add(view, layer, torch.from_numpy(np.array(maps[None], dtype=np.float32)), weights)
+            accumulator.add(view, layer, torch.from_numpy(np.array(maps[None], dtype=np.float32)))
         digest.update(np.ascontiguousarray(text.attention).tobytes())
-        digest.update(json.dumps([text.tokens, text.roles, text.words]).encode())
-    results = _results(built, accumulator, layout, digest.hexdigest(), len(checked), tally, preset, seed, replicates)
-    if out is None:
-        return results
-    folder = Folder(out)
-    with folder.locked():
-        if overwrite:
-            folder.clear()
-        elif folder.manifest.exists() or folder.foreign():
-            raise RunError(f"{out} is not empty", "Use --overwrite to replace the run in it, or another --out")
-        folder.finish(dict(results), accumulator.states, results.manifest)
-    return Results.open(out)
-
-
-def _results(
-    measures: Sequence[Measure],
-    accumulator: Accumulator,
-    layout: HeadLayout,
-    digest: str,
-    texts: int,
-    tally: Tally,
-    preset: str,
-    seed: int,
-    replicates: int,
-) -> Results:
-    signature = f"headscope:{versions()['headscope']}|maps:{texts}@{digest[:8]}|preset:{preset}|replicates:{replicates}|seed:{seed}"
+        digest.update(json.dumps([text.tokens, text.roles, text.words, text.document]).encode())
+    settings = {"preset": preset, "word_rows": rows, "causal": causal, "replicates": replicates, "seed": seed}
+    parts = {"headscope": versions()["headscope"], "maps": f"{len(checked)}@{digest.hexdigest()[:8]}", **settings}
     manifest = {
-        "status": "complete",
-        "signature": signature,
-        "identity": {"settings": {"measures": {m.name: m.options() for m in measures}}, "maps": digest, "versions": versions()},
-        "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites],
+        "signature": "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(built)]),
+        "settings": settings,
+        "identity": {"settings": settings, "measures": describe(built), "maps": digest.hexdigest(), "versions": versions()},
         "capture": "given maps",
-        "counts": {"texts": texts},
+        "counts": {"texts": len(checked)},
         "dropped": tally.lines(),
     }
-    tables = {
-        name: Table.of(columns, {"signature": signature})
-        for measure in measures
-        for name, columns in measure.tables(accumulator.states[measure.name], layout).items()
-    }
-    return Results(manifest, tables)
-
-
-def read_maps(path: str | Path) -> Maps:
-    """Maps from an `.npz` (arrays `attn` or `attention` and `tokens`) or a `.safetensors` file (tokens as JSON in its metadata)."""
-    path = Path(path)
-    if not path.is_file():
-        raise MeasureError(f"{path} does not exist", "Name an .npz or .safetensors file")
-    try:
-        if path.suffix == ".npz":
-            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files if name in (*_NAMES, "tokens", "words", "roles")}
-        elif path.suffix == ".safetensors":
-            from safetensors import safe_open
-
-            with safe_open(path, framework="numpy") as file:
-                arrays = {name: file.get_tensor(name) for name in file.keys() if name in (*_NAMES, "words")}  # noqa: SIM118
-                arrays |= {name: json.loads(text) for name, text in (file.metadata() or {}).items() if name in ("tokens", "words", "roles")}
-        else:
-            raise MeasureError(f"{path} is of an unknown kind", "Save maps as .npz or .safetensors")
-    except MeasureError:
-        raise
-    except Exception as error:
-        raise MeasureError(f"{path} cannot be read ({error})", "Save maps as .npz without pickled objects, or as .safetensors") from None
-    name = next((name for name in _NAMES if name in arrays), None)
-    if name is None or "tokens" not in arrays:
-        raise MeasureError(f"{path} holds no maps with tokens", "It needs an array `attention` [layers, heads, T, T] and `tokens`")
-    extra: dict[str, Any] = {key: tuple(np.asarray(arrays[key]).tolist()) for key in ("roles", "words") if key in arrays}
-    return Maps(np.asarray(arrays[name]), tuple(map(str, np.asarray(arrays["tokens"]).tolist())), name=path.stem, **extra)
+    if folder is None:
+        return Results.make(manifest, built, accumulator.states, plan.layout, None)
+    with folder.locked():
+        folder.clear()
+        return Results.make(manifest, built, accumulator.states, plan.layout, folder)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headscope.core.heads import HeadLayout
+from headscope.core.state import States
 from headscope.errors import RunError
+from headscope.measures import Measure
+from headscope.runs.signature import describe
 from headscope.runs.store import Folder
 from headscope.runs.table import Table
 
@@ -20,13 +24,30 @@ class Results(Mapping[str, Table]):
         self._tables = tables
 
     @classmethod
+    def make(
+        cls, manifest: Mapping[str, Any], measures: Sequence[Measure], states: States, layout: HeadLayout, folder: Folder | None
+    ) -> Results:
+        """The results of merged states, written to `folder` if there is one."""
+        metadata = {"signature": manifest["signature"]}
+        tables = {
+            name: Table.of(columns, metadata)
+            for measure in measures
+            for name, columns in measure.tables(states[measure.name], layout).items()
+        }
+        sites = [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites]
+        complete = {**manifest, "status": "complete", "measures": describe(measures), "tables": list(tables), "sites": sites}
+        if folder is not None:
+            folder.finish(tables, states, complete)
+        return cls(complete, tables, folder.path if folder is not None else None)
+
+    @classmethod
     def open(cls, path: Path) -> Results:
         """The results in a run folder."""
         folder = Folder(path)
         manifest = folder.read_manifest()
-        if manifest["status"] != "complete":
+        if manifest.get("status") != "complete":
             raise RunError(f"the run in {path} is not finished", "Go on with it by running the same command with --resume")
-        return cls(manifest, _Lazy(folder), path)
+        return cls(manifest, _Lazy(folder, manifest["tables"]), path)
 
     @property
     def signature(self) -> str:
@@ -34,10 +55,13 @@ class Results(Mapping[str, Table]):
         return str(self.manifest["signature"])
 
     @property
-    def measures(self) -> list[str]:
-        """The measures of the run, in its order; each has a table of heads and a table of layers."""
-        named = self.manifest["identity"]["settings"].get("measures", {})
-        return [name for name in named if name in self and f"{name}_layers" in self]
+    def measures(self) -> dict[str, dict[str, Any]]:
+        """The measures of the run, in its order, each with the options in force."""
+        return dict(self.manifest["measures"])
+
+    def of_heads(self) -> dict[str, Table]:
+        """The tables that have a row a head and quantity."""
+        return {name: self[name] for name in self if {"head", "quantity"} <= set(self[name].columns)}
 
     def __getitem__(self, name: str) -> Table:
         if name not in self._tables:
@@ -55,9 +79,9 @@ class Results(Mapping[str, Table]):
 
 
 class _Lazy(Mapping[str, Table]):
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, names: Sequence[str]) -> None:
         self._folder = folder
-        self._names = folder.tables()
+        self._names = tuple(names)
         self._read: dict[str, Table] = {}
 
     def __getitem__(self, name: str) -> Table:

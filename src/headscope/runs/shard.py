@@ -9,119 +9,127 @@ import numpy as np
 import torch
 
 from headscope.core.batch import MapBatch, Side
-from headscope.core.heads import HeadLayout, Kind
-from headscope.core.state import State
+from headscope.core.heads import Kind
+from headscope.core.state import States
 from headscope.encoding.batches import batches, token_side
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import Rows, WordGroups, word_map
-from headscope.errors import RunError
-from headscope.measures import Measure
+from headscope.errors import HeadscopeError, RunError
+from headscope.measures.base import Level
 from headscope.models.model import Model
+from headscope.runs.plan import Plan
 from headscope.stats.bootstrap import poisson_weights
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Float64
+    from jaxtyping import Bool, Float, Float64
 
-States = dict[str, State]
+_SIDES: dict[Kind, tuple[str, str]] = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}
 
 
 class BatchView:
     """One batch of texts as the measures see it: for each kind of attention, what rows and columns are, by token or by word."""
 
-    def __init__(self, texts: Sequence[Encoded], rows: Rows, device: torch.device) -> None:
+    def __init__(self, texts: Sequence[Encoded], rows: Rows, replicates: Float64[np.ndarray, "batch replicate"]) -> None:
         targets = [text.target for text in texts if text.target is not None]
         self._texts = {"source": texts, "target": targets or texts}
         self._rows = rows
-        self._device = device
+        self._replicates = replicates
         self._tokens: dict[str, Side] = {}
         self._words: dict[str, WordGroups] = {}
-
-    def _sides(self, kind: Kind) -> tuple[str, str]:
-        return {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}[kind]
 
     def _token_side(self, name: str) -> Side:
         if name not in self._tokens:
             self._tokens[name] = token_side(self._texts[name])
         return self._tokens[name]
 
-    def _word_groups(self, name: str) -> WordGroups:
+    def _word_groups(self, name: str, device: torch.device) -> WordGroups:
         if name not in self._words:
-            self._words[name] = WordGroups.build(self._texts[name], self._device)
+            self._words[name] = WordGroups.build(self._texts[name], device)
         return self._words[name]
 
-    def rows(self, kind: Kind) -> list[int]:
-        """How many rows of each text's maps are real."""
-        return [len(text) for text in self._texts[self._sides(kind)[0]]]
-
-    def maps(
-        self, level: str, index: int, layout: HeadLayout, weights: Float[torch.Tensor, "b h q k"], replicates: Float64[np.ndarray, "b r"]
+    def tokens(
+        self, plan: Plan, index: int, weights: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None
     ) -> MapBatch:
-        """The maps of one site at one level."""
-        queries, keys = self._sides(layout.sites[index].kind)
-        if level == "token":
-            return MapBatch(index, layout, weights, self._token_side(queries), self._token_side(keys), replicates)
-        rows, columns = self._word_groups(queries), self._word_groups(keys)
-        return MapBatch(index, layout, word_map(weights, rows, columns, self._rows), rows.side, columns.side, replicates)
+        """The maps of one site between tokens. Padded rows, where a model may leave anything, are emptied."""
+        queries, keys = (self._token_side(name) for name in _SIDES[plan.layout.sites[index].kind])
+        if len(set(map(len, queries.roles))) > 1:
+            weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
+        return MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible)
+
+    def words(self, maps: MapBatch) -> MapBatch:
+        """The same between words; a word is visible to another if any of its tokens is to any of the other's."""
+        device = maps.weights.device
+        queries, keys = (self._word_groups(name, device) for name in _SIDES[maps.site.kind])
+        visible = maps.visible
+        if visible is not None:
+            visible = (queries.onehot().transpose(1, 2) @ visible.float().expand(len(queries.of), -1, -1) @ keys.onehot()) > 0
+        weights = word_map(maps.weights, queries, keys, self._rows)
+        return MapBatch(maps.index, maps.layout, weights, queries.side, keys.side, maps.replicates, visible)
 
 
 class Accumulator:
-    """The states of all measures, fed one site of one batch at a time. The word map is made once for all that want it."""
+    """The states of a plan's measures, fed one site of one batch at a time."""
 
-    def __init__(self, measures: Sequence[Measure], layout: HeadLayout, replicates: int) -> None:
-        self.measures = measures
-        self.layout = layout
-        self.levels = sorted({measure.level for measure in measures})
-        self.states: States = {measure.name: measure.start(layout, replicates) for measure in measures}
+    def __init__(self, plan: Plan, replicates: int) -> None:
+        self._plan = plan
+        self.states: States = {measure.name: measure.start(plan.layout, replicates) for measure in plan.measures}
 
-    def add(self, view: BatchView, index: int, weights: Float[torch.Tensor, "b h q k"], replicates: Float64[np.ndarray, "b r"]) -> None:
-        """Let every measure see one site's maps. Overwrites the padded rows of `weights`, which hold whatever the model left there."""
-        weights = weights.float()
-        for text, length in enumerate(view.rows(self.layout.sites[index].kind)):
-            weights[text, :, length:] = 0
-        for level in self.levels:
-            maps = view.maps(level, index, self.layout, weights, replicates)
-            for measure in self.measures:
-                if measure.level == level:
-                    measure.update(self.states[measure.name], maps)
+    def add(
+        self, view: BatchView, index: int, weights: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None = None
+    ) -> None:
+        """Let every measure see one site's maps; `index` counts the plan's sites."""
+        tokens = view.tokens(self._plan, index, weights, visible)
+        levels: dict[Level, MapBatch] = {"token": tokens}
+        if "word" in self._plan.by_level:
+            levels["word"] = view.words(tokens)
+        for level, measures in self._plan.by_level.items():
+            for measure in measures:
+                measure.update(self.states[measure.name], levels[level])
 
 
 class ShardRunner:
-    """Runs a model over shards of texts. `layers` (1-based) restricts the work to some layers of each kind."""
+    """Runs a model over shards of texts."""
 
     def __init__(
-        self,
-        model: Model,
-        measures: Sequence[Measure],
-        *,
-        word_rows: Rows = "mean",
-        layers: Sequence[int] | None = None,
-        replicates: int = 500,
-        seed: int = 0,
-        batch_tokens: int = 4096,
+        self, model: Model, plan: Plan, *, word_rows: Rows = "mean", replicates: int = 500, seed: int = 0, batch_tokens: int = 4096
     ) -> None:
         self.model = model
-        self.measures = measures
-        self.word_rows: Rows = word_rows
-        self.replicates = replicates
-        self.seed = seed
-        self.batch_tokens = batch_tokens
-        available = {site.layer + 1 for site in model.sites}
-        unknown = sorted(set(layers or ()) - available)
-        if unknown:
-            raise RunError(f"{model.name} has no layer {unknown[0]}", f"Its layers with attention are {min(available)} to {max(available)}")
-        self._wanted = [index for index, site in enumerate(model.sites) if layers is None or site.layer + 1 in layers]
-        self.layout = HeadLayout(tuple(model.sites[index] for index in self._wanted))
+        self.plan = plan
+        self._word_rows: Rows = word_rows
+        self._replicates = replicates
+        self._seed = seed
+        self._batch_tokens = batch_tokens
 
     def __call__(self, texts: Sequence[Encoded]) -> States:
         """The states of one shard."""
-        accumulator = Accumulator(self.measures, self.layout, self.replicates)
-        position = {index: place for place, index in enumerate(self._wanted)}
-        for batch in batches(texts, self.batch_tokens):
-            view = BatchView(batch, self.word_rows, self.model.device)
-            weights = poisson_weights([text.document for text in batch], self.replicates, self.seed)
-            self.model.stream(
-                self.model.inputs(batch),
-                lambda index, maps, view=view, weights=weights: accumulator.add(view, position[index], maps, weights),  # type: ignore[misc]
-                frozenset(self._wanted),
-            )
+        accumulator = Accumulator(self.plan, self._replicates)
+        for batch in batches(texts, self._batch_tokens):
+            try:
+                self._run(batch, accumulator)
+            except HeadscopeError:
+                raise
+            except (RuntimeError, IndexError, ValueError) as error:
+                raise _explain(self.model, batch, error) from error
         return accumulator.states
+
+    def _run(self, batch: Sequence[Encoded], accumulator: Accumulator) -> None:
+        replicates = poisson_weights([text.document for text in batch], self._replicates, self._seed)
+        view = BatchView(batch, self._word_rows, replicates)
+        place = {site: index for index, site in enumerate(self.plan.chosen)}
+        self.model.stream(
+            self.model.inputs(batch),
+            lambda site, weights, visible: accumulator.add(view, place[site], weights, visible),
+            frozenset(self.plan.chosen),
+        )
+
+
+def _explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunError:
+    shape = f"a batch of {len(batch)} texts of up to {max(text.cost for text in batch)} tokens (first: {batch[0].id})"
+    if "out of memory" in str(error).lower():
+        return RunError(f"not enough memory for {shape}", "Use a smaller --batch-tokens, or fewer --layers")
+    if isinstance(error, IndexError) or "out of range" in str(error):
+        rows = model.network.get_input_embeddings().weight.shape[0]
+        highest = max(int(text.ids.max()) for text in batch)
+        if highest >= rows:
+            return RunError(f"the tokenizer gives token {highest}, but {model.name} knows only {rows}", "Check that they belong together")
+    return RunError(f"{model.name} failed on {shape}: {type(error).__name__}: {(str(error) or 'no message').splitlines()[0]}")

@@ -1,15 +1,20 @@
-"""What a number depends on: a key that must match before states may be merged, and a line to print beside results."""
+"""What a number depends on: an identity that must match before states may be merged, and a line to print beside results."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from headscope.measures import Measure
 from headscope.runs.spec import RunSpec
 
 PACKAGES = ("headscope", "torch", "transformers", "tokenizers", "numpy")
+# Settings that name things whose content is hashed, and so may be spelled differently from one run to the next.
+_NAMES = {"model", "corpus", "measures", "preset"}
 
 
 def versions() -> dict[str, str]:
@@ -23,40 +28,72 @@ def versions() -> dict[str, str]:
     return found
 
 
-def identity(spec: RunSpec, model: str, corpus: str) -> dict[str, Any]:
-    """Everything that can change a result: settings, model fingerprint, corpus hash, versions."""
-    return {"settings": spec.model_dump(mode="json"), "model": model, "corpus": corpus, "versions": versions()}
+def identity(spec: RunSpec, measures: Sequence[Measure], model: str, corpus: str, device: str) -> dict[str, Any]:
+    """Everything that can change a result: settings, options, weights, corpus, kind of device, versions."""
+    settings = {name: value for name, value in spec.model_dump(mode="json").items() if name not in _NAMES}
+    return {
+        "settings": {**settings, "device": device},
+        "measures": describe(measures),
+        "model": model,
+        "corpus": corpus,
+        "versions": versions(),
+    }
 
 
-def key(identity: dict[str, Any]) -> str:
+def describe(measures: Sequence[Measure]) -> dict[str, dict[str, Any]]:
+    """Each measure with the options in force, as JSON keeps them."""
+    described: dict[str, dict[str, Any]] = json.loads(json.dumps({measure.name: measure.options() for measure in measures}))
+    return described
+
+
+def key(identity: Mapping[str, Any]) -> str:
     """A short hash of an identity."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def signature(spec: RunSpec, model: str, corpus: str) -> str:
-    """One line that says what was measured, on what, and how; in the manner of sacrebleu."""
-    parts = {
+def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str, Any]) -> str:
+    """One line that says what was measured, on what, and how, in the manner of sacrebleu. What is at its default is left out,
+    but for what readers look for; the last part is a hash of everything.
+    """
+    corpus = "+".join(name.rsplit("/", 1)[-1] for name in spec.corpus)
+    parts: dict[str, Any] = {
         "headscope": versions()["headscope"],
-        "model": f"{spec.model}@{model[:8]}",
-        "corpus": f"{'+'.join(name.rsplit('/', 1)[-1] for name in spec.corpus)}@{corpus[:8]}",
+        "model": f"{spec.model.rstrip('/').rsplit('/', 1)[-1]}@{identity['model'][:8]}",
+        "corpus": f"{corpus}@{identity['corpus'][:8]}",
         "preset": spec.preset,
         "unit": spec.unit,
         "length": spec.max_length,
-        "segments": spec.segment_ids,
-        "words": spec.word_rows,
         "replicates": spec.replicates,
         "seed": spec.seed,
     }
-    if spec.limit is not None:
-        parts["limit"] = spec.limit
-    return "|".join(f"{name}:{value}" for name, value in parts.items())
+    usual = {name: field.default for name, field in RunSpec.model_fields.items()}
+    for name in ("segment_ids", "word_rows", "dtype", "overlong", "on_error", "limit"):
+        value = getattr(spec, name)
+        if value not in (usual[name], {"segment_ids": "pair", "word_rows": "mean"}.get(name)):
+            parts[name] = value
+    if spec.layers is not None:
+        parts["layers"] = ",".join(map(str, spec.layers))
+    return "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(measures), f"run:{key(identity)[:8]}"])
 
 
-def differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """The names of what differs between two identities, with both values."""
+def options_line(measures: Sequence[Measure]) -> list[str]:
+    """The options of measures that are not at their default: `entropy.level:word`."""
     found = []
-    for name in ("settings", "versions"):
-        before, after = then.get(name, {}), now[name]
-        found += [f"{field} was {before.get(field)!r} and is {after[field]!r}" for field in after if before.get(field) != after[field]]
-    found += [f"the {name} has changed" for name in ("model", "corpus") if then.get(name) != now[name]]
+    for measure in measures:
+        for field in fields(measure):
+            value = getattr(measure, field.name)
+            if value != field.default:
+                text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+                found.append(f"{measure.name}.{field.name}:{text}")
     return found
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What differs between two identities, each with both values."""
+    found = []
+    for name in ("settings", "measures", "versions"):
+        before, after = then.get(name, {}), now[name]
+        for field in dict.fromkeys([*after, *before]):
+            if before.get(field) != after.get(field):
+                found.append(f"{field} was {before.get(field)!r} and is {after.get(field)!r}")
+    return found + [f"the {name} has changed" for name in ("model", "corpus") if then.get(name) != now[name]]

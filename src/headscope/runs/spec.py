@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from headscope.encoding.texts import Overlong, SegmentIds, Unit
 from headscope.errors import RunError
@@ -48,6 +48,13 @@ class RunSpec(BaseModel):
     batch_tokens: int = Field(4096, ge=1)
     shard_tokens: int = Field(16384, ge=1)
 
+    @model_validator(mode="after")
+    def _something_to_do(self) -> RunSpec:
+        for name in ("corpus", "measures", "layers"):
+            if getattr(self, name) in ((), {}):
+                raise ValueError(f"{name} names nothing")
+        return self
+
     @field_validator("corpus", mode="before")
     @classmethod
     def _one_corpus(cls, value: object) -> object:
@@ -78,6 +85,8 @@ def make_spec(settings: Mapping[str, Any], where: str = "the settings") -> RunSp
         name = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
             raise RunError(f"{where}: no setting is called {name!r}", f"Use {', '.join(RunSpec.model_fields)}") from None
+        if not name:
+            raise RunError(f"{where}: {first['msg'].removeprefix('Value error, ')}", "Name at least one") from None
         raise RunError(f"{where}: {name} = {first['input']!r}: {first['msg']}") from None
     spec.build_measures()  # an unknown measure or option is better found now than after loading a model
     return spec

@@ -23,11 +23,10 @@ import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from headscope.core.state import Array, State
+from headscope.core.state import Array, State, States
 from headscope.errors import RunError
 from headscope.runs.table import Table
 
-States = dict[str, State]
 FORMAT = 1
 
 
@@ -44,6 +43,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise RunError(f"{path} cannot be written ({error.strerror})", "Choose another folder with --out, or free some space") from error
+
+
+def _is_temporary(path: Path) -> bool:
+    """Whether a write that never ended left this file."""
+    return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
 def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> bytes:
@@ -86,7 +90,9 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Held while a run writes here; the system lets go of it when the process ends, however it ends."""
+        """Held while a run writes here; the system lets go of it when the process ends, however it ends. The file stays:
+        removing it would let two runs hold locks on two files of the same name.
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / ".lock").open("w")
@@ -95,10 +101,11 @@ class Folder:
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise RunError(f"another run is writing to {self.path}", "Wait for it, or choose another folder with --out") from None
+            except OSError as error:
+                raise RunError(f"{self.path} cannot be locked ({error.strerror})", "Choose a folder on a local disk with --out") from None
             yield
-        (self.path / ".lock").unlink(missing_ok=True)
 
     def read_manifest(self) -> dict[str, Any]:
         """The contents of `run.json`."""
@@ -116,17 +123,25 @@ class Folder:
         """Replace `run.json`."""
         write_atomically(self.manifest, (json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False) + "\n").encode())
 
-    def clear(self) -> None:
-        """Remove what a run wrote, and nothing else."""
-        self.manifest.unlink(missing_ok=True)
-        (self.path / "states.safetensors").unlink(missing_ok=True)
-        for folder in (self._partial, self.path / "tables"):
-            shutil.rmtree(folder, ignore_errors=True)
+    def refuse_others(self) -> None:
+        """An error if the folder holds anything and is not a run folder: nothing of somebody else's is ever touched."""
+        if self.manifest.exists() or not self.path.is_dir():
+            return
+        for path in sorted(self.path.iterdir()):
+            if path.name != ".lock" and not _is_temporary(path):
+                raise RunError(f"{self.path} is not empty and no run folder (it holds {path.name})", "Choose another folder with --out")
 
-    def foreign(self) -> list[str]:
-        """Names in the folder that no run wrote."""
-        own = {"run.json", "states.safetensors", "partial", "tables", "report.html", "figures", ".lock"}
-        return sorted(path.name for path in self.path.iterdir() if path.name not in own) if self.path.is_dir() else []
+    def clear(self) -> None:
+        """Remove the files of the run in this folder, its report included, and nothing else."""
+        self.refuse_others()
+        names = ["run.json", "states.safetensors", "report.html"]
+        own = [self.path / name for name in names] + [*self._partial.glob("*.safetensors"), *(self.path / "tables").glob("*.parquet")]
+        for path in [*own, *filter(_is_temporary, self.path.rglob(".*.tmp"))]:
+            path.unlink(missing_ok=True)
+
+    def begun(self) -> bool:
+        """Whether there is anything to go on with."""
+        return bool(self._parts())
 
     def write_part(self, first: int, last: int, states: States, key: str) -> None:
         """Keep the merged states of shards `first` to `last`, and drop the parts they contain."""
@@ -162,13 +177,12 @@ class Folder:
         self.write_manifest(manifest)
         shutil.rmtree(self._partial, ignore_errors=True)
 
-    def tables(self) -> list[str]:
-        """Names of the tables, in the order of the file system's names."""
-        return sorted(path.stem for path in (self.path / "tables").glob("*.parquet"))
-
     def read_table(self, name: str) -> Table:
         """One table."""
         path = self.path / "tables" / f"{name}.parquet"
         if not path.is_file():
-            raise RunError(f"{self.path} has no table {name!r}", f"It has {', '.join(self.tables()) or 'none'}")
-        return Table(pq.read_table(path))
+            raise RunError(f"{path} is missing", "Run again with --overwrite")
+        try:
+            return Table(pq.read_table(path))
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} is damaged ({error})", "Run again with --overwrite") from None

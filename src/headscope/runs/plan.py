@@ -1,0 +1,38 @@
+"""What one pass over the corpus must provide: the union of what its measures need, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from headscope.core.heads import HeadLayout, Site
+from headscope.errors import RunError
+from headscope.measures import Measure
+from headscope.measures.base import Level
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The measures of a run and the sites they look at. `chosen` numbers those sites among all of the model's."""
+
+    measures: tuple[Measure, ...]
+    chosen: tuple[int, ...]
+    layout: HeadLayout
+
+    @classmethod
+    def make(cls, measures: Sequence[Measure], sites: Sequence[Site], layers: Sequence[int] | None = None) -> Plan:
+        """A plan for all sites, or for those of some layers (counted from 1). Other layers are never captured."""
+        available = {site.layer + 1 for site in sites}
+        if unknown := sorted(set(layers or ()) - available):
+            raise RunError(f"the model has no layer {unknown[0]}", f"Its layers with attention are {min(available)} to {max(available)}")
+        chosen = tuple(index for index, site in enumerate(sites) if layers is None or site.layer + 1 in layers)
+        return cls(tuple(measures), chosen, HeadLayout(tuple(sites[index] for index in chosen)))
+
+    @cached_property
+    def by_level(self) -> dict[Level, list[Measure]]:
+        """The measures of each level: word-level maps are made only if one asks for them, and once for all that do."""
+        levels: dict[Level, list[Measure]] = {}
+        for measure in self.measures:
+            levels.setdefault(measure.level, []).append(measure)
+        return levels

@@ -1,0 +1,127 @@
+"""The whole pipeline on small random models of other kinds: decoder, encoder-decoder, grouped heads, windows, sinks, fallback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from architectures import BYPASS, build
+from families import FAMILIES
+from numpy.testing import assert_allclose
+
+import headscope as hs
+from headscope.core.document import Document, Sentence, Word
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoder
+from headscope.errors import RunError
+from headscope.models.model import Model
+from headscope.runs.execute import encoder_for
+from headscope.runs.spec import make_spec
+
+TOKENIZERS = {"bert": "wordpiece", "gpt2": "gpt2", "t5": "t5"}
+SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat .", "On a mat the cat and a dog sat , the cat sat ."]
+CORPUS = Corpus.of([Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),)) for n, text in enumerate(SENTENCES)])
+
+
+def saved(tmp_path: Path, name: str, tokenizer: str) -> Path:
+    """A folder such as save_pretrained writes, of a small random model that knows its tokenizer's vocabulary."""
+    tokens = FAMILIES[tokenizer]()
+    network = build(name, vocabulary=len(tokens))
+    network.save_pretrained(tmp_path / name)
+    tokens.save_pretrained(tmp_path / name)
+    return tmp_path / name
+
+
+def naive(model: Model, kind: str) -> tuple[list[np.ndarray], list[int]]:
+    """Each text alone through transformers' own eager attention: maps [layers, heads, rows, columns], and how many texts."""
+    encoder = encoder_for(make_spec({}).resolved(pairs=False), model.tokenizer, model.decoder_start)
+    maps, lengths = [], []
+    model.network.set_attn_implementation("eager")
+    for text in encoder.texts(CORPUS, Tally()):
+        inputs = {"input_ids": torch.tensor(text.ids)[None]}
+        if text.target is not None:
+            inputs["decoder_input_ids"] = torch.tensor(text.target.ids)[None]
+        out = model.network(**inputs, output_attentions=True)
+        name = {"cross": "cross_attentions"}.get(kind, f"{kind}_attentions" if text.target is not None else "attentions")
+        maps.append(torch.stack(getattr(out, name))[:, 0].double().numpy())
+        lengths.append(maps[-1].shape[-2])
+    return maps, lengths
+
+
+@pytest.mark.parametrize(
+    ("name", "tokenizer", "kinds"),
+    [
+        ("gpt2", "gpt2", ["decoder"]),
+        ("llama", "llama-3", ["decoder"]),
+        ("mistral", "llama-2", ["decoder"]),
+        ("gpt_oss", "gpt2", ["decoder"]),
+        ("modernbert", "wordpiece", ["encoder"]),
+        ("albert", "wordpiece", ["encoder"]),
+        ("deberta-v2", "wordpiece", ["encoder"]),
+        ("mpnet", "wordpiece", ["encoder"]),
+        ("t5", "t5", ["encoder", "decoder", "cross"]),
+        ("bart", "roberta", ["encoder", "decoder", "cross"]),
+    ],
+)
+def test_every_kind_of_model_from_a_folder(tmp_path: Path, name: str, tokenizer: str, kinds: list[str]) -> None:
+    model = hs.load(saved(tmp_path, name, tokenizer))
+    assert model.capture == ("outputs" if name in BYPASS else "interface")
+    run = hs.run(model, CORPUS, max_length=60, replicates=4)
+    entropy = run["entropy"].table.where(quantity="entropy")
+    assert list(dict.fromkeys(entropy["kind"])) == kinds
+    for kind in kinds:
+        maps, _ = naive(model, kind)
+        rows = [a / a.sum(-1, keepdims=True) for a in maps]
+        expected = np.mean([-(a * np.log(np.where(a > 0, a, 1))).sum(-1).mean(-1) for a in rows], axis=0)
+        assert_allclose(entropy.where(kind=kind)["value"], expected.ravel(), rtol=1e-4, atol=1e-5)
+        assert entropy.where(kind=kind)["n"][0] == len(SENTENCES)
+        baseline = np.array(entropy.where(kind=kind)["baseline"])
+        assert (expected.ravel() <= baseline + 1e-5).all(), "nothing is broader than even attention"
+        if kind != "cross":
+            previous = np.mean([np.diagonal(a, -1, -2, -1).sum(-1) / a.shape[-1] for a in maps], axis=0)
+            assert_allclose(run["positions"].table.where(kind=kind, quantity="previous")["value"], previous.ravel(), atol=1e-5)
+    if name == "gpt_oss":
+        missing = np.mean([(1 - a.sum(-1)).mean(-1) for a in naive(model, "decoder")[0]], axis=0)
+        assert_allclose(run["entropy"].table.where(quantity="sink_mass")["value"], missing.ravel(), atol=1e-5)
+    run.report(tmp_path / "report.html")
+    assert "nan" not in (tmp_path / "report.html").read_text(encoding="utf-8").lower()
+
+
+def test_even_attention_stays_inside_a_window(tmp_path: Path) -> None:
+    """A window of 4: row i sees min(i, 4) tokens, so even attention has the entropy ln min(i, 4)."""
+    model = hs.load(saved(tmp_path, "mistral", "llama-2"))
+    run = hs.run(model, CORPUS, ["entropy"], max_length=60, replicates=0)
+    _, lengths = naive(model, "decoder")
+    expected = np.mean([np.mean([np.log(min(i, 4)) for i in range(1, n + 1)]) for n in lengths])
+    assert_allclose(run["entropy"].table.where(quantity="entropy")["baseline"], expected, atol=1e-5)
+    words = hs.run(model, CORPUS, {"entropy": {"level": "word"}}, max_length=60, replicates=0)
+    assert max(words["entropy"].table.where(quantity="entropy")["baseline"]) <= expected + 1e-6
+
+
+def test_a_decoder_has_no_cls_but_an_opening_token_is_one(tmp_path: Path) -> None:
+    without = hs.run(hs.load(saved(tmp_path, "gpt2", "gpt2")), CORPUS, ["tokens"], max_length=60, replicates=0)
+    assert set(without["tokens"].table.where(quantity="to_cls")["n"]) == {0}
+    with_bos = hs.run(hs.load(saved(tmp_path, "llama", "llama-3")), CORPUS, ["tokens"], max_length=60, replicates=0)
+    assert set(with_bos["tokens"].table.where(quantity="to_cls")["n"]) == {len(SENTENCES)}
+
+
+def test_a_tokenizer_too_large_for_its_model_is_named(tmp_path: Path) -> None:
+    folder = saved(tmp_path, "bert", "wordpiece")
+    build("bert", vocabulary=12).save_pretrained(folder)
+    with pytest.raises(RunError, match="knows only 12"):
+        hs.run(hs.load(folder), CORPUS, max_length=60, replicates=0)
+
+
+def test_two_part_inputs_of_an_encoder_decoder(tmp_path: Path) -> None:
+    model = hs.load(saved(tmp_path, "t5", "t5"))
+    sentences = [Sentence(tuple(map(Word, text.split())), paragraph=n) for n, text in enumerate(SENTENCES[:2])]
+    document = Document("d", tuple(sentences))
+    text = next(Encoder(model.tokenizer, "pair", decoder_start=model.decoder_start).texts([document], Tally()))
+    assert text.target is not None
+    assert [word.form for word in text.words] == SENTENCES[0].split()
+    assert [word.form for word in text.target.words] == SENTENCES[1].split()
+    assert text.positions == tuple(range(7))
+    assert text.target.positions == tuple(range(7, 13))
