@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from headscope.core.heads import HeadLayout, Site
 if TYPE_CHECKING:
     import torch
     from jaxtyping import Bool, Float, Float64
+
+T = TypeVar("T")
 
 # What a position is. Named by role, never by string, so that [CLS], <s> and <|begin_of_text|> are one thing.
 WORD, CLS, SEP, SPECIAL = range(4)
@@ -60,7 +62,8 @@ class MapBatch:
 
     `index` is the site's number in `layout`; `visible` says which positions a row may attend to, where the model's mask is
     known (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the other columns are the bootstrap
-    weights of each text's document.
+    weights of each text's document. `shared` is one dictionary for all layers of the batch: what depends on the texts and
+    on what is visible, but not on the weights, is worked out once and kept there.
     """
 
     index: int
@@ -70,6 +73,15 @@ class MapBatch:
     keys: Side
     replicates: Float64[np.ndarray, "batch replicate"]
     visible: Bool[torch.Tensor, "batch query key"] | None = None
+    shared: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for all layers of this kind that see the same."""
+        key = (name, self.site.kind, id(self.visible))
+        if key not in self.shared:
+            self.shared[key] = (make(), self.visible)  # the mask is kept, so that its id stays its own
+        value: T = self.shared[key][0]
+        return value
 
     @property
     def site(self) -> Site:
@@ -78,6 +90,9 @@ class MapBatch:
 
     def even(self) -> MapBatch:
         """The same batch with one head that attends evenly to all it can see: the baseline of a surface statistic."""
+        return replace(self, weights=self.once("even", self._even))
+
+    def _even(self) -> Float[torch.Tensor, "batch 1 query key"]:
         import torch
 
         device = self.weights.device
@@ -87,7 +102,7 @@ class MapBatch:
         elif self.site.kind == "decoder":
             seen = seen.tril()
         weights = seen / seen.sum(-1, keepdim=True).clamp_min(1)
-        return replace(self, weights=weights[:, None].to(torch.float32))
+        return weights[:, None].to(torch.float32)
 
 
 def stack(forms: Sequence[Sequence[str]], roles: Sequence[Sequence[int]]) -> Side:

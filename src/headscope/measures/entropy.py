@@ -58,13 +58,16 @@ class Entropy(HeadMeans):
     def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
         """Row entropies, maxima and missing mass, each summed over the rows it is about."""
         weights, device = batch.weights, batch.weights.device
-        smoothed = weights + self.smoothing * (batch.even().weights - weights) if self.smoothing else weights
-        total = smoothed.sum(-1)
+        mass = total = weights.sum(-1)
+        smoothed = weights
+        if self.smoothing:
+            smoothed = weights + self.smoothing * (batch.even().weights - weights)
+            total = smoothed.sum(-1)
         # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s: no need to divide the maps.
         entropy = (total.log() - plogp(smoothed) / total) / BASES[self.base]
         valid = batch.queries.valid(device)
         rows = [batch.queries.mask(name, group(name), device) for name in self.rows] + [valid, valid]
-        per_row = [entropy] * len(self.rows) + [weights.amax(-1), (1 - weights.sum(-1)).clamp_min(0)]
+        per_row = [entropy] * len(self.rows) + [weights.amax(-1), (1 - mass).clamp_min(0)]
         # A padded row has no mass, and its entropy is 0/0: replaced, not multiplied.
         sums = [torch.where(mask[:, None], values, 0).sum(-1) for mask, values in zip(rows, per_row, strict=True)]
         return torch.stack(sums, 1), torch.stack([mask.sum(1) for mask in rows], 1)

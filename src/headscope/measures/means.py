@@ -66,7 +66,7 @@ class HeadMeans(Measure):
         flat = (values * present[..., None]).reshape(len(values), -1)
         state["sum"][:, :, heads] += (batch.replicates.T @ flat).reshape(-1, *values.shape[1:])
         state["weight"][:, :, batch.index] += batch.replicates.T @ present
-        even, _ = self._values(batch.even())
+        even, _ = batch.once(self, lambda: self._values(batch.even()))
         state["even"][:, batch.index] += (even[..., 0] * present).sum(0)
 
     def _values(self, batch: MapBatch) -> tuple[Float64[np.ndarray, "text quantity head"], Float64[np.ndarray, "text quantity"]]:

@@ -14,7 +14,7 @@ from headscope.measures.groups import SPECIAL_GROUPS, group
 from headscope.measures.means import HeadMeans
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
 
 # The two flows of the paper's Figure 2 (middle): from [SEP] to [SEP], and from everything else to [SEP].
 Flow = Literal["sep_to_sep", "other_to_sep"]
@@ -52,19 +52,30 @@ class Tokens(HeadMeans):
         """Column sums for each kind of row, then the mass each group of columns takes."""
         weights, device = batch.weights, batch.weights.device
         pairs = [("all", name) for name in self.groups] + [FLOWS[flow] for flow in self.flows]
-        sources = sorted({source for source, _ in pairs})
-        rows = torch.stack([batch.queries.mask(name, group(name), device) for name in sources], 1).to(weights.dtype)
-        received = rows[:, None] @ weights  # [batch, head, source, key]
-        sums = []
-        for source, name in pairs:
-            columns = batch.keys.mask(name, group(name), device).to(weights.dtype)
-            sums.append((received[:, :, sources.index(source)] * columns[:, None]).sum(-1))
-        counted = rows.sum(-1)[:, [sources.index(source) for source, _ in pairs]]
+        rows = {source: batch.queries.mask(source, group(source), device) for source, _ in pairs}
+        received = column_sums(weights, rows)
+        columns = {name: batch.keys.mask(name, group(name), device) for _, name in pairs}
+        sums = [(received[source] * columns[name][:, None]).sum(-1) for source, name in pairs]
+        counted = torch.stack([rows[source].sum(1) for source, _ in pairs], 1)
         # A text without a comma gives commas no attention: that counts. One without special tokens says nothing about them.
         for column, (_, name) in enumerate(pairs):
             if name in SPECIAL_GROUPS:
-                counted[:, column] *= batch.keys.mask(name, group(name), device).any(1)
+                counted[:, column] *= columns[name].any(1)
         if self.sep_count == "two":
             for column, flow in enumerate(self.flows, len(self.groups)):
                 counted[:, column] = 2 if flow == "sep_to_sep" else batch.queries.valid(device).sum(1) - 2
         return torch.stack(sums, 1), counted
+
+
+def column_sums(
+    weights: Float[torch.Tensor, "batch head query key"], rows: dict[str, Bool[torch.Tensor, "batch query"]]
+) -> dict[str, Float[torch.Tensor, "batch head key"]]:
+    """What each column receives from each choice of rows. Few rows are gathered; many are all rows less the few others."""
+    total = weights.sum(-2)
+    mostly = {name: bool(chosen.float().mean() > 0.5) for name, chosen in rows.items()}
+    return {name: total - _gathered(weights, ~rows[name]) if most else _gathered(weights, rows[name]) for name, most in mostly.items()}
+
+
+def _gathered(weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    text, row = rows.nonzero(as_tuple=True)
+    return weights.new_zeros(len(weights), weights.shape[1], weights.shape[3]).index_add_(0, text, weights[text, :, row])

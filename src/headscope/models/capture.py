@@ -54,13 +54,11 @@ class Call:
     weights: torch.Tensor
     mask: torch.Tensor | None
 
-    @property
     def visible(self) -> torch.Tensor | None:
         """Which columns each row could attend to, from a mask of truth values or of numbers added to the logits."""
         if self.mask is None:
             return None
-        columns = self.weights.shape[-1]
-        mask = self.mask[:, 0, :, :columns]
+        mask = self.mask[:, 0, :, : self.weights.shape[-1]]
         return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
 
 
@@ -138,6 +136,7 @@ def stream(
     A layer's maps are freed before the next layer's exist, unless the consumer keeps them.
     """
     paths = {id(module): name for name, module in model.named_modules()}
+    visible: dict[int, tuple[torch.Tensor | None, torch.Tensor | None]] = {}
 
     def take(index: int, call: Call) -> None:
         caller = paths.get(id(call.module))
@@ -147,7 +146,10 @@ def stream(
                 f"attention call {index + 1} came from {caller!r} where the dry run saw {expected!r}",
                 "This model chooses its layers by input; such models are not supported",
             )
-        consume(index, call.weights, call.visible)
+        # Layers share a mask; those that do are given one and the same tensor.
+        if id(call.mask) not in visible:
+            visible[id(call.mask)] = (call.visible(), call.mask)
+        consume(index, call.weights, visible[id(call.mask)][0])
 
     tap = _Tap(take, lambda index: wanted is None or index in wanted)
     with torch.inference_mode(), _open(model, tap):

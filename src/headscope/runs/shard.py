@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -34,6 +34,7 @@ class BatchView:
         self._texts = {"source": texts, "target": targets or texts}
         self._rows = rows
         self._replicates = replicates
+        self._shared: dict[Level, dict[Hashable, Any]] = {"token": {}, "word": {}}
         self._tokens: dict[str, Side] = {}
         self._words: dict[str, WordGroups] = {}
 
@@ -54,17 +55,23 @@ class BatchView:
         queries, keys = (self._token_side(name) for name in _SIDES[plan.layout.sites[index].kind])
         if len(set(map(len, queries.roles))) > 1:
             weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
-        return MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible)
+        return MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, self._shared["token"])
 
     def words(self, maps: MapBatch) -> MapBatch:
         """The same between words; a word is visible to another if any of its tokens is to any of the other's."""
         device = maps.weights.device
         queries, keys = (self._word_groups(name, device) for name in _SIDES[maps.site.kind])
-        visible = maps.visible
-        if visible is not None:
-            visible = (queries.onehot().transpose(1, 2) @ visible.float().expand(len(queries.of), -1, -1) @ keys.onehot()) > 0
+        visible = maps.once("visible words", lambda: _visible_words(maps.visible, queries, keys))
         weights = word_map(maps.weights, queries, keys, self._rows)
-        return MapBatch(maps.index, maps.layout, weights, queries.side, keys.side, maps.replicates, visible)
+        return MapBatch(maps.index, maps.layout, weights, queries.side, keys.side, maps.replicates, visible, self._shared["word"])
+
+
+def _visible_words(
+    visible: Bool[torch.Tensor, "b q k"] | None, queries: WordGroups, keys: WordGroups
+) -> Bool[torch.Tensor, "b qw kw"] | None:
+    if visible is None:
+        return None
+    return (queries.onehot().transpose(1, 2) @ visible.float().expand(len(queries.of), -1, -1) @ keys.onehot()) > 0
 
 
 class Accumulator:
