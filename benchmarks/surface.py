@@ -10,10 +10,12 @@ Then the peak memory of a run over 200 and over 2,000 segments, each in a proces
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +27,7 @@ import headscope as hs
 from headscope.core.batch import CLS, SEP
 from headscope.core.document import Document, Sentence
 from headscope.core.tally import Tally
-from headscope.corpora import Corpus, read
+from headscope.corpora import read
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.measures import make
@@ -111,8 +113,14 @@ def compare(count: int, repeats: int) -> None:
 
 
 def memory(count: int) -> None:
-    """Run as a child: print the peak memory of a whole run, in MB."""
-    hs.run("mini", Corpus.of(documents(count)), unit="pair", max_length=LENGTH, device="cpu")
+    """Run as a child: print the peak memory of a whole run over a file, in MB."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pairs.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            for document in documents(count):
+                a, b = (" ".join(sentence.text for sentence in paragraph) for paragraph in document.paragraphs())
+                file.write(json.dumps({"id": document.id, "a": a, "b": b}) + "\n")
+        hs.run("mini", path, max_length=LENGTH, device="cpu")
     # Not getrusage: its maximum is inherited from the process that started this one.
     status = Path("/proc/self/status").read_text(encoding="ascii")
     print(int(status.split("VmHWM:")[1].split()[0]) / 1024)

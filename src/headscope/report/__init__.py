@@ -47,10 +47,13 @@ def page(results: Results) -> str:
     from jinja2 import Environment
 
     template = (files("headscope.report") / "page.html.jinja").read_text(encoding="utf-8")
+    settings = results.manifest["settings"]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(template).render(
         manifest=results.manifest,
-        settings=results.manifest["settings"],
+        model=Path(settings.get("model", "")).name,
+        corpus=", ".join(Path(name).name for name in settings.get("corpus", ())),
+        settings=settings,
         signature=results.signature,
         figures=_figures(results),
         sections=[_section(name, table) for name, table in results.of_heads().items()],

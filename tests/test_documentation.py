@@ -1,0 +1,51 @@
+"""What the documentation says is tried: the README's Python runs, its commands exist, every quantity is explained."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.measures import make
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert code is not None
+    monkeypatch.chdir(tmp_path)
+    names = {"attention": np.full((2, 2, 3, 3), 1 / 3), "tokens": ["[CLS]", "a", "[SEP]"]}
+    exec(code.group(1), names)
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "figure4.pdf").exists()
+    assert len([line for line in code.group(1).splitlines() if line.strip()]) <= 12
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert ((ROOT / page).parent / target).exists(), f"{page} links to {target}"
+
+
+def test_every_quantity_is_documented() -> None:
+    text = (ROOT / "docs" / "quantities.md").read_text(encoding="utf-8")
+    run = hs.measure(np.full((1, 1, 3, 3), 0.3), ["[CLS]", "a", "[SEP]"])
+    for measure in run.measures:
+        assert f"## {measure}" in text
+        for quantity in set(run[measure].table["quantity"]):
+            assert f"`{quantity}`" in text, quantity
+        for option in make(measure).options():
+            assert f"`{option}" in text, option
+
+
+def test_the_makefile_has_what_the_readme_names() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:`|^ {4})make (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {"demo", "test", "lint", "bench"} <= named
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
