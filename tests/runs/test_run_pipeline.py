@@ -161,6 +161,23 @@ def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path, eng
     assert files(out) == files(whole)
 
 
+@pytest.mark.parametrize("engine", ["local", "processes"])
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, engine: str) -> None:
+    out = tmp_path / "run"
+    options = ["--out", str(out), "--engine", engine, "--shard-tokens", "60", "--replicates", "20"]
+    command = [sys.executable, "-m", "headscope", "run", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+        deadline = time.monotonic() + 120
+        while not list(out.glob("partial/*-*.safetensors")) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the run and all its workers
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr.decode()
+    assert "--resume goes on" in stderr.decode()
+    assert "Traceback" not in stderr.decode()
+    assert list(out.glob("partial/*-*.safetensors"))
+
+
 def alive(group: int) -> bool:
     try:
         os.killpg(group, 0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from typing import Literal
 
@@ -56,7 +58,8 @@ def processes(work: Iterator[Work], spec: RunSpec, device: str | None, workers: 
         waiting: dict[Future[States], int] = {}
         try:
             for number, texts in work:
-                waiting[pool.submit(_work, texts)] = number
+                with _uninterrupted():
+                    waiting[pool.submit(_work, texts)] = number
                 if len(waiting) >= 2 * workers:
                     yield from _finished(waiting)
             while waiting:
@@ -70,6 +73,19 @@ def processes(work: Iterator[Work], spec: RunSpec, device: str | None, workers: 
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Processes started here do not hear Ctrl-C: the one that started them does, and ends them in good order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _finished(waiting: dict[Future[States], int]) -> Iterator[Done]:

@@ -181,4 +181,6 @@ class _Work:
     def tell(self) -> None:
         """Report progress."""
         if self._progress is not None:
-            self._progress(self._corpus.share, self.counts.texts, self.counts.tokens)
+            shares = [self._corpus.share, self.counts.texts / self._spec.limit if self._spec.limit is not None else None]
+            share = max((share for share in shares if share is not None), default=None)
+            self._progress(share, self.counts.texts, self.counts.tokens)

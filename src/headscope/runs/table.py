@@ -58,7 +58,11 @@ class Table:
         arrow = self.arrow
         for column, value in values.items():
             self._known(column)
-            arrow = arrow.filter(pc.equal(arrow[column], pa.scalar(value)))
+            try:
+                wanted = pa.scalar(value, arrow.schema.field(column).type)
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                raise RunError(f"{column} holds {arrow.schema.field(column).type}, so it is never {value!r}") from None
+            arrow = arrow.filter(pc.equal(arrow[column], wanted))
         return Table(arrow)
 
     def sort(self, column: str, descending: bool = False) -> Table:
@@ -123,7 +127,7 @@ class Table:
 
 
 def display(value: object) -> str:
-    """A cell for reading: four significant decimals, a dash for what is missing."""
+    """A cell for reading: four decimals, a dash for what is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     return f"{value:.4f}" if isinstance(value, float) else str(value)
