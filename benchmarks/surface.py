@@ -36,7 +36,7 @@ from headscope.models.model import Model
 from headscope.runs.plan import Plan
 from headscope.runs.shard import ShardRunner
 
-LENGTH, BATCH_TOKENS = 128, 4096
+LENGTH, BATCH_TOKENS = 128, 2048
 
 
 def documents(count: int) -> Iterator[Document]:

@@ -107,9 +107,7 @@ def test_corpus_of_documents() -> None:
     linked = Document("d", (Sentence((Word("a"),)),), (Mention("1", 0, 1),))
     corpus = Corpus.of(iter([plain, plain]))
     assert [document.id for document in corpus] == ["d", "d#2"] == [document.id for document in corpus]
-    assert (corpus.format, corpus.paths, corpus.pairs, corpus.annotated) == ("memory", (), False, False)
-    assert Corpus.of([tagged]).annotated
-    assert Corpus.of([linked]).annotated
+    assert (corpus.format, corpus.paths, corpus.pairs) == ("memory", (), False)
     hashes = {Corpus.of(documents).hash() for documents in ([plain], [tagged], [linked], [plain, plain], [])}
     assert len(hashes) == 5
     assert Corpus.of([plain]).hash() == Corpus.of([plain]).hash()
@@ -139,6 +137,5 @@ def test_importing_is_light() -> None:
 def test_the_sampler_comes_with_the_package() -> None:
     corpus = read("sampler")
     assert corpus.format == "conllu"
-    assert corpus.annotated
     assert [path.name for path in corpus.paths] == sorted(path.name for path in corpus.paths)
     assert next(iter(corpus)).sentences

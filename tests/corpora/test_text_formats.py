@@ -50,7 +50,6 @@ def test_jsonl_texts(write: Write) -> None:
     entries = [{"id": 7, "text": "A b. C\n\nD", "keyphrases": ["b", "D"]}, {"text": "x"}, {"id": "7", "text": "y"}]
     corpus = read(write("a.jsonl", "\n\n".join(map(json.dumps, entries))))
     assert not corpus.pairs
-    assert not corpus.annotated
     assert [(document.id, texts(document), document.keyphrases) for document in corpus] == [
         ("7", [(0, "A b."), (0, "C"), (1, "D")], ("b", "D")),
         ("a.jsonl#3", [(0, "x")], ()),

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from typing import get_args
+from zlib import crc32
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 
-from headscope.core.batch import CLS, SEP, SPECIAL, WORD
+from headscope.core.batch import CLS, SEP, SPECIAL, WORD, Side
 from headscope.core.document import Word
 from headscope.encoding.batches import token_side
 from headscope.encoding.texts import Encoded
@@ -31,8 +32,8 @@ def encoded(*groups: str | list[str], name: str = "d/1") -> Encoded:
         word_of += [-1] if isinstance(entry, str) else [len(forms)] * len(own)
         if not isinstance(entry, str):
             forms.append(Word("".join(own).replace("##", "")))
-    zeros = np.zeros(len(pieces), dtype=np.int64)
-    return Encoded(name, "d", tuple(forms), zeros, zeros, tuple(roles), tuple(word_of), tuple(pieces), tuple(range(len(forms))))
+    ids = np.array([crc32(piece.encode()) for piece in pieces], dtype=np.int64)
+    return Encoded(name, "d", tuple(forms), ids, np.zeros_like(ids), tuple(roles), tuple(word_of), tuple(pieces), tuple(range(len(forms))))
 
 
 def random_text(rng: np.random.Generator, words: int, name: str) -> Encoded:
@@ -161,22 +162,27 @@ def test_words_of_one_token_leave_the_map_as_it_is() -> None:
         assert torch.allclose(word_map(maps, groups, groups, rows), maps, atol=1e-6)
 
 
+def spelt(side: Side) -> list[list[tuple[str, int]]]:
+    return [[side.kinds[number] for number in row if number >= 0] for row in side.positions]
+
+
 def test_groups_and_sides() -> None:
     short = encoded("[CLS]", ["a"], "[SEP]")
     groups = WordGroups.build([PLAY, short], CPU)
     assert groups.of.tolist() == [[0, 1, 1, 2, 3], [0, 1, 2, -1, -1]]
-    assert groups.side.forms == (("[CLS]", "playing", "now", "[SEP]"), ("[CLS]", "a", "[SEP]"))
-    assert groups.side.roles == ((CLS, WORD, WORD, SEP), (CLS, WORD, SEP))
+    first = [("[CLS]", CLS), ("playing", WORD), ("now", WORD), ("[SEP]", SEP)]
+    assert spelt(groups.side) == [first, [("[CLS]", CLS), ("a", WORD), ("[SEP]", SEP)]]
     assert groups.side.lengths.tolist() == [4, 3]
-    onehot = groups.onehot()
-    assert onehot.dtype == torch.float32
-    assert onehot[1].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert groups.member.dtype == torch.float32
+    assert groups.member[1].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
 
 
 def test_the_token_side() -> None:
     side = token_side([PLAY, encoded("[CLS]", ["a"], "[SEP]")])
-    assert side.forms == (("[CLS]", "play", "##ing", "now", "[SEP]"), ("[CLS]", "a", "[SEP]"))
-    assert side.roles == ((CLS, WORD, WORD, WORD, SEP), (CLS, WORD, SEP))
+    first = [("[CLS]", CLS), ("play", WORD), ("##ing", WORD), ("now", WORD), ("[SEP]", SEP)]
+    assert spelt(side) == [first, [("[CLS]", CLS), ("a", WORD), ("[SEP]", SEP)]]
+    assert side.chosen("a or now", lambda form, role: form in ("a", "now")).tolist() == [[0, 0, 0, 1, 0], [0, 1, 0, 0, 0]]
+    assert side.lengths.tolist() == [5, 3]
     assert side.width == 5
 
 

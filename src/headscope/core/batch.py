@@ -13,9 +13,10 @@ from headscope.core.heads import HeadLayout, Site
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Bool, Float, Float64
+    from jaxtyping import Bool, Float, Float64, Int
 
 T = TypeVar("T")
+Test = Callable[[str, int], bool]  # of a position's form and role
 
 # What a position is. Named by role, never by string, so that [CLS], <s> and <|begin_of_text|> are one thing.
 WORD, CLS, SEP, SPECIAL = range(4)
@@ -23,37 +24,57 @@ WORD, CLS, SEP, SPECIAL = range(4)
 
 @dataclass(frozen=True)
 class Side:
-    """The rows or the columns of a batch of maps: for each text the form and the role of every position."""
+    """The rows or the columns of a batch of maps: what stands at each position of each text.
 
-    forms: tuple[tuple[str, ...], ...]
-    roles: tuple[tuple[int, ...], ...]
-    _masks: dict[tuple[str, object], torch.Tensor] = field(default_factory=dict, repr=False, compare=False)
+    A position is a number into `kinds`, its (form, role); -1 is padding. So a question about forms is asked once a kind.
+    """
+
+    positions: Int[np.ndarray, "batch position"]
+    kinds: tuple[tuple[str, int], ...]
+    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def lengths(self) -> Float64[np.ndarray, "batch"]:
         """Positions of each text, padding not counted."""
-        return np.array([len(roles) for roles in self.roles], dtype=np.float64)
+        lengths: Float64[np.ndarray, "batch"] = (self.positions >= 0).sum(1).astype(np.float64)
+        return lengths
 
     @property
     def width(self) -> int:
         """Positions of the longest text: the size of the padded axis."""
-        return max(map(len, self.roles))
+        return int(self.positions.shape[1])
 
-    def mask(self, name: str, chosen: Callable[[str, int], bool], device: torch.device) -> Bool[torch.Tensor, "batch position"]:
-        """True where `chosen(form, role)` holds; False on padding. Kept under `name`, since every layer asks again."""
+    def chosen(self, name: str, test: Test) -> Bool[np.ndarray, "batch position"]:
+        """True where `test(form, role)` holds; False on padding. Kept under `name`, since every layer asks again."""
+        if name not in self._kept:
+            table = np.array([*(test(form, role) for form, role in self.kinds), False])
+            self._kept[name] = table[self.positions]
+        found: Bool[np.ndarray, "batch position"] = self._kept[name]
+        return found
+
+    def mask(self, name: str, test: Test, device: torch.device) -> Bool[torch.Tensor, "batch position"]:
+        """The same as a tensor on a device."""
         import torch
 
         key = (name, device)
-        if key not in self._masks:
-            mask = np.zeros((len(self.roles), self.width), dtype=bool)
-            for row, (forms, roles) in enumerate(zip(self.forms, self.roles, strict=True)):
-                mask[row, : len(roles)] = [chosen(form, role) for form, role in zip(forms, roles, strict=True)]
-            self._masks[key] = torch.from_numpy(mask).to(device)
-        return self._masks[key]
+        if key not in self._kept:
+            self._kept[key] = torch.from_numpy(self.chosen(name, test)).to(device)
+        found: Bool[torch.Tensor, "batch position"] = self._kept[key]
+        return found
 
     def valid(self, device: torch.device) -> Bool[torch.Tensor, "batch position"]:
         """True where there is text, False on padding."""
-        return self.mask("valid", lambda form, role: True, device)
+        return self.mask("all", lambda form, role: True, device)
+
+    def index(self, name: str, test: Test, device: torch.device) -> tuple[Int[torch.Tensor, "n"], Int[torch.Tensor, "n"]]:
+        """The text and the position of everything chosen, as tensors on a device."""
+        import torch
+
+        key = (name, device, "index")
+        if key not in self._kept:
+            self._kept[key] = tuple(torch.from_numpy(axis).to(device) for axis in self.chosen(name, test).nonzero())
+        found: tuple[Int[torch.Tensor, "n"], Int[torch.Tensor, "n"]] = self._kept[key]
+        return found
 
 
 @dataclass(frozen=True)
@@ -107,4 +128,9 @@ class MapBatch:
 
 def stack(forms: Sequence[Sequence[str]], roles: Sequence[Sequence[int]]) -> Side:
     """A side from one list of forms and one list of roles a text."""
-    return Side(tuple(map(tuple, forms)), tuple(map(tuple, roles)))
+    kinds: dict[tuple[str, int], int] = {}
+    positions = np.full((len(forms), max(map(len, forms))), -1)
+    for row, pairs in enumerate(zip(forms, roles, strict=True)):
+        numbers = [kinds.setdefault(pair, len(kinds)) for pair in zip(*pairs, strict=True)]
+        positions[row, : len(numbers)] = numbers
+    return Side(positions, tuple(kinds))

@@ -13,7 +13,7 @@ from typing import Literal
 from headscope.core.document import Document
 from headscope.core.tally import Tally
 from headscope.corpora.files import Meter, content_hash
-from headscope.corpora.formats import ANNOTATED, READERS
+from headscope.corpora.formats import READERS
 from headscope.corpora.jsonl import holds_pairs
 from headscope.corpora.source import Source
 from headscope.errors import CorpusError, HeadscopeError
@@ -60,11 +60,6 @@ class Corpus:
         """Whether each document is a pair of paragraphs: all files are JSONL and begin with an `a` and `b` object."""
         return self.format == "jsonl" and all(map(holds_pairs, self.paths))
 
-    @cached_property
-    def annotated(self) -> bool:
-        """Whether the format carries linguistic annotation (in memory: whether any document does)."""
-        return self.format in ANNOTATED if self._memory is None else any(map(_annotated, self._memory))
-
     def hash(self) -> str:
         """SHA-256 of the content, the same for a file and its .gz or .xz."""
         return self._hash
@@ -98,7 +93,3 @@ def _unique(documents: Iterator[Document]) -> Iterator[Document]:
             id = f"{document.id}#{seen[document.id]}"
         seen[id] = 1
         yield document if id == document.id else replace(document, id=id)
-
-
-def _annotated(document: Document) -> bool:
-    return bool(document.mentions) or any(word.upos or word.xpos or word.relation for word in document.words)

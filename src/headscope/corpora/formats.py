@@ -25,7 +25,6 @@ READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "lines": read_lines,
     "jsonl": read_jsonl,
 }
-ANNOTATED = frozenset({"conllu", "conllx", "conll2012"})
 _SUFFIXES = {
     ".conllu": "conllu",
     ".conll": "conllx",

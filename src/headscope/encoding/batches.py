@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
-from headscope.core.batch import Side, stack
+import numpy as np
+
+from headscope.core.batch import SPECIAL, Side
 from headscope.encoding.texts import Encoded
+
+_ROLES = SPECIAL + 1  # how many roles there are
 
 
 def shards(texts: Iterable[Encoded], tokens: int) -> Iterator[list[Encoded]]:
@@ -35,5 +40,12 @@ def batches(texts: Sequence[Encoded], tokens: int) -> Iterator[list[Encoded]]:
 
 
 def token_side(texts: Sequence[Encoded]) -> Side:
-    """What the token-level rows or columns of these texts' maps are."""
-    return stack([text.pieces for text in texts], [text.roles for text in texts])
+    """What the token-level rows or columns of these texts' maps are. Equal ids have equal forms, so only different ones are looked at."""
+    pairs = np.concatenate([text.ids * _ROLES + np.array(text.roles) for text in texts])
+    _, first, numbers = np.unique(pairs, return_index=True, return_inverse=True)
+    pieces = list(chain.from_iterable(text.pieces for text in texts))
+    roles = list(chain.from_iterable(text.roles for text in texts))
+    lengths = np.array([len(text) for text in texts])
+    positions = np.full((len(texts), lengths.max()), -1)
+    positions[np.arange(lengths.max()) < lengths[:, None]] = numbers
+    return Side(positions, tuple((pieces[at], roles[at]) for at in first))

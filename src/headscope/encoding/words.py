@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
@@ -38,9 +39,15 @@ class WordGroups:
             roles.append(role)
         return cls(stack(forms, roles), of.to(device))
 
-    def onehot(self) -> Float[torch.Tensor, "batch token word"]:
-        """1 where a token belongs to a word."""
+    @cached_property
+    def member(self) -> Float[torch.Tensor, "batch token word"]:
+        """1 where a token belongs to a word. Kept, since every layer asks again."""
         return torch.nn.functional.one_hot(self.of + 1, self.side.width + 1)[..., 1:].to(torch.float32)
+
+    @cached_property
+    def share(self) -> Float[torch.Tensor, "batch word token"]:
+        """What part of a word a token is: the matrix that averages over a word's tokens."""
+        return (self.member / self.member.sum(1, keepdim=True).clamp_min(1)).transpose(1, 2)
 
 
 def group(
@@ -67,13 +74,11 @@ def word_map(
 
     `max` takes the largest weight over a word's tokens and divides the row by its sum. Rows sum to 1 in each form.
     """
-    summed = weights @ keys.onehot()[:, None]
-    member = queries.onehot()
+    summed = weights @ keys.member[:, None]
     if rows == "mean":
-        share = member / member.sum(1, keepdim=True).clamp_min(1)
-        return share.transpose(1, 2)[:, None] @ summed
+        return queries.share[:, None] @ summed
     if rows == "first":
-        first = member * (member.cumsum(1) == 1)
+        first = queries.member * (queries.member.cumsum(1) == 1)
         return first.transpose(1, 2)[:, None] @ summed
     batch, heads, _, words = summed.shape
     index = (queries.of % (queries.side.width + 1))[:, None, :, None].expand(-1, heads, -1, words)

@@ -17,6 +17,8 @@ from headscope.measures.means import HeadMeans
 if TYPE_CHECKING:
     from jaxtyping import Float
 
+    from headscope.measures.means import Counts, Sums
+
 BASES = {"nats": 1.0, "bits": 0.6931471805599453}
 BLOCK = 1 << 20  # numbers worked on at a time: 4 MB
 
@@ -55,7 +57,7 @@ class Entropy(HeadMeans):
         sink = len(means) - 1
         return [number for number in range(len(means)) if number != sink or np.nanmax(np.abs(means[sink])) > 0.01]
 
-    def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
+    def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Row entropies, maxima and missing mass, each summed over the rows it is about."""
         weights, device = batch.weights, batch.weights.device
         mass = total = weights.sum(-1)
@@ -65,12 +67,13 @@ class Entropy(HeadMeans):
             total = smoothed.sum(-1)
         # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s: no need to divide the maps.
         entropy = (total.log() - plogp(smoothed) / total) / BASES[self.base]
-        valid = batch.queries.valid(device)
-        rows = [batch.queries.mask(name, group(name), device) for name in self.rows] + [valid, valid]
+        names = (*self.rows, "all", "all")
         per_row = [entropy] * len(self.rows) + [weights.amax(-1), (1 - mass).clamp_min(0)]
         # A padded row has no mass, and its entropy is 0/0: replaced, not multiplied.
-        sums = [torch.where(mask[:, None], values, 0).sum(-1) for mask, values in zip(rows, per_row, strict=True)]
-        return torch.stack(sums, 1), torch.stack([mask.sum(1) for mask in rows], 1)
+        masks = [batch.queries.mask(name, group(name), device)[:, None] for name in names]
+        sums = [torch.where(mask, values, 0).sum(-1) for mask, values in zip(masks, per_row, strict=True)]
+        counted = [batch.queries.chosen(name, group(name)).sum(1) for name in names]
+        return torch.stack(sums, 1), np.stack(counted, 1).astype(np.float64)
 
 
 def plogp(weights: Float[torch.Tensor, "batch head query key"]) -> Float[torch.Tensor, "batch head query"]:

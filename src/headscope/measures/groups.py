@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from headscope.core.batch import CLS, SEP, WORD
+from headscope.core.batch import CLS, SEP, WORD, Test
 from headscope.errors import MeasureError
 
-Chosen = Callable[[str, int], bool]
-
-BUILT_IN: Mapping[str, Chosen] = MappingProxyType(
+BUILT_IN: Mapping[str, Test] = MappingProxyType(
     {
         "all": lambda form, role: True,
         "cls": lambda form, role: role == CLS,
@@ -25,7 +23,7 @@ BUILT_IN: Mapping[str, Chosen] = MappingProxyType(
 SPECIAL_GROUPS = frozenset({"cls", "sep", "special"})
 
 
-def group(name: str) -> Chosen:
+def group(name: str) -> Test:
     """The test behind a group's name. `=the|a` names the group of exactly these forms, upper or lower case alike."""
     if name.startswith("="):
         forms = frozenset(form.casefold() for form in name[1:].split("|"))

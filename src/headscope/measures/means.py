@@ -17,7 +17,10 @@ from headscope.stats.bootstrap import percentile_interval
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Bool, Float64
+    from jaxtyping import Bool, Float, Float64
+
+    Sums = Float[torch.Tensor, "batch quantity head"]
+    Counts = Float64[np.ndarray, "batch quantity"]
 
 Average = Literal["example", "token"]
 
@@ -36,8 +39,8 @@ class HeadMeans(Measure):
         """The names of what is averaged, in the order `observe` gives them."""
 
     @abstractmethod
-    def observe(self, batch: MapBatch) -> tuple[torch.Tensor, torch.Tensor]:
-        """For each text a sum [batch, quantity, head] and the number of rows it runs over [batch, quantity]."""
+    def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
+        """For each text and quantity a sum over rows, for each head, and the number of rows it runs over."""
 
     def defined(self, kind: str, quantity: str) -> bool:
         """Whether a quantity means anything for attention of this kind."""
@@ -70,8 +73,8 @@ class HeadMeans(Measure):
         state["even"][:, batch.index] += (even[..., 0] * present).sum(0)
 
     def _values(self, batch: MapBatch) -> tuple[Float64[np.ndarray, "text quantity head"], Float64[np.ndarray, "text quantity"]]:
-        sums, rows = (tensor.double().cpu().numpy() for tensor in self.observe(batch))
-        return sums / np.maximum(rows, 1)[..., None], rows
+        sums, rows = self.observe(batch)
+        return sums.double().cpu().numpy() / np.maximum(rows, 1)[..., None], rows
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""

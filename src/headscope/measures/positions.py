@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
 import torch
 
 from headscope.core.batch import MapBatch
@@ -12,7 +13,7 @@ from headscope.errors import MeasureError
 from headscope.measures.means import HeadMeans
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from headscope.measures.means import Counts, Sums
 
 NAMES = {-1: "previous", 0: "self", 1: "next"}
 
@@ -42,11 +43,8 @@ class Positions(HeadMeans):
         ahead = quantity == "next" or quantity.startswith("offset_+")
         return kind == "encoder" or (kind == "decoder" and not ahead)
 
-    def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
+    def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Sums along the diagonals of the maps."""
-        device = batch.weights.device
-        lengths = batch.queries.valid(device).sum(1)
         sums = [batch.weights.diagonal(offset, -2, -1).sum(-1) for offset in self.offsets]
-        reach = torch.tensor([abs(offset) for offset in self.offsets], device=device)
-        counted = (lengths[:, None] - reach).clamp_min(0) if self.denominator == "valid" else lengths[:, None].expand(-1, len(reach))
-        return torch.stack(sums, 1), counted
+        reach = np.abs(self.offsets) if self.denominator == "valid" else np.zeros(len(self.offsets))
+        return torch.stack(sums, 1), np.maximum(batch.queries.lengths[:, None] - reach, 0)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
 import torch
 
-from headscope.core.batch import MapBatch
+from headscope.core.batch import MapBatch, Side, Test
 from headscope.errors import MeasureError
 from headscope.measures.groups import SPECIAL_GROUPS, group
 from headscope.measures.means import HeadMeans
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from jaxtyping import Float
+
+    from headscope.measures.means import Counts, Sums
 
 # The two flows of the paper's Figure 2 (middle): from [SEP] to [SEP], and from everything else to [SEP].
 Flow = Literal["sep_to_sep", "other_to_sep"]
@@ -48,34 +51,41 @@ class Tokens(HeadMeans):
         """`to_cls`, `to_sep`, `to_punct`, `to_=the|a`; `sep_to_sep`, `other_to_sep`."""
         return (*(f"to_{name}" for name in self.groups), *self.flows)
 
-    def observe(self, batch: MapBatch) -> tuple[Float[torch.Tensor, "batch quantity head"], Float[torch.Tensor, "batch quantity"]]:
+    def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Column sums for each kind of row, then the mass each group of columns takes."""
-        weights, device = batch.weights, batch.weights.device
+        device = batch.weights.device
         pairs = [("all", name) for name in self.groups] + [FLOWS[flow] for flow in self.flows]
-        rows = {source: batch.queries.mask(source, group(source), device) for source, _ in pairs}
-        received = column_sums(weights, rows)
-        columns = {name: batch.keys.mask(name, group(name), device) for _, name in pairs}
-        sums = [(received[source] * columns[name][:, None]).sum(-1) for source, name in pairs]
-        counted = torch.stack([rows[source].sum(1) for source, _ in pairs], 1)
+        received = column_sums(batch.weights, batch.queries, {source for source, _ in pairs})
+        sums = [(received[source] * batch.keys.mask(name, group(name), device)[:, None]).sum(-1) for source, name in pairs]
+        counted = np.stack([batch.queries.chosen(source, group(source)).sum(1) for source, _ in pairs], 1).astype(np.float64)
         # A text without a comma gives commas no attention: that counts. One without special tokens says nothing about them.
         for column, (_, name) in enumerate(pairs):
             if name in SPECIAL_GROUPS:
-                counted[:, column] *= columns[name].any(1)
+                counted[:, column] *= batch.keys.chosen(name, group(name)).any(1)
         if self.sep_count == "two":
             for column, flow in enumerate(self.flows, len(self.groups)):
-                counted[:, column] = 2 if flow == "sep_to_sep" else batch.queries.valid(device).sum(1) - 2
-        return torch.stack(sums, 1), counted
+                counted[:, column] = 2 if flow == "sep_to_sep" else batch.queries.lengths - 2
+        return torch.stack(sums, 1), np.maximum(counted, 0)
 
 
 def column_sums(
-    weights: Float[torch.Tensor, "batch head query key"], rows: dict[str, Bool[torch.Tensor, "batch query"]]
+    weights: Float[torch.Tensor, "batch head query key"], queries: Side, sources: Collection[str]
 ) -> dict[str, Float[torch.Tensor, "batch head key"]]:
-    """What each column receives from each choice of rows. Few rows are gathered; many are all rows less the few others."""
+    """What each column receives from each group of rows. Few rows are gathered; many are all rows less the few others."""
     total = weights.sum(-2)
-    mostly = {name: bool(chosen.float().mean() > 0.5) for name, chosen in rows.items()}
-    return {name: total - _gathered(weights, ~rows[name]) if most else _gathered(weights, rows[name]) for name, most in mostly.items()}
+    sums = {}
+    for source in sources:
+        most = queries.chosen(source, group(source)).sum() * 2 > queries.lengths.sum()
+        name, test = (f"not {source}", _others(source)) if most else (source, group(source))
+        part = _gathered(weights, queries.index(name, test, weights.device))
+        sums[source] = total - part if most else part
+    return sums
 
 
-def _gathered(weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    text, row = rows.nonzero(as_tuple=True)
+def _others(source: str) -> Test:
+    return lambda form, role: not group(source)(form, role)
+
+
+def _gathered(weights: torch.Tensor, rows: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    text, row = rows
     return weights.new_zeros(len(weights), weights.shape[1], weights.shape[3]).index_add_(0, text, weights[text, :, row])

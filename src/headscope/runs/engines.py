@@ -27,20 +27,15 @@ Done = tuple[int, States]
 Engine = Literal["local", "processes"]
 
 
-def make_runner(spec: RunSpec, device: str | None) -> ShardRunner:
-    """The model of a specification, loaded and ready for shards."""
-    return runner_for(spec, load(spec.model, device, spec.dtype))
-
-
 def runner_for(spec: RunSpec, model: Model) -> ShardRunner:
-    """A loaded model, ready for the shards of a specification."""
+    """A loaded model, ready for the shards of a resolved specification."""
     return ShardRunner(
         model,
         Plan.make(spec.build_measures(), model.sites, spec.layers),
         word_rows=spec.word_rows or "mean",
         replicates=spec.replicates,
         seed=spec.seed,
-        batch_tokens=spec.batch_tokens,
+        batch_tokens=spec.batch_tokens or 2048,
     )
 
 
@@ -77,15 +72,12 @@ def processes(work: Iterator[Work], spec: RunSpec, device: str | None, workers: 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Processes started here do not hear Ctrl-C: the one that started them does, and ends them in good order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Processes started here do not hear Ctrl-C, since they inherit what is blocked; the one that starts them hears it afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _finished(waiting: dict[Future[States], int]) -> Iterator[Done]:
@@ -107,7 +99,8 @@ def _begin(settings: dict[str, object], device: str | None, threads: int) -> Non
         # A worker whose parent was killed would wait for work for ever.
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(threads)
-    _runner = make_runner(RunSpec.model_validate(settings), device)
+    spec = RunSpec.model_validate(settings)
+    _runner = runner_for(spec, load(spec.model, device, spec.dtype))
 
 
 def _end_with(parent: BaseProcess) -> None:

@@ -13,6 +13,7 @@ from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
+from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.runs import engines
 from headscope.runs.counts import Counts
@@ -55,12 +56,10 @@ def execute(
         _look_first(folder, resume, overwrite)
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
-    spec = spec.resolved(corpus.pairs)
-    if model is not None:
-        spec = spec.model_copy(update={"dtype": model.dtype})
-        runner = engines.runner_for(spec, model)
-    else:
-        runner = engines.make_runner(spec, device)
+    if model is None:
+        model = load(spec.model, device, spec.dtype)
+    spec = spec.resolved(corpus.pairs, model.device.type).model_copy(update={"dtype": model.dtype})
+    runner = engines.runner_for(spec, model)
     if (limit := runner.model.max_length) is not None and spec.max_length > limit:
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {limit} tokens", f"Use --max-length {limit}")
     now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), runner.model.device.type)
@@ -166,7 +165,7 @@ class _Work:
             yield text
 
     def _pending(self) -> Iterator[engines.Work]:
-        for number, shard in enumerate(shards(self._texts(), self._spec.shard_tokens)):
+        for number, shard in enumerate(shards(self._texts(), self._spec.shard_tokens or 1)):
             if not self._ledger.done(number):
                 yield number, shard
             else:

@@ -90,13 +90,13 @@ class GivenMaps:
         if self.annotation is not None and len(self.annotation) != len(kept):
             raise MeasureError(f"{self.name}: annotation of {len(self.annotation)} words for {len(kept)} words", "Give one Word for each")
         forms = {word: "".join(token.removeprefix("##") for token, w in zip(self.tokens, words, strict=True) if w == word) for word in kept}
-        zeros = np.zeros(len(roles), dtype=np.int64)
+        numbers = np.unique(self.tokens, return_inverse=True)[1]  # any ids will do that tell different tokens apart
         return Encoded(
             self.name,
             self.document or self.name,
             self.annotation or tuple(Word(form) for form in forms.values()),
-            zeros,
-            zeros,
+            numbers,
+            np.zeros_like(numbers),
             roles,
             tuple(kept.get(word, -1) for word in words),
             self.tokens,

@@ -53,7 +53,7 @@ class BatchView:
     ) -> MapBatch:
         """The maps of one site between tokens. Padded rows, where a model may leave anything, are emptied."""
         queries, keys = (self._token_side(name) for name in _SIDES[plan.layout.sites[index].kind])
-        if len(set(map(len, queries.roles))) > 1:
+        if (queries.positions < 0).any():
             weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
         return MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, self._shared["token"])
 
@@ -71,7 +71,7 @@ def _visible_words(
 ) -> Bool[torch.Tensor, "b qw kw"] | None:
     if visible is None:
         return None
-    return (queries.onehot().transpose(1, 2) @ visible.float().expand(len(queries.of), -1, -1) @ keys.onehot()) > 0
+    return (queries.share @ visible.float().expand(len(queries.of), -1, -1) @ keys.member) > 0
 
 
 class Accumulator:
@@ -98,7 +98,7 @@ class ShardRunner:
     """Runs a model over shards of texts."""
 
     def __init__(
-        self, model: Model, plan: Plan, *, word_rows: Rows = "mean", replicates: int = 500, seed: int = 0, batch_tokens: int = 4096
+        self, model: Model, plan: Plan, *, word_rows: Rows = "mean", replicates: int = 500, seed: int = 0, batch_tokens: int = 2048
     ) -> None:
         self.model = model
         self.plan = plan
@@ -110,7 +110,8 @@ class ShardRunner:
     def __call__(self, texts: Sequence[Encoded]) -> States:
         """The states of one shard."""
         accumulator = Accumulator(self.plan, self._replicates)
-        for batch in batches(texts, self._batch_tokens):
+        # The largest batch first: later ones then fit into memory that is already there.
+        for batch in reversed(list(batches(texts, self._batch_tokens))):
             try:
                 self._run(batch, accumulator)
             except HeadscopeError:

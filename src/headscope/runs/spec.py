@@ -45,8 +45,8 @@ class RunSpec(BaseModel):
     limit: int | None = Field(None, ge=1)
     seed: int = 0
     replicates: int = Field(500, ge=0, le=100_000)
-    batch_tokens: int = Field(4096, ge=1)
-    shard_tokens: int = Field(16384, ge=1)
+    batch_tokens: int | None = Field(None, ge=1)
+    shard_tokens: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _something_to_do(self) -> RunSpec:
@@ -69,11 +69,14 @@ class RunSpec(BaseModel):
         """The measures with their preset's options and the given ones."""
         return [make(name, options, self.preset) for name, options in self.measures.items()]
 
-    def resolved(self, pairs: bool) -> RunSpec:
+    def resolved(self, pairs: bool, device: str = "cpu") -> RunSpec:
         """The settings with nothing left open; `pairs` says whether the corpus comes as pairs of paragraphs."""
         given = {name: value for name in ("segment_ids", "word_rows") if (value := getattr(self, name)) is not None}
         unit = self.unit or ("pair" if pairs else "sentence")
-        return self.model_copy(update={**_PRESETS[self.preset], **given, "unit": unit})
+        # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
+        batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
+        sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or 8 * batch}
+        return self.model_copy(update={**_PRESETS[self.preset], **given, **sizes, "unit": unit})
 
 
 def make_spec(settings: Mapping[str, Any], where: str = "the settings") -> RunSpec:
