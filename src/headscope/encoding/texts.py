@@ -73,12 +73,8 @@ class Encoder:
     def texts(self, documents: Iterable[Document], tally: Tally) -> Iterator[Encoded]:
         """The inputs of all documents, in order; what is left out is counted in `tally`."""
         for document in documents:
-            yield from self.document_texts(document, tally)
-
-    def document_texts(self, document: Document, tally: Tally) -> Iterator[Encoded]:
-        """The inputs of one document."""
-        for number, chunk in enumerate(self._chunks(document, tally), 1):
-            yield self._encode(chunk, f"{document.id}/{number}", document.id)
+            for number, chunk in enumerate(self._chunks(document, tally), 1):
+                yield self._encode(chunk, f"{document.id}/{number}", document.id)
 
     def _chunks(self, document: Document, tally: Tally) -> Iterator[Chunk]:
         if self.unit == "segment":
