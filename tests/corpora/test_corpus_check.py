@@ -6,87 +6,101 @@ from pathlib import Path
 import pytest
 
 from headscope.corpora import Finding, check
-from headscope.corpora.labels import RELATIONS, UPOS, is_relation
+from headscope.corpora.checks import RULES
+from headscope.corpora.labels import RELATIONS, UPOS
+from headscope.errors import CorpusError, HeadscopeError
 
 Write = Callable[[str, str], Path]
-HEADER = "# newdoc id = d\n# global.Entity = GRP-etype\n# keyphrases = im Haus; DOGS\n# sent_id = s1\n# text = im Haus. Dogs"
-ROWS = """
-1-2 im   _ _     _ _ _ _            _ _
-1   in   _ ADP   _ _ 3 case         _ _
-2   dem  _ DET   _ _ 3 det          _ _
-2.1 zero _ _     _ _ _ _            _ _
-3   Haus _ NOUN  _ _ 0 root         _ SpaceAfter=No|Entity=(1-p)(2-p
-4   .    _ PUNCT _ _ 3 punct        _ _
-5   Dogs _ NOUN  _ _ 3 nmod:example _ Entity=2)
-""".strip()
-VALID = f"{HEADER}\n{ROWS}"
+ROOT = Path(__file__).parents[2]
+SOUND = """
+# newdoc id = d
+# sent_id = s1
+# text = the dog
+1 the the DET  _ _ 2 det  _ _
+2 dog dog NOUN _ _ 0 root _ _
+"""
 
 
 def test_inventories() -> None:
     assert len(UPOS) == 17
     assert len(RELATIONS) == 37
-    assert [is_relation(label) for label in ("nsubj", "nsubj:pass", "nsubj:", "subj", ":pass", "_")] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-        False,
+
+
+def test_a_finding_has_place_rule_problem_and_remedy(columns: Write) -> None:
+    path = columns("a.conllu", SOUND.replace("DET ", "ADV ").replace("id = d", "id = e").rstrip() + "\n" + SOUND.replace("2 det", "9 det"))
+    assert check([path]) == [
+        Finding(path, 4, "s1", "det-upos", "det takes no ADV: 'the' (ADV, det)", "Tag it DET, add ExtPos=DET, or choose another relation"),
+        Finding(path, 8, "s1", "sent-id-unique", "sent_id 's1' was used before, at line 2 of a.conllu", RULES["sent-id-unique"].remedy),
+        Finding(path, 10, "s1", "head-outside", "head 9 in a sentence of 2 words", "Give the number of a word of the sentence"),
+    ]
+    assert str(check([path])[2]) == (
+        f"line 10 of {path} (s1): head-outside: head 9 in a sentence of 2 words. Give the number of a word of the sentence"
+    )
+
+
+def test_notes_say_that_they_are(columns: Write) -> None:
+    (finding,) = check([columns("a.conllu", SOUND.replace("# newdoc id = d\n", ""))])
+    assert finding.note
+    assert ": newdoc-missing, a note: no # newdoc before the first sentence. Add" in str(finding)
+
+
+def test_levels_and_rules_to_ignore(columns: Write) -> None:
+    text = SOUND.replace("DET ", "ADV ").replace("2 dog", "02 dog").rstrip() + "\n" + SOUND.replace("DET ", "ADV ")
+    path = columns("a.conllu", text)
+    found = {level: [finding.rule for finding in check([path], level)] for level in (1, 2, 3)}
+    assert found == {
+        1: ["id-format"],
+        2: ["id-format", "newdoc-unique", "sent-id-unique"],
+        3: ["id-format", "newdoc-unique", "sent-id-unique", "det-upos"],
+    }
+    assert [finding.rule for finding in check([path], ignore=["id-format", "newdoc-unique", "sent-id-unique"])] == ["det-upos"]
+    with pytest.raises(HeadscopeError, match=r"no rule 'det-pos'\. Did you mean det-upos"):
+        check([path], ignore=["det-pos"])
+    with pytest.raises(HeadscopeError, match=r"no rule 'qqq'\. docs/checking\.md lists the rules"):
+        check([path], ignore=["qqq"])
+    with pytest.raises(HeadscopeError, match="no level 4"):
+        check([path], level=4)
+
+
+def test_ids_across_files(columns: Write) -> None:
+    first, second = columns("a.conllu", SOUND), columns("b.conllu", SOUND)
+    assert [(finding.path, finding.problem) for finding in check([first, second])] == [
+        (second, "sent_id 's1' was used before, at line 2 of a.conllu")
     ]
 
 
-def test_a_valid_file_has_no_findings(columns: Write) -> None:
-    assert check([columns("a.conllu", VALID)]) == []
+def test_an_unsound_tree_is_not_judged_further(columns: Write) -> None:
+    path = columns("a.conllu", SOUND.replace("DET ", "ADV ").replace("0 root", "1 nsubj"))
+    assert [finding.rule for finding in check([path])] == ["cycle", "one-root"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "problem"),
-    [
-        ("3 case", "9 case", 7, "head 9 in a sentence of 5 words"),
-        ("3 case", "1 case", 7, "word 1 -> 1: the heads form a cycle"),
-        ("3 case", "_ case", 7, "head '_' is not the number of a word"),
-        ("3 case", "3 prep", 7, "'prep' is no universal relation"),
-        ("3 case", "3 root", 7, "relation 'root' with head 3"),
-        ("ADP ", "PREP ", 7, "'PREP' is no UPOS tag"),
-        ("2.1", "3.1", 9, "empty node 3.1 after word 2"),
-        ("1-2", "1-9", 12, "a range up to word 9 in a sentence of 5 words"),
-        ("4   .", "6 .", 11, "id '6' where word 4 is expected"),
-        ("SpaceAfter=No|", "", 1, "# text has 'im Haus. Dogs' where the words give 'im Haus . Dogs'"),
-        ("# sent_id = s1", "# note = x", 1, "no # sent_id"),
-        ("# text = im Haus. Dogs", "# note = x", 1, "no # text"),
-        ("# newdoc id = d", "# note = x", 1, "no # newdoc before the first sentence"),
-        ("DOGS", "cats", 3, "keyphrase 'cats' does not occur in the document"),
-        ("Entity=2)", "_", 10, "entity '2' is still open"),
-        ("(2-p", "_", 10, "bracket '(1-p)_' cannot be read"),
-        ("(1-p)(2-p", "(1-p)3)(2-p", 10, "entity '3' is closed but was not opened"),
-        ("2   dem", "# remark\n2   dem", 8, "comment 'remark' inside a sentence"),
-        ("2   dem  _", "2 dem", 8, "9 columns where 10 are needed"),
-    ],
-)
-def test_each_problem_is_found_with_its_place(columns: Write, old: str, new: str, line: int, problem: str) -> None:
-    assert old in VALID
-    path = columns("a.conllu", VALID.replace(old, new))
-    found = [finding for finding in check([path]) if problem in finding.problem]
-    assert [(finding.path, finding.line) for finding in found] == [(path, line)]
-    assert found[0].sentence_id == (None if "sent_id" in problem or "newdoc" in problem else "s1")
+def test_an_unreadable_row_does_not_upset_the_brackets(columns: Write) -> None:
+    rows = SOUND.replace("2 det  _ _", "2 det  _ Entity=(1-x").replace("0 root _ _", "0 root _ Entity=1)")
+    text = rows.replace("id = d", "id = d\n# global.Entity = GRP-etype").strip() + "\n3 x\n"
+    assert [(finding.line, finding.rule) for finding in check([columns("a.conllu", text)])] == [(7, "columns")]
 
 
-def test_roots(columns: Write) -> None:
-    path = columns("a.conllu", VALID.replace("3 case", "0 root"))
-    assert [finding.problem for finding in check([path])] == ["2 roots"]
-
-
-def test_all_problems_in_one_go_and_ids_across_files(columns: Write) -> None:
-    first = columns("a.conllu", VALID)
-    second = columns("b.conllu", VALID.replace("ADP ", "PREP ").replace("det ", "dit ") + "\n\n" + VALID.replace("id = s1", "id = s2"))
-    assert check([first, second]) == [
-        Finding(second, 1, "s1", "sent_id 's1' was used before, at line 1 of a.conllu"),
-        Finding(second, 7, "s1", "'PREP' is no UPOS tag"),
-        Finding(second, 8, "s1", "'dit' is no universal relation"),
-    ]
-    assert str(check([first, second])[1]) == f"line 7 of {second} (s1): 'PREP' is no UPOS tag"
-
-
-def test_files_that_cannot_be_read(write: Write) -> None:
+def test_files_that_cannot_be_read(write: Write, tmp_path: Path) -> None:
     path = write("a.conllu", "\n")
-    assert check([path]) == [Finding(path, None, None, "the file is empty")]
+    remedy = "Check that it was written or downloaded completely"
+    assert check([path]) == [Finding(path, None, None, "unreadable-file", "the file is empty", remedy)]
+    assert str(check([path])[0]) == f"{path}: unreadable-file: the file is empty. {remedy}"
+    with pytest.raises(CorpusError, match="there is no such file"):
+        check([tmp_path / "b.conllu"])
+    assert [finding.problem for finding in check([write("c.conllu.xz", "1\t2\n")])] == ["the .xz data ends too early"]
+
+
+def test_other_files_are_one_finding(write: Write) -> None:
+    text = write("a.txt", "A line.\n\nAnother one.\n" * 1000)
+    assert [(finding.line, finding.rule) for finding in check([text])] == [(None, "not-conllu")]
+
+
+def test_the_documentation_has_every_rule() -> None:
+    lines = (ROOT / "docs" / "checking.md").read_text(encoding="utf-8").splitlines()
+    assert sorted(line for line in lines if line.startswith("| `")) == sorted(map(row, RULES))
+
+
+def row(name: str) -> str:
+    rule = RULES[name]
+    cells = [f"`{name}`{' (note)' if rule.note else ''}", str(rule.level), rule.asks, rule.remedy]
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headscope.corpora import check, read, stats
+from headscope.corpora import read, stats
 from headscope.errors import CorpusError
 
 # Documents, sentences and mentions as data/README.md prints them, or as counted from the files with grep; None: not stated.
@@ -69,11 +69,3 @@ def test_parses_of_ontogum(data: Path) -> None:
     assert sentences[0].parse == "(TOP (NP (NN Introduction)))"
     assert all(sentence.parse and sentence.parse.count("(") == sentence.parse.count(")") for sentence in sentences)
     assert sum(sentence.speaker is not None for sentence in sentences) == 835
-
-
-@pytest.mark.parametrize(
-    ("name", "problems"),
-    [("en_ewt-ud-dev", []), ("en_gum-ud-dev", []), ("ja_gsd-ud-dev", []), ("de_gsd-ud-dev", ["no # newdoc before the first sentence"])],
-)
-def test_released_treebanks_are_valid(data: Path, name: str, problems: list[str]) -> None:
-    assert [finding.problem for finding in check([data / f"ud/{name}.conllu.xz"])] == problems

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from headscope.cli.corpus_compare import compare
 from headscope.cli.options import examples
 
 app = typer.Typer(help="Look at a corpus before running a model over it.", no_args_is_help=True, rich_markup_mode=None)
@@ -19,33 +19,53 @@ def stats(
     model: Annotated[str, typer.Option(help="whose tokenizer counts split words and overlong texts; 'none' for neither")] = "mini",
     unit: Annotated[str | None, typer.Option(help="what one input would be: sentence, paragraph, document, pair, segment")] = None,
     max_length: Annotated[int, typer.Option(help="tokens an input may have")] = 128,
+    beside: Annotated[list[str] | None, typer.Option(help="another corpus, in a column beside the first; may be repeated")] = None,
+    every_label: Annotated[bool, typer.Option("--all", help="every relation and tag, not the 20 most frequent")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="tables in Markdown, to standard output")] = False,
 ) -> None:
-    """Print sizes, relations, mentions, split words, and what a run would drop.
+    """Print sizes, trees, tags, coreference, keyphrases, split words, and what a run would drop; of several corpora, side by side.
 
     headscope corpus stats en.conllu.xz
     headscope corpus stats wiki.jsonl --model bert-base-uncased --max-length 512
+    headscope corpus stats sampler --beside en_ewt-ud-dev.conllu.xz --beside en_gum-ud-dev.conllu.xz
+    headscope corpus stats sampler --beside en.conllu --all --model none --markdown > table.md
     """
-    from headscope.cli.corpus_stats import print_stats
+    from headscope.cli.corpus_stats import Tokenizer, named, print_side_by_side, print_stats
     from headscope.corpora import read
 
-    print_stats(read(*paths, format=format, on_error=on_error), model, unit, max_length)  # type: ignore[arg-type]
+    corpora = named([paths, *([path] for path in beside or [])])
+    opened = {name: read(*files, format=format, on_error=on_error) for name, files in corpora.items()}  # type: ignore[arg-type]
+    tokenizer = None if model == "none" else Tokenizer(model, unit, max_length)
+    if len(opened) > 1 or markdown:
+        print_side_by_side(opened, tokenizer, every_label, markdown)
+    else:
+        print_stats(next(iter(opened.values())), tokenizer, every_label)
 
 
-def check(paths: Annotated[list[str], typer.Argument(help="CoNLL-U files, or 'sampler'")]) -> None:
-    """Check trees, labels, coreference brackets, texts and ids of CoNLL-U files; exit with 1 if anything is wrong.
+def check(
+    paths: Annotated[list[str], typer.Argument(help="CoNLL-U files, or 'sampler'")],
+    level: Annotated[
+        int, typer.Option(min=1, max=3, help="1: the layout of the file; 2: also columns, comments and trees; 3: also UD's guidelines")
+    ] = 3,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="a rule to pass over; can be repeated")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="findings to print of each rule; 0 for all")] = 20,
+) -> None:
+    """Validate CoNLL-U files, their coreference brackets and keyphrases; exit with 1 if anything is wrong.
 
     headscope corpus check mine.conllu
+    headscope corpus check train.conllu.gz dev.conllu.gz --level 2
+    headscope corpus check mine.conllu --ignore mention-head --ignore newdoc-missing
+    headscope corpus check mine.conllu --limit 0 > findings.txt
+
+    A line tells the place, the sentence, the rule, what is wrong, and what to do. Notes are worth a look and may be right; they do not
+    count as wrong. docs/checking.md explains all rules.
     """
+    from headscope.cli.corpus_check import print_findings
     from headscope.corpora import check as check_files
 
-    findings = check_files(paths)
-    for finding in findings:
-        typer.echo(str(finding))
-    if findings:
-        typer.echo(f"{len(findings)} findings in {len({finding.path for finding in findings})} files")
+    if print_findings(check_files(paths, level, ignore or ()), paths, limit):
         raise typer.Exit(1)
-    typer.echo(f"{', '.join(str(Path(path).name) for path in paths)}: nothing wrong")
 
 
-for verb in (stats, check):
+for verb in (stats, check, compare):
     app.command(help=examples(verb.__doc__))(verb)

@@ -1,62 +1,151 @@
-"""What `headscope corpus stats` prints."""
+"""What `headscope corpus stats` prints: one corpus in detail, or several side by side."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import typer
 
-from headscope.cli.tables import print_table
-from headscope.corpora import Corpus, stats
-from headscope.runs.table import Table
+from headscope.cli.corpus_overview import SPREAD, encoding, overview
+from headscope.cli.tables import print_markdown, print_table
+from headscope.corpora import Corpus, Stats, stats
+from headscope.corpora.distribution import Offsets
+from headscope.corpora.files import base_name
+from headscope.errors import HeadscopeError
+from headscope.runs.table import Table, display
+
+_COUNTED: dict[str, Callable[[Stats], Counter[str]]] = {
+    "relations": lambda counted: counted.relations,
+    "parts of speech, UPOS": lambda counted: counted.upos,
+    "parts of speech, XPOS": lambda counted: counted.xpos,
+    "entity types": lambda counted: counted.coreference.types,
+}
+_TOP = 20
 
 
-def print_stats(corpus: Corpus, model: str, unit: str | None, max_length: int) -> None:
-    """Print a corpus's counts and, with a model's tokenizer, what a run over it would see."""
+@dataclass(frozen=True)
+class Tokenizer:
+    """Whose tokens are counted, and in what inputs."""
+
+    model: str
+    unit: str | None
+    max_length: int
+
+
+def named(corpora: Sequence[list[str]]) -> dict[str, list[str]]:
+    """The files of each corpus under a name to print above its column: that of the file, or the path where two are the same."""
+    names: dict[str, list[str]] = {}
+    for files in corpora:
+        more = f" +{len(files) - 1}" if len(files) > 1 else ""
+        short, whole = base_name(Path(files[0])).removesuffix(".conllu") + more, files[0] + more
+        name = short if short not in names else whole
+        if name in names:
+            raise HeadscopeError(f"{whole} is named twice", "Name each corpus once")
+        names[name] = files
+    return names
+
+
+def print_stats(corpus: Corpus, tokenizer: Tokenizer | None, every_label: bool) -> None:
+    """Print what is in one corpus and, with a tokenizer, what a run over it would see."""
     counted = stats(corpus)
-    sizes = {
-        "documents": counted.documents,
-        "paragraphs": counted.paragraphs,
-        "sentences": counted.sentences,
-        "words": counted.words,
-        "words a sentence": f"{counted.mean:.1f} ({counted.shortest} to {counted.longest})",
-        "mentions": counted.mentions,
-        "entities": counted.entities,
-        "keyphrases": counted.keyphrases,
-    }
-    for name, value in sizes.items():
+    _print_rows(overview(counted), counted.skipped.lines())
+    typer.echo(f"\n{SPREAD}\n")
+    limit = None if every_label else _TOP
+    for title, pick in _COUNTED.items():
+        if counts := pick(counted):
+            directed = counted.offsets if title == "relations" else None
+            print_table(_details(counts, directed, limit), title)
+    if tokenizer:
+        title, rows, passed_over = encoding(corpus, tokenizer.model, tokenizer.unit, tokenizer.max_length)
+        typer.echo(f"\n{title}:")
+        _print_rows(rows, passed_over or ["nothing"])
+
+
+def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: Tokenizer | None, every_label: bool, markdown: bool) -> None:
+    """Print what is in several corpora, a column for each."""
+    counted = {name: stats(corpus) for name, corpus in corpora.items()}
+    sizes = {name: overview(one) for name, one in counted.items()}
+    passed_over = {name: one.skipped.lines() for name, one in counted.items()}
+    runs: dict[str, list[str]] = {}
+    if tokenizer:
+        for name, corpus in corpora.items():
+            title, rows, passed_over[name] = encoding(corpus, tokenizer.model, tokenizer.unit, tokenizer.max_length)
+            sizes[name] |= rows
+            runs.setdefault(title, []).append(name)
+    show = print_markdown if markdown else print_table
+    quantities = [quantity for quantity in next(iter(sizes.values())) if any(rows[quantity] for rows in sizes.values())]
+    show(_columns("quantity", quantities, {name: [rows[quantity] for quantity in quantities] for name, rows in sizes.items()}), "sizes")
+    notes = [SPREAD, *(f"texts, tokens and split words of {', '.join(names)}: {title}" for title, names in runs.items())]
+    notes += [f"passed over in {name}: {line}" for name, lines in passed_over.items() for line in lines]
+    typer.echo("".join(f"- {note}\n" if markdown else f"{note}\n" for note in notes))
+    for title, pick in _COUNTED.items():
+        _print_labels(title, {name: pick(one) for name, one in counted.items()}, counted, None if every_label else _TOP, show)
+
+
+def _print_labels(
+    title: str,
+    counters: Mapping[str, Counter[str]],
+    counted: Mapping[str, Stats],
+    limit: int | None,
+    show: Callable[[Table, str], None],
+) -> None:
+    """Print how frequent labels are in each corpus and, of relations, where the heads stand."""
+    words = {name: one.words for name, one in counted.items()}
+    labels = _frequent(counters, words)
+    shown, others = labels[:limit], labels[limit:] if limit else []
+    if not labels:
+        return
+    cells = {name: [_rate(counter[label], words[name]) for label in shown] for name, counter in counters.items()}
+    for name, counter in counters.items():
+        cells[name] += [_rate(sum(counter[label] for label in others), words[name])] if others else []
+    rows = [*shown, f"{len(others)} others"] if others else shown
+    show(_columns("label", rows, cells), f"{title}: how many, and how many in 1,000 words")
+    if title == "relations":
+        cells = {name: [_direction(one.offsets.get(label)) for label in shown] for name, one in counted.items()}
+        show(_columns("label", shown, cells), "relations: heads to the right, and mean distance to the head in words")
+
+
+def _print_rows(rows: Mapping[str, str | None], passed_over: Sequence[str]) -> None:
+    for name, value in [*rows.items(), *(("passed over", line) for line in passed_over)]:
         if value:
-            typer.echo(f"{name:>18}  {value if isinstance(value, str) else f'{value:,}'}")
-    for line in counted.skipped.lines():
-        typer.echo(f"       passed over  {line}")
-    if counted.relations:
-        print_table(_top(counted.relations, counted.words), "relations")
-    tags = counted.upos or counted.xpos
-    if tags:
-        print_table(_top(tags, counted.words), "parts of speech")
-    if model != "none":
-        _print_encoding(corpus, model, unit, max_length)
+            typer.echo(f"{name:>26}  {value}")
 
 
-def _top(counts: Counter[str], total: int, rows: int = 20) -> Table:
-    shown = counts.most_common(rows)
-    rest = counts.total() - sum(n for _, n in shown)
-    names = [name for name, _ in shown] + ([f"{len(counts) - rows} others"] if rest else [])
-    numbers = [n for _, n in shown] + ([rest] if rest else [])
-    return Table.of({"label": names, "n": numbers, "% of words": [f"{100 * n / total:.1f}" for n in numbers]})
+def _details(counts: Counter[str], offsets: Mapping[str, Offsets] | None, limit: int | None) -> Table:
+    """Labels with their numbers and shares, the most frequent first, and those over the limit in one row."""
+    shown = counts.most_common(limit)
+    labels, numbers = [label for label, _ in shown], [n for _, n in shown]
+    if len(shown) < len(counts):
+        labels.append(f"{len(counts) - len(shown)} others")
+        numbers.append(counts.total() - sum(numbers))
+    columns: dict[str, Sequence[object]] = {"label": labels, "n": numbers, "%": [f"{100 * n / counts.total():.1f}" for n in numbers]}
+    if offsets is not None:
+        found = [offsets.get(label) for label in labels]
+        columns["head to the right"] = [f"{100 * one.right:.1f}%" if one else None for one in found]
+        columns["words to the head"] = [f"{one.distances.mean:.1f}" if one else None for one in found]
+        columns["usual offset"] = [f"{one.usual:+d} ({100 * one.share([one.usual]):.1f}%)" if one else None for one in found]
+    return Table.of(columns)
 
 
-def _print_encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> None:
-    from headscope.models.load import load_tokenizer
-    from headscope.runs.counts import count
-    from headscope.runs.execute import encoder_for
-    from headscope.runs.spec import make_spec
+def _frequent(counters: Mapping[str, Counter[str]], words: Mapping[str, int]) -> list[str]:
+    """The labels of all corpora, those with the highest rates first."""
+    rates: dict[str, float] = {}
+    for name, counter in counters.items():
+        for label, n in counter.items():
+            rates[label] = rates.get(label, 0.0) + n / words[name]
+    return sorted(rates, key=lambda label: -rates[label])
 
-    spec = make_spec({"model": model, "unit": unit, "max_length": max_length}).resolved(corpus.pairs)
-    counts = count(corpus, encoder_for(spec, load_tokenizer(model)))
-    share = 100 * counts.split_words / counts.words if counts.words else 0.0
-    typer.echo(f"\na run of {model} over each {spec.unit}, up to {max_length} tokens:")
-    typer.echo(f"{'texts':>18}  {counts.texts:,}\n{'tokens':>18}  {counts.tokens:,}")
-    typer.echo(f"{'split words':>18}  {counts.split_words:,} of {counts.words:,} ({share:.1f}%)")
-    for line in counts.dropped.lines() or ["nothing"]:
-        typer.echo(f"{'passed over':>18}  {line}")
+
+def _rate(n: int, words: int) -> str | None:
+    return f"{n:,} ({1000 * n / words:.1f})" if n else None
+
+
+def _direction(offsets: Offsets | None) -> str | None:
+    return f"{100 * offsets.right:.1f}% ({offsets.distances.mean:.1f})" if offsets else None
+
+
+def _columns(head: str, labels: Sequence[str], cells: Mapping[str, Sequence[str | None]]) -> Table:
+    return Table.of({head: labels, **{name: [display(cell) for cell in column] for name, column in cells.items()}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headscope.corpora.agreement import Agreement, Difference, compare, read_annotation
 from headscope.corpora.check import Finding, check
 from headscope.corpora.corpus import Corpus, OnError
 from headscope.corpora.formats import READERS, SAMPLER, common_format, resolve
@@ -11,7 +12,21 @@ from headscope.corpora.stats import Stats, stats
 
 FORMATS = tuple(READERS)
 
-__all__ = ["FORMATS", "SAMPLER", "Corpus", "Finding", "OnError", "Stats", "check", "read", "stats"]
+__all__ = [
+    "FORMATS",
+    "SAMPLER",
+    "Agreement",
+    "Corpus",
+    "Difference",
+    "Finding",
+    "OnError",
+    "Stats",
+    "check",
+    "compare",
+    "read",
+    "read_annotation",
+    "stats",
+]
 
 
 def read(*paths: str | Path, format: str | None = None, on_error: OnError = "raise") -> Corpus:

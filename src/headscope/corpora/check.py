@@ -3,123 +3,145 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from headscope.corpora.blocks import Block, Comment, blocks
-from headscope.corpora.brackets import UNIT, Chains, Schema, parse_marks
-from headscope.corpora.check_sentence import parse_rows, sentence_problems, surface
-from headscope.corpora.conllu_rows import Row
+from headscope.corpora.checks import RULES, Problem
+from headscope.corpora.checks.columns import id_problems, row_problems
+from headscope.corpora.checks.graph import Enhanced, head_problems, root_problems
+from headscope.corpora.checks.layout import FILE, FORMAT, raw_problems, readable_rows, watched
+from headscope.corpora.checks.mentions import Mentions
+from headscope.corpora.checks.metadata import Keyphrases, Metadata
+from headscope.corpora.checks.sentence import Node, Sentence, tree
+from headscope.corpora.checks.shapes import shape_problems
+from headscope.corpora.checks.values import value_problems
+from headscope.corpora.checks.words import word_problems
+from headscope.corpora.files import lines
 from headscope.corpora.formats import resolve
-from headscope.corpora.source import Flaw, Source, quoted
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, HeadscopeError
+
+LEVELS = (1, 2, 3)
+_PATIENCE = 100  # unreadable rows before a file is taken for something else
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem and its place; `line` and `sentence_id` are None where there is none to name."""
+    """A broken rule and its place; `line` and `sentence_id` are None where there is none to name."""
 
     path: Path
     line: int | None
     sentence_id: str | None
+    rule: str
     problem: str
+    remedy: str
+
+    @property
+    def level(self) -> int:
+        """The level of the rule, 1 to 3."""
+        return RULES[self.rule].level
+
+    @property
+    def note(self) -> bool:
+        """Whether it may be right all the same."""
+        return RULES[self.rule].note
 
     def __str__(self) -> str:
         place = f"line {self.line} of {self.path}" if self.line else str(self.path)
-        return f"{place}{f' ({self.sentence_id})' if self.sentence_id else ''}: {self.problem}"
+        name = f" ({self.sentence_id})" if self.sentence_id else ""
+        return f"{place}{name}: {self.rule}{', a note' if self.note else ''}: {self.problem}. {self.remedy}"
 
 
-def check(paths: Iterable[str | Path]) -> list[Finding]:
-    """All problems of CoNLL-U files, in the order of the files and their lines; empty if they are valid."""
-    sentences: dict[str, str] = {}
-    return [finding for path in resolve(tuple(paths)) for finding in _Checker(path, sentences).run()]
+def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
+    """The broken rules of CoNLL-U files up to a level, in the order of the files and their lines; empty if all is well."""
+    if level not in LEVELS:
+        raise HeadscopeError(f"there is no level {level}", f"Take one of {', '.join(map(str, LEVELS))}")
+    for name in ignore:
+        if name not in RULES:
+            close = " or ".join(get_close_matches(name, RULES))
+            raise HeadscopeError(f"there is no rule {name!r}", f"Did you mean {close}?" if close else "docs/checking.md lists the rules")
+    sentence_ids: dict[str, str] = {}
+    found = [finding for path in resolve(tuple(paths)) for finding in _Checker(path, level, sentence_ids).run()]
+    return [finding for finding in found if finding.level <= level and finding.rule not in ignore]
 
 
-class _Checker(Source):
-    """One file being checked. As a Source it receives the faults that the reading of brackets reports."""
+class _Checker:
+    """One file being checked, and what carries over from one sentence to the next."""
 
-    def __init__(self, path: Path, sentence_ids: dict[str, str]) -> None:
-        super().__init__(path, skip=True)
-        self._seen = sentence_ids
-        self._findings: list[Finding] = []
+    def __init__(self, path: Path, level: int, sentence_ids: dict[str, str]) -> None:
+        self._path = path
+        self._level = level
+        self._problems: list[Problem] = []
         self._starts: list[int] = []
         self._ids: list[str | None] = []
-        self._schema = Schema()
-        self._documents = 0
-        self._begin()
+        self._readable = self._unreadable = 0
+        self._comments: list[Comment] = []  # parted from their sentence by a blank line
+        self._metadata = Metadata(path.name, sentence_ids)
+        self._keyphrases = Keyphrases()
+        self._enhanced = Enhanced()
+        self._mentions = Mentions()
 
     def run(self) -> list[Finding]:
-        """The problems of the file by line."""
+        """The findings of the file by line."""
         try:
-            for block in blocks(self.lines()):
+            self._problems += raw_problems(self._path)
+            for block in blocks(watched(lines(self._path), self._problems.append)):
                 self._block(block)
+                if self._unreadable > _PATIENCE and not self._readable:
+                    break
         except CorpusError as error:
-            self._findings.append(Finding(self.path, None, None, error.problem.removeprefix(f"{self.path}: ")))
-            return self._findings
-        self._end()
-        return sorted(self._findings, key=lambda finding: finding.line or 0)
+            problem = error.problem.removeprefix(f"{self._path}: ")
+            return [Finding(self._path, None, None, FILE.name, problem, error.remedy)]
+        if self._unreadable and not self._readable:
+            return [Finding(self._path, None, None, FORMAT.name, "no row has ten columns, so this is no CoNLL-U file", FORMAT.remedy)]
+        if self._level > 1:
+            for part in (self._keyphrases, self._enhanced, self._mentions):
+                self._problems += part.finish()
+        return [self._finding(problem) for problem in sorted(self._problems, key=lambda problem: problem.line)]
 
-    def report(self, flaw: Flaw, unit: str = UNIT) -> None:  # the unit matters only for counting
-        """Note a fault instead of raising it."""
-        self._find(flaw.line, flaw.problem)
-
-    def _find(self, line: int, problem: str) -> None:
-        place = bisect_right(self._starts, line) - 1
-        self._findings.append(Finding(self.path, line, self._ids[place] if place >= 0 else None, problem))
+    def _finding(self, problem: Problem) -> Finding:
+        place = bisect_right(self._starts, problem.line) - 1
+        sentence = self._ids[place] if place >= 0 else None
+        return Finding(self._path, problem.line, sentence, problem.rule.name, problem.text, problem.rule.remedy)
 
     def _block(self, block: Block) -> None:
-        if any(comment.key in ("newdoc", "newdoc id") for comment in block.comments):
-            self._end()
-            self._begin()
-            self._documents += 1
-        elif block.rows and not self._documents and not self._starts:
-            self._find(block.line, "no # newdoc before the first sentence")
-        if declaration := block.comment("global.Entity"):
-            self._schema = Schema.parse(declaration)
-        self._keyphrases += [comment for comment in block.comments if comment.key == "keyphrases"]
-        if not block.rows:
-            return
-        self._starts.append(block.line)
-        self._ids.append(block.comment("sent_id"))
-        self._unique(block)
-        rows, problems = parse_rows(block)
-        for line, problem in [*problems, *sentence_problems(block, rows)]:
-            self._find(line, problem)
-        self._brackets(rows)
-        self._text.append(surface(rows))
+        rows = readable_rows(block, self._problems.append)
+        self._readable += len(rows)
+        self._unreadable += len(block.rows) - len(rows)
+        block.comments = self._comments + block.comments
+        self._comments = [] if block.rows else block.comments
+        if block.rows:
+            self._starts.append(block.line)
+            self._ids.append(block.comment("sent_id"))
+            self._problems += self._sentence(Sentence(block, rows, len(rows) == len(block.rows)))
 
-    def _begin(self) -> None:
-        self._chains = Chains(self)
-        self._words = 0
-        self._text: list[str] = []
-        self._keyphrases: list[Comment] = []
+    def _sentence(self, sentence: Sentence) -> Iterator[Problem]:
+        for row in sentence.rows:
+            yield from row_problems(row)
+        if sentence.whole:
+            disorder = list(id_problems(sentence.rows))
+            yield from disorder
+            sentence.whole = not disorder
+        if self._level > 1:
+            yield from self._annotation(sentence)
 
-    def _end(self) -> None:
-        self._chains.finish()
-        text = " ".join(self._text).casefold()
-        for comment in self._keyphrases:
-            for phrase in filter(None, map(str.strip, comment.value.split(";"))):
-                if phrase.casefold() not in text:
-                    self._find(comment.line, f"keyphrase {quoted(phrase)} does not occur in the document")
-
-    def _unique(self, block: Block) -> None:
-        if (id := block.comment("sent_id")) is None:
-            return
-        if id in self._seen:
-            self._find(block.line, f"sent_id {quoted(id)} was used before, at {self._seen[id]}")
-        else:
-            self._seen[id] = self.where(block.line)
-
-    def _brackets(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            before, self._words = self._words, self._words + (row.node is None and not row.range)
-            if row.entity is None:
-                continue
-            try:
-                marks = parse_marks(row.entity, self._schema, row.line)
-            except Flaw as flaw:
-                self.report(flaw)
-                continue
-            for mark in marks:
-                self._chains.apply(mark, before, self._words, row.line)
+    def _annotation(self, sentence: Sentence) -> Iterator[Problem]:
+        yield from self._metadata.sentence(sentence)
+        yield from self._keyphrases.sentence(sentence)
+        for row in sentence.rows:
+            yield from value_problems(row)
+        nodes: list[Node] = []
+        if sentence.whole:
+            faults = list(head_problems(sentence.words))
+            yield from faults
+            yield from root_problems(sentence.words)
+            yield from self._enhanced.sentence(sentence)
+            # Without a tree of sound words there is nothing that level 3 could judge.
+            nodes = tree(sentence.words) if not faults else []
+        yield from self._mentions.sentence(sentence, nodes)
+        if self._level > 2:
+            yield from shape_problems(nodes)
+            for node in nodes:
+                yield from word_problems(node, nodes)

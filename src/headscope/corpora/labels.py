@@ -18,9 +18,3 @@ RELATIONS = frozenset(
     }
 )
 # fmt: on
-
-
-def is_relation(label: str) -> bool:
-    """Whether a label is a universal relation, with or without a subtype: treebanks are free to choose their subtypes."""
-    main, colon, subtype = label.partition(":")
-    return main in RELATIONS and bool(subtype) == bool(colon)

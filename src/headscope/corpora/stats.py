@@ -1,58 +1,110 @@
-"""What is in a corpus, counted."""
+"""What is in a corpus, counted in one pass."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from headscope.core.document import Document
+from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
+from headscope.corpora.coreference_stats import Coreference
 from headscope.corpora.corpus import Corpus
+from headscope.corpora.distribution import Distribution, Offsets
+
+
+def is_punctuation(word: Word) -> bool:
+    """Whether a word is tagged PUNCT or, where it has no UPOS, related by `punct`."""
+    return word.relation == "punct" if word.upos is None else word.upos == "PUNCT"
+
+
+@dataclass
+class Keyphrases:
+    """Keyphrases by document and by length in words; `found` are those that the text holds, in whatever case."""
+
+    per_document: Distribution = field(default_factory=Distribution)
+    lengths: Distribution = field(default_factory=Distribution)
+    found: int = 0
+
+    def add(self, document: Document) -> None:
+        """Count the keyphrases of one more document."""
+        self.per_document.add(len(document.keyphrases))
+        if document.keyphrases:
+            text = " ".join(sentence.text for sentence in document.sentences).casefold()
+            for phrase in document.keyphrases:
+                self.lengths.add(len(phrase.split()))
+                self.found += phrase.casefold() in text
 
 
 @dataclass
 class Stats:
-    """Counts over all documents. `entities` are chains, told apart by document; `skipped` is the reader's tally."""
+    """Counts over all documents. `lengths` are of sentences, `offsets` of the heads of each relation (roots have none).
+
+    `skipped` is the reader's tally.
+    """
 
     documents: int = 0
     paragraphs: int = 0
-    sentences: int = 0
-    words: int = 0
-    shortest: int = 0
-    longest: int = 0
+    punctuation: int = 0
+    lengths: Distribution = field(default_factory=Distribution)
     relations: Counter[str] = field(default_factory=Counter)
+    offsets: defaultdict[str, Offsets] = field(default_factory=lambda: defaultdict(Offsets))
     upos: Counter[str] = field(default_factory=Counter)
     xpos: Counter[str] = field(default_factory=Counter)
-    mentions: int = 0
-    entities: int = 0
-    keyphrases: int = 0
+    coreference: Coreference = field(default_factory=Coreference)
+    phrases: Keyphrases = field(default_factory=Keyphrases)
     skipped: Tally = field(default_factory=Tally)
 
     @property
-    def mean(self) -> float:
-        """Words per sentence, NaN without sentences."""
-        return self.words / self.sentences if self.sentences else math.nan
+    def sentences(self) -> int:
+        """The number of sentences."""
+        return self.lengths.n
+
+    @property
+    def words(self) -> int:
+        """The number of words, punctuation included."""
+        return self.lengths.total
+
+    @property
+    def mentions(self) -> int:
+        """The number of mentions."""
+        return self.coreference.mentions
+
+    @property
+    def entities(self) -> int:
+        """The number of entities, told apart by document."""
+        return self.coreference.entities
+
+    @property
+    def keyphrases(self) -> int:
+        """The number of keyphrases."""
+        return self.phrases.per_document.total
+
+    @property
+    def dependencies(self) -> Offsets:
+        """The offsets of all heads; those of punctuation, which are a matter of convention, are left out."""
+        return Offsets.merged(offsets for relation, offsets in self.offsets.items() if relation != "punct")
 
     def add(self, document: Document) -> None:
         """Count one more document."""
-        lengths = [len(sentence) for sentence in document.sentences]
-        self.shortest = min([*lengths, self.shortest] if self.sentences else lengths, default=0)
-        self.longest = max([*lengths, self.longest])
         self.documents += 1
         self.paragraphs += sum(1 for _ in document.paragraphs())
-        self.sentences += len(lengths)
-        self.words += sum(lengths)
-        for word in document.words:
-            if word.relation is not None:
-                self.relations[word.relation] += 1
+        for sentence in document.sentences:
+            self._add_sentence(sentence)
+        self.coreference.add(document)
+        self.phrases.add(document)
+
+    def _add_sentence(self, sentence: Sentence) -> None:
+        self.lengths.add(len(sentence))
+        for position, word in enumerate(sentence.words, start=1):
+            self.punctuation += is_punctuation(word)
             if word.upos is not None:
                 self.upos[word.upos] += 1
             if word.xpos is not None:
                 self.xpos[word.xpos] += 1
-        self.mentions += len(document.mentions)
-        self.entities += len({mention.entity for mention in document.mentions})
-        self.keyphrases += len(document.keyphrases)
+            if word.relation is not None:
+                self.relations[word.relation] += 1
+                if word.head:
+                    self.offsets[word.relation].add(word.head - position)
 
 
 def stats(corpus: Corpus) -> Stats:

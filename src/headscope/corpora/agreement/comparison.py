@@ -1,0 +1,110 @@
+"""The comparison of two annotations, from their documents to scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headscope.core.tally import Tally
+from headscope.corpora.agreement.counts import COLUMNS, RELATION, counted
+from headscope.corpora.agreement.differences import Difference, differences
+from headscope.corpora.agreement.pairs import pairs
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.files import base_name
+from headscope.corpora.formats import common_format, resolve
+from headscope.errors import CorpusError, HeadscopeError
+
+if TYPE_CHECKING:
+    from headscope.corpora.agreement.scores import Score, Totals
+
+WORDS = (*COLUMNS, "uas", "uas_nopunct", "las", "las_nopunct", "las_main", "las_main_nopunct", RELATION)
+MENTIONS = ("type", "antecedent")
+KAPPAS = ("upos", RELATION, "type")
+OVERLAPS = ("mentions", "links", "muc", "b_cubed", "ceaf", "b_cubed_chains", "ceaf_chains")
+# The mean of MUC, B³ and CEAF: the CoNLL score. MUC is the same with and without singletons.
+CONLL = {"conll": ("muc", "b_cubed", "ceaf"), "conll_chains": ("muc", "b_cubed_chains", "ceaf_chains")}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two annotations agree. `agreement["las"]` is a score by its name.
+
+    `relations` are F1 scores by relation, the most frequent first. `alone` counts labels that only one side gives, which no score
+    compares; `skipped` is what the reading of each side passed over.
+    """
+
+    documents: int
+    sentences: int
+    words: int
+    scores: tuple[Score, ...]
+    relations: tuple[Score, ...]
+    differences: tuple[Difference, ...]
+    alone: dict[str, int]
+    skipped: tuple[Tally, Tally]
+
+    def __getitem__(self, name: str) -> Score:
+        for score in self.scores:
+            if score.name == name:
+                return score
+        raise HeadscopeError(f"no score is called {name!r}", f"There are {', '.join(score.name for score in self.scores)}")
+
+
+def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0) -> Agreement:
+    """The agreement between two annotations of the same documents.
+
+    Precision and recall take the first as the key; to swap the two swaps them, and changes nothing else. Intervals resample documents.
+    """
+    from headscope.corpora.agreement.scores import Totals  # needs numpy, which reading a corpus does not
+
+    totals = Totals(replicates, seed)
+    sizes: Counter[str] = Counter()
+    found: list[Difference] = []
+    for pair in pairs(first, second):
+        totals.add(pair.first.id, counted(pair))
+        sizes.update(documents=1, sentences=len(pair.first.sentences), words=len(pair.first.words))
+        found += differences(pair)
+    return Agreement(
+        documents=sizes["documents"],
+        sentences=sizes["sentences"],
+        words=sizes["words"],
+        scores=tuple(_scores(totals)),
+        relations=tuple(_relations(totals)),
+        differences=tuple(found),
+        alone={name: n for name in (*COLUMNS, "head", RELATION, "type") if (n := totals.count(name, "alone"))},
+        skipped=(first.skipped, second.skipped),
+    )
+
+
+def read_annotation(name: str | Path, format: str | None = None) -> Corpus:
+    """The corpus in a file, or in all CoNLL-U files of a folder."""
+    if not Path(name).is_dir():
+        paths = resolve((name,))
+    else:
+        paths = tuple(sorted(path for path in Path(name).iterdir() if base_name(path).endswith(".conllu")))
+        if not paths:
+            raise CorpusError(name, None, "there is no .conllu file in this folder", "Name a folder of CoNLL-U files, or a file")
+    return Corpus(paths, common_format(paths, format))
+
+
+def _scores(totals: Totals) -> Iterator[Score]:
+    """All scores that there is anything to compute from."""
+    counted = set(totals.names())
+    for name in (*WORDS, *MENTIONS):
+        if totals.count(name, "n"):
+            yield totals.share(name)
+            if name in KAPPAS:
+                yield totals.kappa(name)
+    yield from (totals.f1(name) for name in OVERLAPS if name in counted)
+    yield from (totals.mean_f1(name, parts) for name, parts in CONLL.items() if counted.issuperset(parts))
+    if "keyphrases" in counted:
+        yield totals.f1("keyphrases")
+
+
+def _relations(totals: Totals) -> Iterator[Score]:
+    names = [name for name in totals.names() if name.startswith(f"{RELATION} ")]
+    frequency = {name: totals.count(name, "first") + totals.count(name, "second") for name in names}
+    for name in sorted(names, key=lambda name: (-frequency[name], name)):
+        yield replace(totals.f1(name), name=name.removeprefix(f"{RELATION} "))

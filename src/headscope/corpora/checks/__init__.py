@@ -1,0 +1,10 @@
+"""The rules of the validator, one module a subject. Levels are those of Universal Dependencies' own validation:
+1 is the layout of the file, 2 the form of its columns, comments and trees, 3 what the guidelines say for all languages.
+"""
+
+from __future__ import annotations
+
+from headscope.corpora.checks import columns, graph, layout, mentions, metadata, shapes, values, words
+from headscope.corpora.checks.rules import RULES, Problem, Rule
+
+__all__ = ["RULES", "Problem", "Rule", "columns", "graph", "layout", "mentions", "metadata", "shapes", "values", "words"]

@@ -1,0 +1,155 @@
+"""Level 2, comments: ids of sentences and documents, the text and how it agrees with the words, keyphrases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from headscope.corpora.blocks import Comment
+from headscope.corpora.checks.rules import Problem, rule
+from headscope.corpora.checks.sentence import NEW_DOCUMENT, NEW_PARAGRAPH, Sentence
+from headscope.corpora.source import quoted
+
+_NO_ID = rule("sent-id-missing", 2, "a sentence has a # sent_id", "Add # sent_id = and an id")
+_ID_FORMAT = rule("sent-id-format", 2, "a sent_id has no white space and no slash, and there is one", "Write one id of other characters")
+_ID_UNIQUE = rule("sent-id-unique", 2, "no sent_id is used twice, in any of the files", "Give one of the sentences another id")
+_NO_TEXT = rule("text-missing", 2, "a sentence has a # text", "Add # text = and the sentence as it is written")
+_TEXTS = rule("text-repeated", 2, "a sentence has one # text", "Keep one of the comments")
+_TEXT = rule("text-words", 2, "the words of a sentence give its # text", "Correct the text, the form or the row of the multi-word token")
+_SPACE = rule("space-after", 2, "SpaceAfter=No stands where # text has no space", "Add SpaceAfter=No to the token, or take it away")
+_SPACE_PLACE = rule(
+    "space-after-place",
+    2,
+    "SpaceAfter belongs to what is written: not to an empty node, nor to a word of a multi-word token",
+    "Move SpaceAfter=No to the row of the multi-word token, or take it away",
+)
+_SPACE_VALUE = rule("space-after-value", 2, "SpaceAfter has the value No", "Write SpaceAfter=No, or nothing")
+_SPACE_BREAK = rule("space-after-break", 2, "a space parts paragraphs and documents", "Take SpaceAfter=No away from the last token before")
+_BREAKS = rule("newdoc-newpar", 2, "a sentence begins at most one document and one paragraph", "Keep one of the comments")
+_NO_DOCUMENT = rule(
+    "newdoc-missing",
+    2,
+    "the first sentence begins a document; without # newdoc every sentence is read as a document",
+    "Add # newdoc id = and an id",
+    note=True,
+)
+_DOCUMENT_UNIQUE = rule("newdoc-unique", 2, "no document id is used twice in a file", "Give one of the documents another id")
+_KEYPHRASE = rule("keyphrase", 2, "# keyphrases occur in their document", "Write the phrase as it stands in the text, or take it out")
+
+
+@dataclass
+class Metadata:
+    """The comments of a file's sentences. `sentence_ids`, with their places, are shared by all files."""
+
+    name: str
+    sentence_ids: dict[str, str]
+    _documents: set[str] = field(default_factory=set)
+    _begun: bool = False
+    _glued: bool = False  # the last token said SpaceAfter=No
+
+    def sentence(self, sentence: Sentence) -> Iterator[Problem]:
+        """What is wrong with the comments of a sentence."""
+        yield from self._breaks(sentence)
+        yield from self._id(sentence)
+        yield from _text(sentence)
+        tokens = list(sentence.tokens())
+        self._glued = bool(tokens) and not tokens[-1].space_after
+        self._begun = True
+
+    def _breaks(self, sentence: Sentence) -> Iterator[Problem]:
+        documents, paragraphs = sentence.comments(*NEW_DOCUMENT), sentence.comments(*NEW_PARAGRAPH)
+        for comment in [*documents[1:], *paragraphs[1:]]:
+            yield _BREAKS.at(comment.line, f"a second # {comment.key} before the same sentence")
+        if not documents and not self._begun:
+            yield _NO_DOCUMENT.at(sentence.line, "no # newdoc before the first sentence")
+        if self._glued and (documents or paragraphs):
+            yield _SPACE_BREAK.at((documents or paragraphs)[0].line, "SpaceAfter=No at the token before a new document or paragraph")
+        for comment in documents:
+            if comment.value and comment.value in self._documents:
+                yield _DOCUMENT_UNIQUE.at(comment.line, f"document id {quoted(comment.value)} was used before")
+            self._documents.add(comment.value)
+
+    def _id(self, sentence: Sentence) -> Iterator[Problem]:
+        found = [comment for comment in sentence.comments("sent_id") if comment.value]
+        if not found:
+            yield _NO_ID.at(sentence.line, "no # sent_id")
+        for comment in found[1:]:
+            yield _ID_FORMAT.at(comment.line, f"a second sent_id {quoted(comment.value)}")
+        for comment in found[:1]:
+            if "/" in comment.value or len(comment.value.split()) > 1:
+                yield _ID_FORMAT.at(comment.line, f"sent_id {quoted(comment.value)}")
+            if comment.value in self.sentence_ids:
+                yield _ID_UNIQUE.at(comment.line, f"sent_id {quoted(comment.value)} was used before, at {self.sentence_ids[comment.value]}")
+            else:
+                self.sentence_ids[comment.value] = f"line {comment.line} of {self.name}"
+
+
+def _text(sentence: Sentence) -> Iterator[Problem]:
+    found = [comment for comment in sentence.comments("text") if comment.value]
+    if not found:
+        yield _NO_TEXT.at(sentence.line, "no # text")
+    for comment in found[1:]:
+        yield _TEXTS.at(comment.line, f"a second # text {quoted(comment.value)}")
+    if sentence.whole:
+        yield from _spacing(sentence)
+        for comment in found[:1]:
+            yield from _agreement(sentence, comment)
+
+
+def _spacing(sentence: Sentence) -> Iterator[Problem]:
+    written = {row.line for row in sentence.tokens()}
+    for row in sentence.rows:
+        if "SpaceAfter" not in row.misc:
+            continue
+        if row.line not in written and not row.space_after:
+            kind = "word of a multi-word token" if row.node is None else "empty node"
+            yield _SPACE_PLACE.at(row.line, f"SpaceAfter=No at {row.id}, {'an' if row.node is not None else 'a'} {kind}")
+        for item in row.misc.split("|"):
+            if item == "NoSpaceAfter=Yes" or (item.startswith("SpaceAfter=") and item != "SpaceAfter=No"):
+                yield _SPACE_VALUE.at(row.line, item)
+
+
+def _agreement(sentence: Sentence, comment: Comment) -> Iterator[Problem]:
+    """Where text and words part ways. What follows a differing word would differ too, and is not reported."""
+    text, place, glued = comment.value, 0, None
+    for row in sentence.tokens():
+        if not text.startswith(row.form, place):
+            rest = text[place:].lstrip()
+            if glued and rest != text[place:] and rest.startswith(row.form):
+                yield _SPACE.at(glued.line, f"SpaceAfter=No at {quoted(glued.form)}, and a space in # text before {quoted(rest[:20])}")
+            else:
+                yield _TEXT.at(row.line, f"form {quoted(row.form)} where # text has {quoted(text[place : place + len(row.form) + 15])}")
+            return
+        place += len(row.form)
+        glued = None if row.space_after else row
+        if row.space_after:
+            if place < len(text) and not text[place].isspace():
+                around = text[max(0, place - len(row.form)) : place + 15]
+                yield _SPACE.at(row.line, f"no SpaceAfter=No at {quoted(row.form)}, and no space in # text: {quoted(around)}")
+            place = len(text) - len(text[place:].lstrip())
+    if text[place:].strip():
+        yield _TEXT.at(comment.line, f"# text goes on after the last word: {quoted(text[place:].strip())}")
+
+
+@dataclass
+class Keyphrases:
+    """The keyphrases of one document after another, and whether they occur in it."""
+
+    _text: list[str] = field(default_factory=list)
+    _comments: list[Comment] = field(default_factory=list)
+
+    def sentence(self, sentence: Sentence) -> Iterator[Problem]:
+        """Take in a sentence; what is wrong with the document that ends before it."""
+        if sentence.new_document:
+            yield from self.finish()
+        self._comments += sentence.comments("keyphrases")
+        self._text.append(" ".join((sentence.block.comment("text") or sentence.surface()).split()))
+
+    def finish(self) -> Iterator[Problem]:
+        """What is wrong with the document that ends here."""
+        text = " ".join(self._text).casefold()
+        for comment in self._comments:
+            for phrase in filter(None, map(str.strip, comment.value.split(";"))):
+                if phrase.casefold() not in text:
+                    yield _KEYPHRASE.at(comment.line, f"keyphrase {quoted(phrase)} does not occur in the document")
+        self._text, self._comments = [], []

@@ -1,0 +1,132 @@
+"""Level 3, groups of words: the direction of relations, subjects and objects, expressions of several words, punctuation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from headscope.corpora.checks.rules import Problem, rule
+from headscope.corpora.checks.sentence import Node, gap
+
+_RIGHTWARD = {
+    relation: rule(f"{relation}-order", 3, f"{relation} leads from left to right", f"Attach the later {part} to the first one")
+    for relation, part in {"conj": "conjunct", "fixed": "word", "flat": "word", "goeswith": "part", "appos": "nominal"}.items()
+}
+_SUBJECTS = rule(
+    "subjects", 3, "a predicate has one subject, but for :outer ones", "Correct one, or add :outer if it is the subject around a clause"
+)
+_OBJECTS = rule("objects", 3, "a predicate has one obj", "Take iobj, xcomp or obl for the other one")
+_ORPHAN = rule("orphan-parent", 3, "an orphan hangs on the head of an elliptic clause", "Attach it to the promoted word", note=True)
+_OBLIQUE = rule("obl-nominal", 3, "what modifies a nominal is nmod, not obl", "Take nmod, or attach it to the predicate", note=True)
+_FIXED_GAP = rule("fixed-gap", 3, "the words of a fixed expression stand together", "Take another relation, or other words", note=True)
+_EXTPOS = rule("fixed-extpos", 3, "fixed expressions have their part of speech in ExtPos", "Add ExtPos to the first word", note=True)
+_GAP = rule("goeswith-gap", 3, "the parts of a word stand together", "Attach all parts to the first one")
+_NO_SPACE = rule("goeswith-space", 3, "the parts of a word are written apart", "Write one word, or take away SpaceAfter=No")
+_TYPO = rule("goeswith-typo", 3, "a word written in parts has Typo=Yes at its first part, if features are given", "Add Typo=Yes to FEATS")
+_PART = rule("goeswith-columns", 3, "later parts of a word are X, with no lemma, features or further DEPS", "Annotate the first part alone")
+_CHAIN = rule("flat-chain", 3, "the words of a flat name hang on the first one", "Attach all words to the first one", note=True)
+_FOREIGN = rule("flat-foreign", 3, "flat:foreign joins words that are X with Foreign=Yes", "Tag both so, or analyse them", note=True)
+_IS_NONPROJECTIVE = rule("punct-nonprojective", 3, "no word between punctuation and its head belongs elsewhere", "Attach it higher")
+_CAUSES = rule("punct-crossing", 3, "punctuation does not part a word from its head", "Attach it to the word around it, or lower")
+
+_CLAUSES = frozenset({"conj", "parataxis", "root", "csubj", "ccomp", "advcl", "acl", "reparandum"})
+_NOMINALS = frozenset({"NOUN", "PROPN", "PRON"})
+_ARGUMENTS = frozenset({"nsubj", "obj", "iobj", "obl", "vocative", "dislocated", "expl", "nmod"})
+
+
+def shape_problems(nodes: Sequence[Node]) -> Iterator[Problem]:
+    """What is wrong with a tree where several words are concerned."""
+    for node in nodes:
+        if (order := _RIGHTWARD.get(node.relation)) and node.number < node.head:
+            yield order.at(node.line, f"{node} before its head {node.parent}")
+        if len(node.children) > 1:
+            yield from _arguments(node)
+        if node.parent is not None:
+            yield from _attachment(node, node.parent)
+        if node.children:
+            yield from _fixed(node, nodes)
+            yield from _parts(node, nodes)
+        if node.relation == "goeswith":
+            yield from _later_part(node)
+        if node.relation == "punct":
+            yield from _projectivity(node, nodes)
+
+
+def _arguments(node: Node) -> Iterator[Problem]:
+    subjects = [child for child in node.children if child.relation in ("nsubj", "csubj") and not _is_outer(child)]
+    if len(subjects) > 1:
+        yield _SUBJECTS.at(node.line, f"{node} has {len(subjects)} subjects: {_list(subjects)}")
+    if len(objects := node.dependents("obj")) > 1:
+        yield _OBJECTS.at(node.line, f"{node} has {len(objects)} objects: {_list(objects)}")
+
+
+def _is_outer(node: Node) -> bool:
+    return node.row.relation.endswith(":outer") or "Subject=Outer" in node.row.misc.split("|")
+
+
+def _attachment(node: Node, parent: Node) -> Iterator[Problem]:
+    if node.relation == "orphan" and parent.relation not in _CLAUSES:
+        yield _ORPHAN.at(node.line, f"{node} is an orphan of {parent}")
+    if node.relation == "obl" and parent.row.upos in _NOMINALS and parent.relation in _ARGUMENTS:
+        yield _OBLIQUE.at(node.line, f"{node} depends on the nominal {parent}")
+    if node.relation == parent.relation == "flat":
+        yield _CHAIN.at(node.line, f"{node} hangs on {parent}, which is not the first word")
+    if node.row.relation == "flat:foreign":
+        for word in (parent, node):
+            if word.row.upos != "X" or word.row.feats != "Foreign=Yes":
+                yield _FOREIGN.at(word.line, f"{word} has features {word.row.feats}")
+
+
+def _fixed(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
+    if not (words := node.dependents("fixed")):
+        return
+    if "ExtPos" not in node.features:
+        yield _EXTPOS.at(node.line, f"{_list([node, *words])} has no ExtPos")
+    if others := [word for word in _between(node, words, nodes) if word.relation != "punct"]:
+        yield _FIXED_GAP.at(node.line, f"{_list([node, *words])} is parted by {_list(others)}")
+
+
+def _parts(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
+    if not (parts := node.dependents("goeswith")):
+        return
+    if others := _between(node, parts, nodes):
+        yield _GAP.at(node.line, f"{_list([node, *parts])} is parted by {_list(others)}")
+    if node.features.get("Typo") != "Yes" and any(word.features for word in nodes):
+        yield _TYPO.at(node.line, f"{_list([node, *parts])} has no Typo=Yes")
+    for part in [node, *parts][:-1]:
+        if not part.row.space_after:
+            yield _NO_SPACE.at(part.line, f"{part} has SpaceAfter=No within {_list([node, *parts])}")
+
+
+def _between(node: Node, later: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
+    return [word for word in nodes[node.number : max(node.number, later[-1].number)] if word not in later]
+
+
+def _later_part(node: Node) -> Iterator[Problem]:
+    row = node.row
+    expected = {"LEMMA": (row.lemma, "_"), "UPOS": (row.upos, "X"), "FEATS": (row.feats, "_")}
+    wrong = [f"{name} {value}" for name, (value, right) in expected.items() if value != right]
+    if row.deps not in ("_", f"{row.head}:{row.relation}"):
+        wrong.append(f"DEPS {row.deps}")
+    if wrong:
+        yield _PART.at(node.line, f"{node} has {', '.join(wrong)}")
+
+
+def _projectivity(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
+    if over := gap(node, nodes):
+        yield _IS_NONPROJECTIVE.at(node.line, f"{node} is attached to {node.parent} over {_list(over)}")
+    above = set(node.ancestors())
+    crossed = [
+        word for word in nodes if word.head and word.parent not in above and _covers(word, node.number) and not _covers(word, node.head)
+    ]
+    if crossed:
+        yield _CAUSES.at(node.line, f"{node} parts {_list(crossed)} from the head")
+
+
+def _covers(word: Node, number: int) -> bool:
+    """Whether a word stands between this one and its head."""
+    return min(word.number, word.head) < number < max(word.number, word.head)
+
+
+def _list(nodes: Sequence[Node]) -> str:
+    shown = ", ".join(repr(node.row.form) for node in nodes[:5])
+    return f"{shown} and {len(nodes) - 5} more" if len(nodes) > 5 else shown
