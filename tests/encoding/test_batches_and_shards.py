@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.core.annotation import Annotation
 from headscope.core.document import Word
 from headscope.encoding.batches import batches, shards
 from headscope.encoding.texts import Encoded
@@ -17,7 +18,7 @@ sizes = st.lists(st.integers(1, 40), max_size=30)
 def text(name: str, length: int, target: Encoded | None = None) -> Encoded:
     ids = np.arange(length, dtype=np.int64)
     places = tuple(range(length))
-    return Encoded(name, "d", (Word("a"),) * length, ids, np.zeros_like(ids), (0,) * length, places, ("a",) * length, places, target)
+    return Encoded(name, Annotation.of_sentence("d", (Word("a"),) * length), ids, np.zeros_like(ids), (0,) * length, places, ("a",) * length, target)
 
 
 def texts(lengths: list[int]) -> list[Encoded]:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from headscope.core.annotation import Annotation
 from headscope.core.batch import CLS, SEP, SPECIAL, WORD, Side
 from headscope.core.document import Word
 from headscope.encoding.batches import token_side
@@ -33,7 +34,7 @@ def encoded(*groups: str | list[str], name: str = "d/1") -> Encoded:
         if not isinstance(entry, str):
             forms.append(Word("".join(own).replace("##", "")))
     ids = np.array([crc32(piece.encode()) for piece in pieces], dtype=np.int64)
-    return Encoded(name, "d", tuple(forms), ids, np.zeros_like(ids), tuple(roles), tuple(word_of), tuple(pieces), tuple(range(len(forms))))
+    return Encoded(name, Annotation.of_sentence("d", tuple(forms)), ids, np.zeros_like(ids), tuple(roles), tuple(word_of), tuple(pieces))
 
 
 def random_text(rng: np.random.Generator, words: int, name: str) -> Encoded:

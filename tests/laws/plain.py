@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from worlds import Text
 
 from headscope.core.batch import CLS, SEP, WORD
-from headscope.measures import Entropy, Measure, Positions, Tokens
+from headscope.measures import Entropy, Measure, Positions, Relations, Tokens
 
 Map = NDArray[np.float64]
 Chosen = Callable[[str, int], bool]
@@ -83,6 +83,40 @@ def entropy(measure: Entropy, text: Text, a: Map) -> dict[str, Value]:
     return values
 
 
+def relations(measure: Relations, text: Text, a: Map) -> dict[str, Value]:
+    """Every word's favourite in its sentence, by loops; of equal weights the first."""
+    places = [i for i, role in enumerate(text.roles) if role == WORD]
+    words, sentences, heads = text.annotation.words, text.annotation.sentences, text.annotation.heads
+    found: dict[str, list[bool]] = {}
+
+    def favourite(i: int, reverse: bool) -> int | None:
+        best, best_weight = None, 0.0
+        for j in range(len(words)):
+            if j != i and sentences[j] == sentences[i]:
+                weight = np.float32(a[places[j], places[i]] if reverse else a[places[i], places[j]])
+                if weight > best_weight:
+                    best, best_weight = j, float(weight)
+        return best
+
+    for i, word in enumerate(words):
+        if word.head is None:
+            continue
+        end = max(j for j in range(len(words)) if sentences[j] == sentences[i])
+        clitic = i < end and words[i + 1].form in (("'s", "s'") if measure.possessive == "reference" else ("'s", "'"))
+        for reverse in (False, True):
+            pick = favourite(i, reverse)
+            if word.relation == "poss" and clitic and measure.possessive != "none":
+                if not (measure.possessive == "reference" and pick == end):
+                    pick = favourite(i + 1, reverse)
+            names = [word.relation.split(":")[0] if measure.subtypes == "fold" else word.relation]
+            is_punct = word.relation == "punct" or word.upos == "PUNCT"
+            if (measure.punct == "include" or not is_punct) and (measure.root == "include" or word.head != 0):
+                names.append("all")
+            for name in names:
+                found.setdefault(name + (" (head-to-dep)" if reverse else ""), []).append(pick is not None and pick == heads[i])
+    return {name: (sum(rights), len(rights)) for name, rights in found.items()}
+
+
 def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
     if isinstance(measure, Positions):
         return positions(measure, text, a)
@@ -90,12 +124,14 @@ def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
         return tokens(measure, text, a)
     if isinstance(measure, Entropy):
         return entropy(measure, text, a)
+    if isinstance(measure, Relations):
+        return relations(measure, text, a)
     raise NotImplementedError(f"write {measure.name} down slowly, too")
 
 
 def mean(measure: Measure, texts: list[Text], maps: list[Map], quantity: str, average: str) -> tuple[float, int]:
     """The mean over texts and its n: texts alike (`example`) or rows alike (`token`)."""
-    found = [v for text, a in zip(texts, maps, strict=True) if (v := observe(measure, text, a)[quantity]) is not None]
+    found = [v for text, a in zip(texts, maps, strict=True) if (v := observe(measure, text, a).get(quantity)) is not None]
     if not found:
         return math.nan, 0
     if average == "example":

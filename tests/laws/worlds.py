@@ -10,24 +10,27 @@ import torch
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SEP, WORD, MapBatch, stack
+from headscope.core.document import Document, Sentence, Word
 from headscope.core.heads import HeadLayout, Kind, Site
 from headscope.core.state import State
 from headscope.measures import Measure
 from headscope.stats.bootstrap import poisson_weights
 
-FORMS = ("the", "cat", ".", ",", "sat", "A")
+FORMS = ("the", "cat", ".", "'s", "sat", "A")
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text of n positions with maps [layer, head, n, n]."""
+    """A text of n positions with maps [layer, head, n, n]; `annotation` is about the positions that are words."""
 
     document: str
     forms: tuple[str, ...]
     roles: tuple[int, ...]
     maps: NDArray[np.float64]
     causal: bool
+    annotation: Annotation
 
 
 @dataclass(frozen=True)
@@ -73,15 +76,32 @@ def worlds(draw: st.DrawFn) -> World:
         maps = np.zeros((len(heads), max(heads), n, n))
         for layer, h in enumerate(heads):
             maps[layer, :h] = softmax_maps(rng, (h, n, n), causal)
-        texts.append(Text(f"doc{number // 2}", tuple(forms), tuple(roles), maps, causal))
+        own = [form for form, role in zip(forms, roles, strict=True) if role == WORD]
+        annotation = annotated(rng, f"doc{number // 2}", own)
+        texts.append(Text(f"doc{number // 2}", tuple(forms), tuple(roles), maps, causal, annotation))
     return World(layout, tuple(texts))
+
+
+def annotated(rng: np.random.Generator, document: str, forms: Sequence[str]) -> Annotation:
+    """One or two sentences with heads and relations drawn at random (no trees: a measure need not rely on them)."""
+    cut = int(rng.integers(1, len(forms) + 1))
+    sentences = []
+    for part in (forms[:cut], forms[cut:]):
+        words = []
+        for form in part:
+            head = int(rng.integers(0, len(part) + 1))
+            relation = "root" if head == 0 else str(rng.choice(["nsubj", "nsubj:pass", "poss", "punct"]))
+            annotates = rng.random() < 0.9
+            words.append(Word(form, upos=str(rng.choice(["NOUN", "PUNCT"])), head=head if annotates else None, relation=relation))
+        sentences.append(Sentence(tuple(words)))
+    return Annotated(Document(document, tuple(sentences))).select(range(len(forms)))
 
 
 def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], replicates: int = 8) -> State:
     """One state from batches of texts, padded with zeros as the runner leaves them."""
     state = measure.start(world.layout, replicates)
     for batch in batches:
-        side = stack([text.forms for text in batch], [text.roles for text in batch])
+        side = stack([text.forms for text in batch], [text.roles for text in batch], [text.annotation for text in batch])
         weights = poisson_weights([text.document for text in batch], replicates)
         for index, site in enumerate(world.layout.sites):
             padded = np.zeros((len(batch), site.heads, side.width, side.width), dtype=np.float32)

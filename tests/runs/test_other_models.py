@@ -123,5 +123,5 @@ def test_two_part_inputs_of_an_encoder_decoder(tmp_path: Path) -> None:
     assert text.target is not None
     assert [word.form for word in text.words] == SENTENCES[0].split()
     assert [word.form for word in text.target.words] == SENTENCES[1].split()
-    assert text.positions == tuple(range(7))
-    assert text.target.positions == tuple(range(7, 13))
+    assert text.annotation.positions == tuple(range(7))
+    assert text.target.annotation.positions == tuple(range(7, 13))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from headscope.core.annotation import Annotation
 from headscope.core.heads import HeadLayout, Site
 
 if TYPE_CHECKING:
@@ -27,10 +28,12 @@ class Side:
     """The rows or the columns of a batch of maps: what stands at each position of each text.
 
     A position is a number into `kinds`, its (form, role); -1 is padding. So a question about forms is asked once a kind.
+    `texts` is what is annotated on each text, for positions that are words: word k is the k-th position of role WORD.
     """
 
     positions: Int[np.ndarray, "batch position"]
     kinds: tuple[tuple[str, int], ...]
+    texts: tuple[Annotation, ...] = ()
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -126,11 +129,11 @@ class MapBatch:
         return weights[:, None].to(torch.float32)
 
 
-def stack(forms: Sequence[Sequence[str]], roles: Sequence[Sequence[int]]) -> Side:
+def stack(forms: Sequence[Sequence[str]], roles: Sequence[Sequence[int]], texts: Sequence[Annotation] = ()) -> Side:
     """A side from one list of forms and one list of roles a text."""
     kinds: dict[tuple[str, int], int] = {}
     positions = np.full((len(forms), max(map(len, forms))), -1)
     for row, pairs in enumerate(zip(forms, roles, strict=True)):
         numbers = [kinds.setdefault(pair, len(kinds)) for pair in zip(*pairs, strict=True)]
         positions[row, : len(numbers)] = numbers
-    return Side(positions, tuple(kinds))
+    return Side(positions, tuple(kinds), tuple(texts))

@@ -26,29 +26,54 @@ class State:
 
     An empty state must be neutral: `sum` starts at 0, `max` and `min` at the least and greatest value of the array's type,
     `concat` with no rows. Merging is commutative, for `concat` up to the order of rows.
+
+    A declared name that ends in / is a family, for labels that only the corpus knows: its members (`correct/nsubj`) appear
+    as they are met, and a member that one of two states lacks is taken from the other.
     """
 
     def __init__(self, arrays: Mapping[str, Array], merges: Mapping[str, Merge]) -> None:
         for name, array in arrays.items():
             if array.dtype not in (np.float64, np.int64):
                 raise TypeError(f"state array {name!r} is {array.dtype}: use float64 or int64")
-        if arrays.keys() != merges.keys():
-            raise TypeError(f"every state array needs a declared merge: {sorted(arrays.keys() ^ merges.keys())}")
         self.arrays = dict(arrays)
         self.merges = dict(merges)
+        alone = {name for name in merges if not name.endswith("/")}
+        if stray := {name for name in arrays if self._declared(name) not in merges} | (alone - arrays.keys()):
+            raise TypeError(f"every state array needs a declared merge, and every merge its array: {sorted(stray)}")
 
     def __getitem__(self, name: str) -> Array:
+        return self.arrays[name]
+
+    def family(self, prefix: str) -> dict[str, Array]:
+        """The members of a family by label, labels sorted."""
+        return {name.removeprefix(prefix): self.arrays[name] for name in sorted(self.arrays) if name.startswith(prefix)}
+
+    def member(self, family: str, label: str, make: Callable[[], Array]) -> Array:
+        """A member of a family, made if it is not there yet."""
+        name = family + label
+        if name not in self.arrays:
+            self.arrays[name] = make()
         return self.arrays[name]
 
     def merge(self, other: State) -> State:
         """A new state that has seen what both have seen."""
         if self.merges != other.merges:
             raise RunError("states of different measures cannot be merged", "Use one run folder for one specification")
-        for name, merge in self.merges.items():
+        merged: dict[str, Array] = {}
+        for name in sorted(self.arrays.keys() | other.arrays.keys()):
+            if name not in self.arrays or name not in other.arrays:
+                merged[name] = (self if name in self.arrays else other)[name].copy()
+                continue
+            merge = self.merges[self._declared(name)]
             mine, theirs = self[name].shape, other[name].shape
             if (mine[1:] != theirs[1:]) if merge == "concat" else (mine != theirs):
                 raise RunError(f"state array {name!r} has shape {mine} here and {theirs} there", "Use one run folder for one model")
-        return State({name: _MERGE[merge](self[name], other[name]) for name, merge in self.merges.items()}, self.merges)
+            merged[name] = _MERGE[merge](self[name], other[name])
+        return State(merged, self.merges)
+
+    def _declared(self, name: str) -> str:
+        """The name under which the merge of an array is declared: its own, or its family's."""
+        return name if "/" not in name else name.partition("/")[0] + "/"
 
 
 States = dict[str, State]  # one state a measure, by the measure's name

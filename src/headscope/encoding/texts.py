@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SPECIAL, WORD
 from headscope.core.document import Document, Word
 from headscope.core.tally import Tally
@@ -25,25 +26,32 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into `words`.
+    """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into the annotation's words.
 
-    `positions` are the words' places among all words of the document, as mentions count them. `target` is what the decoder
-    of an encoder-decoder reads.
+    `target` is what the decoder of an encoder-decoder reads.
     """
 
     id: str
-    document: str
-    words: tuple[Word, ...]
+    annotation: Annotation
     ids: NDArray[np.int64]
     segments: NDArray[np.int64]
     roles: tuple[int, ...]
     word_of: tuple[int, ...]
     pieces: tuple[str, ...]
-    positions: tuple[int, ...]
     target: Encoded | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def document(self) -> str:
+        """The id of the document that the text is part of."""
+        return self.annotation.document
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words of the text."""
+        return self.annotation.words
 
     @property
     def cost(self) -> int:
@@ -73,8 +81,9 @@ class Encoder:
     def texts(self, documents: Iterable[Document], tally: Tally) -> Iterator[Encoded]:
         """The inputs of all documents, in order; what is left out is counted in `tally`."""
         for document in documents:
+            annotated = Annotated(document)
             for number, chunk in enumerate(self._chunks(document, tally), 1):
-                yield self._encode(chunk, f"{document.id}/{number}", document.id)
+                yield self._encode(chunk, f"{document.id}/{number}", annotated)
 
     def _chunks(self, document: Document, tally: Tally) -> Iterator[Chunk]:
         if self.unit == "segment":
@@ -136,7 +145,7 @@ class Encoder:
             tally.add("words longer than a window left out", where, lost)
         yield from parts
 
-    def _encode(self, chunk: Chunk, name: str, document: str) -> Encoded:
+    def _encode(self, chunk: Chunk, name: str, document: Annotated) -> Encoded:
         first, second = chunk.sides()
         if self.decoder_start is not None:
             source = self._assemble(chunk, name, document, (first,))
@@ -154,7 +163,7 @@ class Encoder:
             return replace(source, target=start)
         return self._assemble(chunk, name, document, (first, second) if chunk.second_ids else (first,))
 
-    def _assemble(self, chunk: Chunk, name: str, document: str, sides: tuple[Part, ...]) -> Encoded:
+    def _assemble(self, chunk: Chunk, name: str, document: Annotated, sides: tuple[Part, ...]) -> Encoded:
         template = self.tokenizer.pair if len(sides) == 2 else self.tokenizer.single
         ids: list[int] = []
         word_of: list[int] = []
@@ -183,12 +192,10 @@ class Encoder:
         renumber = {position: new for new, position in enumerate(kept)}
         return Encoded(
             name,
-            document,
-            tuple(chunk.words[position] for position in kept),
+            document.select([chunk.start + position for position in kept]),
             np.array(ids, dtype=np.int64),
             segments,
             tuple(roles),
             tuple(renumber.get(position, -1) for position in word_of),
             tuple(map(self.tokenizer.readable, ids)),
-            tuple(chunk.start + position for position in kept),
         )

@@ -37,7 +37,7 @@ class WordGroups:
             of[row, : len(text)] = torch.tensor(groups)
             forms.append(form)
             roles.append(role)
-        return cls(stack(forms, roles), of.to(device))
+        return cls(stack(forms, roles, [text.annotation for text in texts]), of.to(device))
 
     @cached_property
     def member(self) -> Float[torch.Tensor, "batch token word"]:

@@ -13,9 +13,10 @@ from headscope.errors import MeasureError
 from headscope.measures.base import Measure
 from headscope.measures.entropy import Entropy
 from headscope.measures.positions import Positions
+from headscope.measures.relations import Relations
 from headscope.measures.tokens import Tokens
 
-REGISTRY: Mapping[str, type[Measure]] = MappingProxyType({cls.name: cls for cls in (Positions, Tokens, Entropy)})
+REGISTRY: Mapping[str, type[Measure]] = MappingProxyType({cls.name: cls for cls in (Positions, Tokens, Entropy, Relations)})
 PRESETS = ("recommended", "paper", "reference")
 
 
@@ -49,4 +50,4 @@ def _value(measure: str, option: str, value: Any, hint: Any) -> Any:
     return valid
 
 
-__all__ = ["PRESETS", "REGISTRY", "Entropy", "Measure", "Positions", "Tokens", "make"]
+__all__ = ["PRESETS", "REGISTRY", "Entropy", "Measure", "Positions", "Relations", "Tokens", "make"]

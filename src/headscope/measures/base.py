@@ -29,8 +29,8 @@ class Measure(ABC):
     level: Level = "token"
 
     @abstractmethod
-    def start(self, layout: HeadLayout, replicates: int) -> State:
-        """The neutral state for a model's heads and a number of bootstrap replicates."""
+    def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
+        """The neutral state for a model's heads and a number of bootstrap replicates, drawn with a seed."""
 
     @abstractmethod
     def update(self, state: State, batch: MapBatch) -> None:

@@ -50,7 +50,7 @@ class HeadMeans(Measure):
         """The quantities, by number, that a table lists."""
         return list(range(len(means)))
 
-    def start(self, layout: HeadLayout, replicates: int) -> State:
+    def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
         """Sums by replicate, quantity and head; their weights by replicate, quantity and site; the even-attention baseline."""
         quantities, sites = len(self.quantities()), len(layout.sites)
         arrays = {

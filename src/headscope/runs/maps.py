@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from headscope.core.annotation import Annotation
 from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Word
 from headscope.core.heads import Site
@@ -93,14 +94,12 @@ class GivenMaps:
         numbers = np.unique(self.tokens, return_inverse=True)[1]  # any ids will do that tell different tokens apart
         return Encoded(
             self.name,
-            self.document or self.name,
-            self.annotation or tuple(Word(form) for form in forms.values()),
+            Annotation.of_sentence(self.document or self.name, self.annotation or tuple(Word(form) for form in forms.values())),
             numbers,
             np.zeros_like(numbers),
             roles,
             tuple(kept.get(word, -1) for word in words),
             self.tokens,
-            tuple(range(len(kept))),
         )
 
 
@@ -158,7 +157,7 @@ def measure_maps(
     if causal is None:
         causal = all(text.causal() for text in checked)
     plan = Plan.make(built, [Site("decoder" if causal else "encoder", layer, heads, heads, "given") for layer in range(layers)])
-    accumulator = Accumulator(plan, replicates)
+    accumulator = Accumulator(plan, replicates, seed)
     digest = hashlib.sha256()
     for number, text in enumerate(checked):
         weights = poisson_weights([text.document or f"{text.name}#{number}"], replicates, seed)

@@ -77,9 +77,9 @@ def _visible_words(
 class Accumulator:
     """The states of a plan's measures, fed one site of one batch at a time."""
 
-    def __init__(self, plan: Plan, replicates: int) -> None:
+    def __init__(self, plan: Plan, replicates: int, seed: int = 0) -> None:
         self._plan = plan
-        self.states: States = {measure.name: measure.start(plan.layout, replicates) for measure in plan.measures}
+        self.states: States = {measure.name: measure.start(plan.layout, replicates, seed) for measure in plan.measures}
 
     def add(
         self, view: BatchView, index: int, weights: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None = None
@@ -109,7 +109,7 @@ class ShardRunner:
 
     def __call__(self, texts: Sequence[Encoded]) -> States:
         """The states of one shard."""
-        accumulator = Accumulator(self.plan, self._replicates)
+        accumulator = Accumulator(self.plan, self._replicates, self._seed)
         # The largest batch first: later ones then fit into memory that is already there.
         for batch in reversed(list(batches(texts, self._batch_tokens))):
             try:

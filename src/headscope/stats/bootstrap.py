@@ -16,6 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, UInt64
 
+GROUPS = 128  # of documents: enough to resample, and few enough to keep counts for each
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # P(X <= k) for X ~ Poisson(1), as 64-bit thresholds; the tail beyond 12 has a probability below 1e-10.
 _CDF = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(13)])
@@ -52,3 +53,13 @@ def percentile_interval(
         tail = 50 * (1 - confidence)
         low[usable], high[usable] = np.nanpercentile(replicates[:, usable], [tail, 100 - tail], axis=0)
     return low, high
+
+
+def group_of(document: str) -> int:
+    """The group, of a fixed number, that a document belongs to wherever it is met."""
+    return int.from_bytes(hashlib.blake2b(document.encode(), digest_size=8).digest(), "little") % GROUPS
+
+
+def group_weights(replicates: int, seed: int) -> Float64[np.ndarray, "replicate group"]:
+    """Bootstrap weights of the groups: a block bootstrap over documents."""
+    return poisson_weights([f"group {number}" for number in range(GROUPS)], replicates, seed)[:, 1:].T

@@ -1,0 +1,78 @@
+"""What is annotated on one model input, counted by the input's own words."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headscope.core.document import Document, Mention, Word
+
+ROOT, NONE = -1, -2  # in place of a governor: the word is the root; it has none, or one that this text does not hold
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """Some words of a document with what is said about them.
+
+    `positions` are the words' places among all words of the document and `sentences` the numbers of their sentences in it.
+    `heads` are indices into `words`, ROOT or NONE; `mentions` are those that lie wholly in the text, by its words.
+    """
+
+    document: str
+    words: tuple[Word, ...]
+    positions: tuple[int, ...]
+    sentences: tuple[int, ...]
+    heads: tuple[int, ...]
+    mentions: tuple[Mention, ...] = ()
+
+    @classmethod
+    def of_sentence(cls, document: str, words: tuple[Word, ...]) -> Annotation:
+        """The annotation of words that are one sentence and all there is."""
+        places = tuple(range(len(words)))
+        return cls(document, words, places, (0,) * len(words), tuple(_governor(word, 0, len(words)) for word in words))
+
+
+class Annotated:
+    """A document laid out flat, from which texts take their part."""
+
+    def __init__(self, document: Document) -> None:
+        self.id = document.id
+        self._words = document.words
+        self._sentences: list[int] = []
+        self._heads: list[int] = []
+        for number, sentence in enumerate(document.sentences):
+            start = len(self._heads)
+            self._heads += [_governor(word, start, len(sentence)) for word in sentence.words]
+            self._sentences += [number] * len(sentence)
+        self._mentions = sorted(document.mentions, key=lambda mention: (mention.start, mention.end))
+        self._starts = [mention.start for mention in self._mentions]
+
+    def select(self, positions: Sequence[int]) -> Annotation:
+        """The annotation of the words at these places, which must ascend."""
+        place = {position: index for index, position in enumerate(positions)}
+        heads = tuple(place.get(head, NONE) if (head := self._heads[position]) >= 0 else head for position in positions)
+        return Annotation(
+            self.id,
+            tuple(self._words[position] for position in positions),
+            tuple(positions),
+            tuple(self._sentences[position] for position in positions),
+            heads,
+            tuple(self._inside(positions, place)),
+        )
+
+    def _inside(self, positions: Sequence[int], place: dict[int, int]) -> list[Mention]:
+        if not positions:
+            return []
+        near = self._mentions[bisect_left(self._starts, positions[0]) : bisect_left(self._starts, positions[-1] + 1)]
+        return [
+            Mention(mention.entity, place[mention.start], place[mention.end - 1] + 1, mention.type)
+            for mention in near
+            if all(position in place for position in range(mention.start, mention.end))
+        ]
+
+
+def _governor(word: Word, start: int, size: int) -> int:
+    if word.head is None or word.head > size:
+        return NONE
+    return start + word.head - 1 if word.head else ROOT

@@ -1,0 +1,193 @@
+"""Heads as classifiers: counts of right answers by label and group of documents, and how they become tables.
+
+Counts are kept for a fixed number of groups of documents, so that choosing the best head on one half of the documents,
+scoring it on the other, and resampling can all wait until the stream has ended, in memory that does not grow with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+
+from headscope.core.batch import MapBatch
+from headscope.core.heads import HeadId, HeadLayout, Kind
+from headscope.core.state import State
+from headscope.measures.base import Columns
+from headscope.stats.bootstrap import GROUPS, group_weights
+from headscope.stats.selection import Scored, crossfit, halves, in_sample, interval, share
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float64, Int, Int64
+
+Selection = Literal["crossfit", "in-sample"]
+_HEAD_COLUMNS: dict[str, type] = {
+    **{"kind": object, "layer": np.int64, "head": np.int64, "quantity": object, "label": object, "direction": object},
+    **{"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64, "baseline": np.float64},
+}
+_BEST_COLUMNS: dict[str, type] = {
+    **{"kind": object, "label": object, "n": np.int64, "heads": object, "direction": object},
+    **dict.fromkeys(("value", "low", "high"), np.float64),
+    "rule": object,
+    **dict.fromkeys(("baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high"), np.float64),
+    **{"in_sample_head": object, "in_sample": np.float64, "crossfit": np.float64},
+}
+
+
+@dataclass(frozen=True)
+class Contests:
+    """The contests of one measure: each label is one, its entrants are all heads in all directions, and simple rules as baselines."""
+
+    name: str
+    directions: tuple[str, ...]
+    rules: tuple[str, ...]
+    selection: Selection
+    least: int
+    unlisted: frozenset[str] = frozenset()
+
+    def start(self, replicates: int, seed: int) -> State:
+        """Nothing counted; `draws` remembers how to resample."""
+        return State({"draws": np.array([replicates, seed])}, {"draws": "max", "n/": "sum", "right/": "sum", "rule/": "sum"})
+
+    def add(
+        self,
+        state: State,
+        batch: MapBatch,
+        labels: Sequence[str],
+        label: Int[np.ndarray, "case"],
+        group: Int[np.ndarray, "case"],
+        right: Bool[torch.Tensor, "direction case head"],
+        rules: Bool[np.ndarray, "case rule"],
+    ) -> None:
+        """Count cases: which heads of a site, and which rules, are right. Rules are counted once, with the first site of a kind."""
+        cells, cell_of = np.unique(label * GROUPS + group, return_inverse=True)
+        index = torch.from_numpy(cell_of).to(right.device)
+        sums = right.new_zeros((len(right), len(cells), right.shape[-1]), dtype=torch.float32)
+        counts = sums.index_add_(1, index, right.float()).cpu().numpy().astype(np.int64)
+        heads = batch.layout.slice(batch.index)
+        kind = batch.site.kind
+        leads = next(site for site in batch.layout.sites if site.kind == kind) == batch.site
+        n = np.bincount(cell_of, minlength=len(cells))
+        guessed = np.zeros((len(cells), len(self.rules)), dtype=np.int64)
+        np.add.at(guessed, cell_of, rules.astype(np.int64))
+        for number in np.unique(label):
+            mine = np.flatnonzero(cells // GROUPS == number)
+            groups, name = cells[mine] % GROUPS, labels[number]
+            total = state.member("right/", name, lambda: np.zeros((GROUPS, len(self.directions), batch.layout.size), dtype=np.int64))
+            total[groups, :, heads] += counts[:, mine].transpose(1, 0, 2)
+            if leads:
+                state.member("n/", f"{kind}/{name}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += n[mine]
+                rule = state.member("rule/", f"{kind}/{name}", lambda: np.zeros((GROUPS, len(self.rules)), dtype=np.int64))
+                rule[groups] += guessed[mine]
+
+    def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
+        """`<name>`: each head, label and direction. `<name>_best`: each label's best head beside its best rule."""
+        replicates, seed = (int(number) for number in state["draws"])
+        weights = group_weights(replicates, seed)
+        half = halves(sum(state.family("n/").values(), np.zeros(GROUPS, dtype=np.int64)) > 0)
+        heads, best = _Rows(_HEAD_COLUMNS), _Rows(_BEST_COLUMNS)
+        for kind in dict.fromkeys(site.kind for site in layout.sites):
+            ids = [id for id in layout.ids() if id.kind == kind]
+            flat = [number for number, id in enumerate(layout.ids()) if id.kind == kind]
+            for label, n in self._listed(state, kind):
+                right = state[f"right/{label}"][:, :, flat]
+                rules = state[f"rule/{kind}/{label}"]
+                self._heads(heads, kind, ids, label, n, right, in_sample(n, rules, late=True), weights)
+                self._best(best, kind, ids, label, n, right.reshape(GROUPS, -1), rules, half, weights)
+        return {self.name: heads.columns, f"{self.name}_best": best.columns}
+
+    def _listed(self, state: State, kind: Kind) -> list[tuple[str, Int64[np.ndarray, "group"]]]:
+        """Labels with enough cases: "all" first, then the most frequent."""
+        found = [(name.removeprefix(f"{kind}/"), n) for name, n in state.family("n/").items() if name.startswith(f"{kind}/")]
+        enough = [(label, n) for label, n in found if n.sum() >= self.least and label not in self.unlisted]
+        return sorted(enough, key=lambda item: (item[0] != "all", -int(item[1].sum()), item[0]))
+
+    def _heads(
+        self,
+        rows: _Rows,
+        kind: Kind,
+        ids: Sequence[HeadId],
+        label: str,
+        n: Int64[np.ndarray, "group"],
+        right: Int64[np.ndarray, "group direction head"],
+        rule: Scored,
+        weights: Float64[np.ndarray, "replicate group"],
+    ) -> None:
+        low, high = interval(share(right, n, weights), n)
+        value = right.sum(0) / n.sum()
+        for number, direction in enumerate(self.directions):
+            rows.add(
+                len(ids),
+                kind=kind,
+                layer=[id.layer + 1 for id in ids],
+                head=[id.head + 1 for id in ids],
+                quantity=label if number == 0 else f"{label} ({direction})",
+                label=label,
+                direction=direction,
+                value=value[number],
+                low=low[number],
+                high=high[number],
+                n=int(n.sum()),
+                baseline=rule.value,
+            )
+
+    def _best(
+        self,
+        rows: _Rows,
+        kind: Kind,
+        ids: Sequence[HeadId],
+        label: str,
+        n: Int64[np.ndarray, "group"],
+        right: Int64[np.ndarray, "group entrant"],
+        rules: Int64[np.ndarray, "group rule"],
+        half: Int[np.ndarray, "group"],
+        weights: Float64[np.ndarray, "replicate group"],
+    ) -> None:
+        seen = in_sample(n, right), in_sample(n, rules, late=True)
+        fair = crossfit(n, right, half), crossfit(n, rules, half, late=True)
+        head, rule = fair if self.selection == "crossfit" else seen
+        head_shares, rule_shares = share(head.right, head.n, weights), share(rule.right, rule.n, weights)
+        bounds = [interval(values, head.n) for values in (head_shares, rule_shares, head_shares - rule_shares)]
+        entrants = [ids[pick % len(ids)] for pick in head.picks]
+        rows.add(
+            1,
+            kind=kind,
+            label=label,
+            n=int(head.n.sum()),
+            heads=" | ".join(dict.fromkeys(map(str, entrants))),
+            direction=" | ".join(dict.fromkeys(self.directions[pick // len(ids)] for pick in head.picks)),
+            value=head.value,
+            low=bounds[0][0],
+            high=bounds[0][1],
+            rule=" | ".join(dict.fromkeys(self.rules[pick] for pick in rule.picks)),
+            baseline=rule.value,
+            baseline_low=bounds[1][0],
+            baseline_high=bounds[1][1],
+            lift=head.value - rule.value,
+            lift_low=bounds[2][0],
+            lift_high=bounds[2][1],
+            in_sample_head=str(ids[seen[0].picks[0] % len(ids)]),
+            in_sample=seen[0].value,
+            crossfit=fair[0].value,
+        )
+
+
+class _Rows:
+    """Columns that grow by blocks of rows. Their types are given, so that a table without rows has them too."""
+
+    def __init__(self, types: Mapping[str, type]) -> None:
+        self._types = types
+        self._blocks: dict[str, list[np.ndarray]] = {name: [np.array([], dtype=type)] for name, type in types.items()}
+
+    def add(self, size: int, **values: object) -> None:
+        """Add `size` rows; a single value stands for all of them."""
+        for name, type in self._types.items():
+            self._blocks[name].append(np.broadcast_to(np.array(values[name], dtype=type), (size,)))
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns, each in one piece."""
+        return {name: np.concatenate(blocks) for name, blocks in self._blocks.items()}
