@@ -1,0 +1,201 @@
+"""Heads as parsers, on cases worked out by hand: planted heads, each rule of METHODS §4.1, and the honest choice of the best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import headscope as hs
+from headscope.core.document import Word
+from headscope.errors import MeasureError
+from headscope.runs.table import Table
+
+Sentence = list[tuple[str, int, str]]  # form, head from 1, relation
+
+CATS: Sentence = [("the", 2, "det"), ("cat", 3, "nsubj"), ("saw", 0, "root"), ("a", 5, "det"), ("dog", 3, "obj"), (".", 3, "punct")]
+POSS: Sentence = [("Ann", 3, "poss"), ("'s", 1, "case"), ("house", 0, "root")]
+
+
+def words(sentence: Sentence) -> list[Word]:
+    return [Word(form, head=head, relation=relation) for form, head, relation in sentence]
+
+
+def planted(sentence: Sentence) -> NDArray[np.float64]:
+    """One map [T, T] with [CLS] and [SEP] around: every word attends to its head, a root to itself."""
+    n = len(sentence)
+    a = np.zeros((n + 2, n + 2))
+    a[0, 0] = a[-1, -1] = 1
+    for i, (_, head, _) in enumerate(sentence, 1):
+        a[i, head or i] = 1
+    return a
+
+
+def pointing(n: int, targets: dict[int, int]) -> NDArray[np.float64]:
+    """A map in which word i (from 1) attends to word targets[i], and to itself where nothing is said."""
+    a = np.eye(n + 2)
+    for i, j in targets.items():
+        a[i], a[i, j] = 0, 1
+    return a
+
+
+def score(heads: list[NDArray[np.float64]], sentence: Sentence, **options: Any) -> hs.api.Run:
+    n = len(sentence)
+    tokens = ["[CLS]", *(form for form, _, _ in sentence), "[SEP]"]
+    numbers = [None, *range(n), None]
+    return hs.measure(
+        np.stack(heads)[None], tokens, {"relations": {"least": 1, **options}}, words=numbers, annotation=words(sentence), replicates=10
+    )
+
+
+def value(run: hs.api.Run, quantity: str, head: int = 1) -> float:
+    return float(run["relations"].table.where(quantity=quantity, head=head)["value"][0])
+
+
+def test_a_planted_parser_is_always_right_and_its_transpose_in_the_other_direction() -> None:
+    transposed = planted(CATS).T + 1e-9
+    run = score([planted(CATS), transposed / transposed.sum(1, keepdims=True)], CATS)
+    for relation in ("all", "det", "nsubj", "obj"):
+        assert value(run, relation, 1) == 1
+        assert value(run, f"{relation} (head-to-dep)", 2) == 1
+
+
+def test_what_counts_as_all() -> None:
+    assert run_all(CATS) == 4  # neither root nor punctuation
+    assert run_all(CATS, punct="include") == 5
+    assert run_all(CATS, punct="include", root="include") == 6
+
+
+def run_all(sentence: Sentence, **options: Any) -> int:
+    return int(score([planted(sentence)], sentence, **options)["relations"].table.where(quantity="all")["n"][0])
+
+
+def test_a_root_is_always_wrong() -> None:
+    assert value(score([planted(CATS)], CATS, root="include"), "all") == 4 / 5
+
+
+def test_a_word_never_picks_itself_nor_a_special_token() -> None:
+    """All weight on itself and on [SEP]: no prediction. With the least weight on the governor: right."""
+    a = np.eye(8) * 0.5
+    a[:, -1] += 0.5
+    assert value(score([a], CATS), "all") == 0
+    b = a * 0.9
+    for i, (_, head, _) in enumerate(CATS, 1):
+        b[i, head or i] += 0.1
+    b[[0, -1]] = a[[0, -1]]
+    assert value(score([b], CATS), "all") == 1
+
+
+def test_of_equal_weights_the_first_word_wins() -> None:
+    a = np.full((8, 8), 1 / 8)
+    run = score([a], CATS)
+    assert value(run, "det") == 1 / 2  # "the" picks "cat", the first other word; "a" picks "the"
+    assert value(run, "all") == 1 / 4
+
+
+def test_one_word_has_nobody_to_pick() -> None:
+    run = score([np.full((3, 3), 1 / 3)], [("Yes", 0, "root")], root="include")
+    assert value(run, "all") == 0
+
+
+def test_relations_that_never_err_are_listed_and_root_and_punct_are_not() -> None:
+    labels = set(score([planted(CATS)], CATS)["relations"].table["label"])
+    assert labels == {"all", "det", "nsubj", "obj"}
+
+
+def test_subtypes() -> None:
+    sentence: Sentence = [("it", 3, "nsubj:pass"), ("was", 3, "aux:pass"), ("seen", 0, "root")]
+    assert set(score([planted(sentence)], sentence)["relations"].table["label"]) == {"all", "nsubj:pass", "aux:pass"}
+    assert set(score([planted(sentence)], sentence, subtypes="fold")["relations"].table["label"]) == {"all", "nsubj", "aux"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "targets", "right"),
+    [
+        ("none", {1: 3, 2: 1}, True),
+        ("none", {1: 2, 2: 3}, False),
+        ("clitic", {1: 2, 2: 3}, True),  # 's speaks for Ann
+        ("clitic", {1: 3, 2: 1}, False),
+        ("reference", {1: 2, 2: 3}, True),
+        ("reference", {1: 3, 2: 1}, True),  # the guard: a prediction of the last word stands
+    ],
+)
+def test_possessors(rule: str, targets: dict[int, int], right: bool) -> None:
+    assert value(score([pointing(3, targets)], POSS, possessive=rule), "poss") == right
+
+
+def test_a_possessor_at_the_end_and_a_plural_clitic() -> None:
+    last: Sentence = [("house", 0, "root"), ("Ann", 1, "poss")]
+    assert value(score([planted(last)], last, possessive="reference"), "poss") == 1
+    plural: Sentence = [("cats", 3, "nmod:poss"), ("'", 1, "case"), ("house", 0, "root")]
+    run = score([pointing(3, {1: 2, 2: 3})], plural, possessive="clitic")
+    assert value(run, "nmod:poss") == 1
+    assert value(score([pointing(3, {1: 2, 2: 3})], plural, possessive="reference"), "nmod:poss") == 0
+
+
+def best(run: hs.api.Run, label: str) -> dict[str, Any]:
+    table: Table = run.results["relations_best"].where(label=label)
+    return {name: table[name][0] for name in table.columns}
+
+
+def test_fixed_offsets() -> None:
+    """det: the next word in both cases; obj: two back; all: +1 is right for the, cat and a; -2 for dog."""
+    run = score([planted(CATS)], CATS, selection="in-sample")
+    assert (best(run, "det")["rule"], best(run, "det")["baseline"]) == ("+1", 1)
+    assert (best(run, "obj")["rule"], best(run, "obj")["baseline"]) == ("-2", 1)
+    assert (best(run, "all")["rule"], best(run, "all")["baseline"]) == ("+1", 3 / 4)
+
+
+def test_of_equal_offsets_the_largest_is_taken() -> None:
+    sentence: Sentence = [("a", 2, "x"), ("b", 0, "root"), ("c", 2, "x")]
+    assert best(score([planted(sentence)], sentence, selection="in-sample"), "x")["rule"] == "+1"
+
+
+def test_offsets_stay_in_the_sentence() -> None:
+    """The first word at -1 picks the root; the last at +1 picks itself, which is never right."""
+    sentence: Sentence = [("go", 0, "root"), ("now", 1, "advmod")]
+    run = score([planted(sentence)], sentence, root="include", offsets=(-1,), selection="in-sample")
+    assert best(run, "all")["baseline"] == 1
+    run = score([planted(sentence)], sentence, root="include", offsets=(1,), selection="in-sample")
+    assert best(run, "all")["baseline"] == 0
+
+
+def test_the_baseline_follows_the_possessive_rule() -> None:
+    """'s speaks for Ann: +1 from 's is right, as +2 from Ann would be. Further offsets are cut to the last word, which is the house."""
+    options = {"selection": "in-sample", "offsets": (-1, 0, 1)}
+    assert best(score([planted(POSS)], POSS, possessive="clitic", **options), "poss")["baseline"] == 1
+    assert best(score([planted(POSS)], POSS, **options), "poss")["baseline"] == 0
+    assert best(score([planted(POSS)], POSS, selection="in-sample"), "poss")["rule"] == "+3"
+
+
+def test_the_best_head_is_chosen_on_other_documents() -> None:
+    """Head 1 is right in the documents of one half and wrong in the other; in-sample it looks half right, fairly it is never right."""
+    from headscope.stats.bootstrap import group_of
+
+    documents = sorted((f"d{number}" for number in range(400)), key=group_of)
+    chosen = list({group_of(name): name for name in documents}.values())[:8]  # one document a group, in the order of groups
+    good, bad = planted(CATS), pointing(6, {i: 6 if head != 6 else 1 for i, (_, head, _) in enumerate(CATS, 1)})
+    maps = [np.stack([good, bad] if turn % 2 == 0 else [bad, good])[None] for turn in range(8)]
+    tokens = [["[CLS]", *(form for form, _, _ in CATS), "[SEP]"]] * 8
+    run = hs.measure(
+        maps, tokens, {"relations": {"least": 1}}, words=[[None, *range(6), None]] * 8, annotation=[words(CATS)] * 8, documents=chosen
+    )
+    row = best(run, "det")
+    assert row["in_sample"] == 0.5
+    assert row["value"] == row["crossfit"] == 0
+    assert row["heads"] == "1-2 | 1-1"
+    assert row["lift"] == -1
+
+
+def test_one_document_cannot_be_parted() -> None:
+    row = best(score([planted(CATS)], CATS), "det")
+    assert row["in_sample"] == 1
+    assert np.isnan(row["value"])
+    assert np.isnan(row["low"])
+
+
+def test_token_level_is_refused() -> None:
+    with pytest.raises(MeasureError, match="between words"):
+        hs.run("mini", "sampler", {"relations": {"level": "token"}}, limit=1)
