@@ -18,7 +18,9 @@ sizes = st.lists(st.integers(1, 40), max_size=30)
 def text(name: str, length: int, target: Encoded | None = None) -> Encoded:
     ids = np.arange(length, dtype=np.int64)
     places = tuple(range(length))
-    return Encoded(name, Annotation.of_sentence("d", (Word("a"),) * length), ids, np.zeros_like(ids), (0,) * length, places, ("a",) * length, target)
+    return Encoded(
+        name, Annotation.of_sentence("d", (Word("a"),) * length), ids, np.zeros_like(ids), (0,) * length, places, ("a",) * length, target
+    )
 
 
 def texts(lengths: list[int]) -> list[Encoded]:

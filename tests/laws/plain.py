@@ -99,15 +99,15 @@ def relations(measure: Relations, text: Text, a: Map) -> dict[str, Value]:
         return best
 
     for i, word in enumerate(words):
-        if word.head is None:
+        if word.head is None or word.relation is None:
             continue
         end = max(j for j in range(len(words)) if sentences[j] == sentences[i])
         clitic = i < end and words[i + 1].form in (("'s", "s'") if measure.possessive == "reference" else ("'s", "'"))
         for reverse in (False, True):
             pick = favourite(i, reverse)
-            if word.relation == "poss" and clitic and measure.possessive != "none":
-                if not (measure.possessive == "reference" and pick == end):
-                    pick = favourite(i + 1, reverse)
+            stands = measure.possessive == "none" or (measure.possessive == "reference" and pick == end)
+            if word.relation == "poss" and clitic and not stands:
+                pick = favourite(i + 1, reverse)
             names = [word.relation.split(":")[0] if measure.subtypes == "fold" else word.relation]
             is_punct = word.relation == "punct" or word.upos == "PUNCT"
             if (measure.punct == "include" or not is_punct) and (measure.root == "include" or word.head != 0):

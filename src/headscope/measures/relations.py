@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -85,7 +86,9 @@ class Relations(Measure):
     @property
     def contests(self) -> Contests:
         """How counts are kept and become tables."""
-        return Contests(self.name, ("dep-to-head", "head-to-dep"), tuple(f"{o:+d}" for o in self.offsets), self.selection, self.least, _UNLISTED)
+        return Contests(
+            self.name, ("dep-to-head", "head-to-dep"), tuple(f"{o:+d}" for o in self.offsets), self.selection, self.least, _UNLISTED
+        )
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
         """No relation is known before the corpus is read: counts appear as labels do."""
@@ -129,15 +132,18 @@ class Relations(Measure):
                     continue
                 start, end = starts[index], ends[index]
                 speaks = index + self._clitic_follows(annotation.words, index, end)
-                guess = [self._guess(index - start, speaks - start, offset, end - start) == max(head - start, ROOT) for offset in self.offsets]
-                gold = int(words.place[first + head]) if head >= 0 else -2
-                last = int(words.place[first + end - 1])
+                guess = [
+                    self._guess(index - start, speaks - start, offset, end - start) == max(head - start, ROOT) for offset in self.offsets
+                ]
+                governor = int(words.place[first + head]) if head >= 0 else -2
+                final = int(words.place[first + end - 1])
                 for label in self._labels(word.relation, word.upos, word.xpos, head):
-                    rows.append((labels.setdefault(label, len(labels)), group, first + speaks, first + index, gold, last))
+                    rows.append((labels.setdefault(label, len(labels)), group, first + speaks, first + index, governor, final))
                     guesses.append(guess)
         columns = np.array(rows, dtype=np.int64).reshape(-1, 6).T
-        tensors = [torch.from_numpy(column).to(device) for column in columns[2:]]
-        return _Cases(tuple(labels), columns[0], columns[1], *tensors, np.array(guesses, dtype=bool).reshape(-1, len(self.offsets)))
+        predictor, fallback, gold, last = (torch.from_numpy(column).to(device) for column in columns[2:])
+        right = np.array(guesses, dtype=bool).reshape(-1, len(self.offsets))
+        return _Cases(tuple(labels), columns[0], columns[1], predictor, fallback, gold, last, right)
 
     def _labels(self, relation: str, upos: str | None, xpos: str | None, head: int) -> Iterator[str]:
         folded = relation.partition(":")[0]
@@ -163,6 +169,6 @@ class Relations(Measure):
 def _bounds(sentences: tuple[int, ...]) -> tuple[list[int], list[int]]:
     """For each word the first index of its sentence in the text, and the one after its last."""
     edges = [i for i in range(len(sentences)) if i == 0 or sentences[i] != sentences[i - 1]] + [len(sentences)]
-    starts = [start for start, end in zip(edges, edges[1:], strict=False) for _ in range(start, end)]
-    ends = [end for start, end in zip(edges, edges[1:], strict=False) for _ in range(start, end)]
+    starts = [start for start, end in pairwise(edges) for _ in range(start, end)]
+    ends = [end for start, end in pairwise(edges) for _ in range(start, end)]
     return starts, ends
