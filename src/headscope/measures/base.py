@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
+from headscope.encoding.texts import Overlong, Unit
 
 Level = Literal["token", "word"]
 Columns = Mapping[str, Any]  # a table: column name -> values, all of one length
@@ -17,7 +18,8 @@ Columns = Mapping[str, Any]  # a table: column name -> values, all of one length
 
 @dataclass(frozen=True, kw_only=True)
 class Measure(ABC):
-    """A statistic of attention maps that streams. Its dataclass fields are its options.
+    """A statistic of attention maps that streams. Its dataclass fields are its options; `unit` and `overlong`, where given, say
+    what one text is for this measure, whatever the rest of the run reads.
 
     The state is built by `start`, grown in place by `update`, merged as declared, and read by `tables`, which changes nothing.
     """
@@ -25,8 +27,11 @@ class Measure(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    natural: ClassVar[tuple[Unit, Overlong] | None] = None  # how the corpus is read for this measure if nothing is said
 
     level: Level = "token"
+    unit: Unit | None = None
+    overlong: Overlong | None = None
 
     @abstractmethod
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:

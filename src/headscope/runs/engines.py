@@ -22,7 +22,7 @@ from headscope.runs.plan import Plan
 from headscope.runs.shard import ShardRunner
 from headscope.runs.spec import RunSpec
 
-Work = tuple[int, list[Encoded]]
+Work = tuple[int, list[Encoded], frozenset[str]]  # number, texts, and the measures that are to see them
 Done = tuple[int, States]
 Engine = Literal["local", "processes"]
 
@@ -41,8 +41,8 @@ def runner_for(spec: RunSpec, model: Model) -> ShardRunner:
 
 def local(work: Iterator[Work], runner: ShardRunner) -> Iterator[Done]:
     """One shard after the other, here."""
-    for number, texts in work:
-        yield number, runner(texts)
+    for number, texts, names in work:
+        yield number, runner(texts, names)
 
 
 def processes(work: Iterator[Work], spec: RunSpec, device: str | None, workers: int) -> Iterator[Done]:
@@ -52,9 +52,9 @@ def processes(work: Iterator[Work], spec: RunSpec, device: str | None, workers: 
     with ProcessPoolExecutor(workers, context, _begin, (spec.model_dump(), device, threads)) as pool:
         waiting: dict[Future[States], int] = {}
         try:
-            for number, texts in work:
+            for number, texts, names in work:
                 with _uninterrupted():
-                    waiting[pool.submit(_work, texts)] = number
+                    waiting[pool.submit(_work, texts, names)] = number
                 if len(waiting) >= 2 * workers:
                     yield from _finished(waiting)
             while waiting:
@@ -108,6 +108,6 @@ def _end_with(parent: BaseProcess) -> None:
     os._exit(1)
 
 
-def _work(texts: list[Encoded]) -> States:
+def _work(texts: list[Encoded], names: frozenset[str]) -> States:
     assert _runner is not None, "the worker was not started by `processes`"
-    return _runner(texts)
+    return _runner(texts, names)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
+from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.batches import shards
-from headscope.encoding.texts import Encoded, Encoder
+from headscope.encoding.texts import Encoded, Encoder, Overlong, Unit
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
 from headscope.models.load import load
@@ -18,6 +19,7 @@ from headscope.models.model import Model
 from headscope.runs import engines
 from headscope.runs.counts import Counts
 from headscope.runs.ledger import Ledger
+from headscope.runs.plan import Reading, readings
 from headscope.runs.results import Results
 from headscope.runs.shard import ShardRunner
 from headscope.runs.signature import differences, identity, key, signature
@@ -69,13 +71,15 @@ def execute(
         return _run(spec, runner, corpus, folder, now, device, engine, workers, resume, progress)
 
 
-def encoder_for(spec: RunSpec, tokenizer: Tokenizer, decoder_start: int | None = None) -> Encoder:
-    """What turns documents into the inputs of a resolved specification."""
+def encoder_for(
+    spec: RunSpec, tokenizer: Tokenizer, decoder_start: int | None = None, unit: Unit | None = None, overlong: Overlong | None = None
+) -> Encoder:
+    """What turns documents into the inputs of a resolved specification, or into those of another unit."""
     return Encoder(
         tokenizer,
-        unit=spec.unit or "sentence",
+        unit=unit or spec.unit or "sentence",
         max_length=spec.max_length,
-        overlong=spec.overlong,
+        overlong=overlong or spec.overlong,
         segment_ids=spec.segment_ids or "pair",
         seed=spec.seed,
         decoder_start=decoder_start,
@@ -128,19 +132,22 @@ def _run(
         folder.write_manifest(manifest)
     started = time.monotonic()
     ledger = Ledger(folder, key(now), resume)
-    work = _Work(corpus, encoder_for(spec, model.tokenizer, model.decoder_start), spec, ledger, progress)
+    work = _Work(corpus, model, spec, readings(plan.measures, spec.unit or "sentence", spec.overlong), ledger, progress)
     done = engines.local(work, runner) if engine == "local" else engines.processes(work, spec, device, workers)
     for number, states in done:
         ledger.add(number, states)
         work.tell()
-    counts = work.counts
-    counts.dropped.update(corpus.skipped)
+    dropped = work.dropped().lines()
     if ledger.merged is None:
-        raise RunError(f"nothing to measure: no text is left of {', '.join(spec.corpus)}", "; ".join(counts.dropped.lines()))
+        raise RunError(f"nothing to measure: no text is left of {', '.join(spec.corpus)}", "; ".join(dropped))
     report = {
         "seconds": round(time.monotonic() - started, 3),
-        "counts": {**counts.numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
-        "dropped": counts.dropped.lines(),
+        "counts": {**work.counts[0].numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
+        "readings": [
+            {"unit": way.unit, "overlong": way.overlong, "measures": sorted(way.measures), **counts.numbers()}
+            for way, counts in zip(work.ways, work.counts, strict=True)
+        ],
+        "dropped": dropped,
     }
     return Results.make({**manifest, **report}, plan.measures, ledger.merged, plan.layout, folder)
 
@@ -148,28 +155,45 @@ def _run(
 class _Work:
     """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs."""
 
-    def __init__(self, corpus: Corpus, encoder: Encoder, spec: RunSpec, ledger: Ledger, progress: Progress | None) -> None:
-        self.counts = Counts()
+    def __init__(
+        self, corpus: Corpus, model: Model, spec: RunSpec, ways: Sequence[Reading], ledger: Ledger, progress: Progress | None
+    ) -> None:
+        self.ways = ways
+        self.counts = [Counts() for _ in ways]
         self._corpus = corpus
-        self._encoder = encoder
+        self._model = model
         self._spec = spec
         self._ledger = ledger
         self._progress = progress
+        self._turn = 0
         self._shards = self._pending()
 
-    def _texts(self) -> Iterator[Encoded]:
-        for text in self._encoder.texts(self._corpus, self.counts.dropped):
-            if self._spec.limit is not None and self.counts.texts >= self._spec.limit:
+    def _texts(self, way: Reading, counts: Counts) -> Iterator[Encoded]:
+        encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong)
+        for text in encoder.texts(self._corpus, counts.dropped):
+            if self._spec.limit is not None and counts.texts >= self._spec.limit:
                 return
-            self.counts.add(text)
+            counts.add(text)
             yield text
 
     def _pending(self) -> Iterator[engines.Work]:
-        for number, shard in enumerate(shards(self._texts(), self._spec.shard_tokens or 1)):
-            if not self._ledger.done(number):
-                yield number, shard
-            else:
-                self.tell()
+        number = 0
+        for self._turn, (way, counts) in enumerate(zip(self.ways, self.counts, strict=True)):
+            for shard in shards(self._texts(way, counts), self._spec.shard_tokens or 1):
+                if not self._ledger.done(number):
+                    yield number, shard, way.measures
+                else:
+                    self.tell()
+                number += 1
+
+    def dropped(self) -> Tally:
+        """What was passed over, by reason; where the corpus is read in several ways, each tells its own."""
+        total = Tally()
+        for way, counts in zip(self.ways, self.counts, strict=True):
+            for reason, n in counts.dropped.counts.items():
+                total.add(reason if len(self.ways) == 1 else f"{reason}, by {way.unit}", counts.dropped.first[reason], n)
+        total.update(self._corpus.skipped)
+        return total
 
     def __iter__(self) -> Iterator[engines.Work]:
         return self
@@ -180,6 +204,8 @@ class _Work:
     def tell(self) -> None:
         """Report progress."""
         if self._progress is not None:
-            shares = [self._corpus.share, self.counts.texts / self._spec.limit if self._spec.limit is not None else None]
+            limit = self._spec.limit
+            shares = [self._corpus.share, self.counts[self._turn].texts / limit if limit is not None else None]
             share = max((share for share in shares if share is not None), default=None)
-            self._progress(share, self.counts.texts, self.counts.tokens)
+            whole = None if share is None else (self._turn + share) / len(self.ways)
+            self._progress(whole, sum(counts.texts for counts in self.counts), sum(counts.tokens for counts in self.counts))

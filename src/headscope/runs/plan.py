@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from headscope.core.heads import HeadLayout, Site
+from headscope.encoding.texts import Overlong, Unit
 from headscope.errors import RunError
 from headscope.measures import Measure
 from headscope.measures.base import Level
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way of cutting the corpus into texts, and the measures that want it so."""
+
+    unit: Unit
+    overlong: Overlong
+    measures: frozenset[str]
+
+
+def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tuple[Reading, ...]:
+    """How often a run must read its corpus: once for each way that a measure asks for, in the order of the measures."""
+    wanted: dict[tuple[Unit, Overlong], set[str]] = {}
+    for measure in measures:
+        wanted.setdefault((measure.unit or unit, measure.overlong or overlong), set()).add(measure.name)
+    return tuple(Reading(*way, frozenset(names)) for way, names in wanted.items())
 
 
 @dataclass(frozen=True)
@@ -29,10 +46,10 @@ class Plan:
         chosen = tuple(index for index, site in enumerate(sites) if layers is None or site.layer + 1 in layers)
         return cls(tuple(measures), chosen, HeadLayout(tuple(sites[index] for index in chosen)))
 
-    @cached_property
-    def by_level(self) -> dict[Level, list[Measure]]:
-        """The measures of each level: word-level maps are made only if one asks for them, and once for all that do."""
+    def by_level(self, names: frozenset[str] | None = None) -> dict[Level, list[Measure]]:
+        """The measures (of these names) of each level: word-level maps are made only if one asks for them, once for all that do."""
         levels: dict[Level, list[Measure]] = {}
         for measure in self.measures:
-            levels.setdefault(measure.level, []).append(measure)
+            if names is None or measure.name in names:
+                levels.setdefault(measure.level, []).append(measure)
         return levels

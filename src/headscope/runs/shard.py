@@ -75,10 +75,11 @@ def _visible_words(
 
 
 class Accumulator:
-    """The states of a plan's measures, fed one site of one batch at a time."""
+    """The states of a plan's measures, fed one site of one batch at a time; only those of some names if that is said."""
 
-    def __init__(self, plan: Plan, replicates: int, seed: int = 0) -> None:
+    def __init__(self, plan: Plan, replicates: int, seed: int = 0, names: frozenset[str] | None = None) -> None:
         self._plan = plan
+        self._by_level = plan.by_level(names)
         self.states: States = {measure.name: measure.start(plan.layout, replicates, seed) for measure in plan.measures}
 
     def add(
@@ -87,9 +88,9 @@ class Accumulator:
         """Let every measure see one site's maps; `index` counts the plan's sites."""
         tokens = view.tokens(self._plan, index, weights, visible)
         levels: dict[Level, MapBatch] = {"token": tokens}
-        if "word" in self._plan.by_level:
+        if "word" in self._by_level:
             levels["word"] = view.words(tokens)
-        for level, measures in self._plan.by_level.items():
+        for level, measures in self._by_level.items():
             for measure in measures:
                 measure.update(self.states[measure.name], levels[level])
 
@@ -107,9 +108,9 @@ class ShardRunner:
         self._seed = seed
         self._batch_tokens = batch_tokens
 
-    def __call__(self, texts: Sequence[Encoded]) -> States:
-        """The states of one shard."""
-        accumulator = Accumulator(self.plan, self._replicates, self._seed)
+    def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
+        """The states of one shard, which the measures of these names see (all, if none are named); the others start theirs."""
+        accumulator = Accumulator(self.plan, self._replicates, self._seed, names)
         # The largest batch first: later ones then fit into memory that is already there.
         for batch in reversed(list(batches(texts, self._batch_tokens))):
             try:

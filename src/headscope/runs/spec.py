@@ -71,12 +71,20 @@ class RunSpec(BaseModel):
 
     def resolved(self, pairs: bool, device: str = "cpu") -> RunSpec:
         """The settings with nothing left open; `pairs` says whether the corpus comes as pairs of paragraphs."""
-        given = {name: value for name in ("segment_ids", "word_rows") if (value := getattr(self, name)) is not None}
+        given: dict[str, Any] = {name: value for name in ("segment_ids", "word_rows") if (value := getattr(self, name)) is not None}
+        if self.unit is None:
+            given["measures"] = {name: {**_natural(name), **options} for name, options in self.measures.items()}
         unit = self.unit or ("pair" if pairs else "sentence")
         # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
         batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
         sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or 8 * batch}
         return self.model_copy(update={**_PRESETS[self.preset], **given, **sizes, "unit": unit})
+
+
+def _natural(measure: str) -> dict[str, Any]:
+    """How a measure's texts are cut if neither it nor the run is told."""
+    way = REGISTRY[measure].natural
+    return {"unit": way[0], "overlong": way[1]} if way is not None else {}
 
 
 def make_spec(settings: Mapping[str, Any], where: str = "the settings") -> RunSpec:

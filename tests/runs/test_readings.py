@@ -1,0 +1,67 @@
+"""One run, several ways of reading the corpus: each measure gets the texts it asks for, and the same numbers as alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from numpy.testing import assert_array_equal
+
+import headscope as hs
+from headscope.errors import RunError
+from headscope.measures import make
+from headscope.runs.plan import readings
+
+
+def test_measures_that_read_alike_share_a_reading() -> None:
+    entropy, tokens = make("entropy", {"unit": "document"}), make("tokens")
+    assert [(way.unit, sorted(way.measures)) for way in readings([tokens, entropy, make("positions")], "sentence", "drop")] == [
+        ("sentence", ["positions", "tokens"]),
+        ("document", ["entropy"]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def both() -> hs.api.Run:
+    return hs.run("mini", "sampler", {"positions": {}, "entropy": {"unit": "document", "overlong": "window"}}, limit=6, replicates=20)
+
+
+def test_numbers_are_those_of_runs_apart(both: hs.api.Run) -> None:
+    alone = hs.run("mini", "sampler", ["positions"], limit=6, replicates=20)
+    windows = hs.run("mini", "sampler", ["entropy"], unit="document", overlong="window", limit=6, replicates=20)
+    for name, other in (("positions", alone), ("entropy", windows)):
+        for column in ("value", "low", "high", "n"):
+            assert_array_equal(both.results[name][column], other.results[name][column])
+
+
+def test_the_manifest_tells_of_each_reading(both: hs.api.Run) -> None:
+    first, second = both.results.manifest["readings"]
+    assert (first["unit"], first["texts"], first["measures"]) == ("sentence", 6, ["positions"])
+    assert (second["unit"], second["overlong"], second["texts"]) == ("document", "window", 6)
+    assert any("split into windows, by document" in line for line in both.results.manifest["dropped"])
+    assert "entropy.unit:document" in both.signature
+
+
+def test_resuming_with_several_readings(tmp_path: Path, both: hs.api.Run) -> None:
+    from headscope.runs import engines, execute
+
+    settings = {"measures": {"positions": {}, "entropy": {"unit": "document", "overlong": "window"}}, "limit": 6, "replicates": 20}
+    spec = execute.RunSpec(**settings, shard_tokens=60, batch_tokens=60)
+    local = engines.local
+
+    def stops(work, runner):  # type: ignore[no-untyped-def]
+        for count, done in enumerate(local(work, runner)):
+            if count == 5:
+                raise RunError("stopped")
+            yield done
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines, "local", stops)
+        with pytest.raises(RunError, match="stopped"):
+            execute.execute(spec, tmp_path / "run")
+    resumed = execute.execute(spec, tmp_path / "run", resume=True)
+    assert resumed.manifest["counts"]["resumed_shards"] == 5
+    whole = execute.execute(spec)
+    for name in ("positions", "entropy"):
+        assert_array_equal(resumed[name]["value"], whole[name]["value"])
+        assert_array_equal(resumed[name]["low"], whole[name]["low"])
