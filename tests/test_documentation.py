@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.measures import make
+from headscope.measures import REGISTRY, make
 
 ROOT = Path(__file__).parents[1]
 
@@ -36,11 +36,20 @@ def test_every_quantity_is_documented() -> None:
     text = (ROOT / "docs" / "quantities.md").read_text(encoding="utf-8")
     run = hs.measure(np.full((1, 1, 3, 3), 0.3), ["[CLS]", "a", "[SEP]"])
     for measure in run.measures:
-        assert f"## {measure}" in text
         for quantity in set(run[measure].table["quantity"]):
             assert f"`{quantity}`" in text, quantity
+    for measure in REGISTRY:
+        assert f"## {measure}" in text
         for option in make(measure).options():
             assert f"`{option}" in text, option
+
+
+def test_every_column_of_the_best_heads_is_documented() -> None:
+    text = (ROOT / "docs" / "quantities.md").read_text(encoding="utf-8")
+    run = hs.run("mini", "sampler", ["relations"], limit=2, replicates=0)
+    for name in ("relations", "relations_best"):
+        for column in run.results[name].columns:
+            assert f"`{column}`" in text, column
 
 
 def test_the_makefile_has_what_the_readme_names() -> None:

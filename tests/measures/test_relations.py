@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import headscope as hs
 from headscope.core.document import Word
-from headscope.errors import MeasureError
+from headscope.errors import MeasureError, RunError
 from headscope.runs.table import Table
 
 Sentence = list[tuple[str, int, str]]  # form, head from 1, relation
@@ -199,3 +199,12 @@ def test_one_document_cannot_be_parted() -> None:
 def test_token_level_is_refused() -> None:
     with pytest.raises(MeasureError, match="between words"):
         hs.run("mini", "sampler", {"relations": {"level": "token"}}, limit=1)
+
+
+def test_a_corpus_without_trees(tmp_path: Any) -> None:
+    file = tmp_path / "plain.txt"
+    file.write_text("No trees here.\n")
+    with pytest.raises(RunError, match="relations needs trees"):
+        hs.run("mini", file, ["relations"])
+    with pytest.raises(MeasureError, match="annotated words"):
+        hs.measure(np.eye(2)[None, None], ["a", "b"], ["relations"], words=[0, 1])

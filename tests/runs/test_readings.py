@@ -11,6 +11,7 @@ import headscope as hs
 from headscope.errors import RunError
 from headscope.measures import make
 from headscope.runs.plan import readings
+from headscope.runs.spec import make_spec
 
 
 def test_measures_that_read_alike_share_a_reading() -> None:
@@ -46,7 +47,7 @@ def test_resuming_with_several_readings(tmp_path: Path, both: hs.api.Run) -> Non
     from headscope.runs import engines, execute
 
     settings = {"measures": {"positions": {}, "entropy": {"unit": "document", "overlong": "window"}}, "limit": 6, "replicates": 20}
-    spec = execute.RunSpec(**settings, shard_tokens=60, batch_tokens=60)
+    spec = make_spec({**settings, "shard_tokens": 60, "batch_tokens": 60})
     local = engines.local
 
     def stops(work, runner):  # type: ignore[no-untyped-def]

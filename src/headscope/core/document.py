@@ -58,6 +58,13 @@ class Document:
     keyphrases: tuple[str, ...] = ()
 
     @property
+    def layers(self) -> set[str]:
+        """What is annotated: `trees`, `mentions`, `keyphrases`."""
+        trees = any(word.head is not None and word.relation is not None for word in self.words)
+        given = {"trees": trees, "mentions": bool(self.mentions), "keyphrases": bool(self.keyphrases)}
+        return {name for name, present in given.items() if present}
+
+    @property
     def words(self) -> tuple[Word, ...]:
         """All words in order; `Mention` positions index this."""
         return tuple(word for sentence in self.sentences for word in sentence.words)

@@ -17,6 +17,7 @@ from headscope.measures.relations import Relations
 from headscope.measures.tokens import Tokens
 
 REGISTRY: Mapping[str, type[Measure]] = MappingProxyType({cls.name: cls for cls in (Positions, Tokens, Entropy, Relations)})
+DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
 
 
@@ -50,4 +51,4 @@ def _value(measure: str, option: str, value: Any, hint: Any) -> Any:
     return valid
 
 
-__all__ = ["PRESETS", "REGISTRY", "Entropy", "Measure", "Positions", "Relations", "Tokens", "make"]
+__all__ = ["DEFAULT", "PRESETS", "REGISTRY", "Entropy", "Measure", "Positions", "Relations", "Tokens", "make"]

@@ -27,6 +27,7 @@ class Measure(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    needs: ClassVar[str | None] = None  # a layer of annotation without which there is nothing to measure: trees, mentions
     natural: ClassVar[tuple[Unit, Overlong] | None] = None  # how the corpus is read for this measure if nothing is said
 
     level: Level = "token"

@@ -58,6 +58,7 @@ def execute(
         _look_first(folder, resume, overwrite)
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
+    _require_annotation(spec, corpus)
     if model is None:
         model = load(spec.model, device, spec.dtype)
     spec = spec.resolved(corpus.pairs, model.device.type).model_copy(update={"dtype": model.dtype})
@@ -69,6 +70,16 @@ def execute(
         if folder is not None and (finished := _prepare(folder, now, resume, overwrite)) is not None:
             return finished
         return _run(spec, runner, corpus, folder, now, device, engine, workers, resume, progress)
+
+
+def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
+    """Refuse a measure that has nothing to go by before a model is loaded for it."""
+    needed = {measure.name: measure.needs for measure in spec.build_measures() if measure.needs is not None}
+    present = corpus.layers() if needed else set()
+    for name, layer in needed.items():
+        if layer not in present:
+            remedy = f"Use a corpus with {layer}, or leave {name} out of --measures"
+            raise RunError(f"{name} needs {layer}, and {', '.join(spec.corpus)} has none", remedy)
 
 
 def encoder_for(

@@ -150,6 +150,9 @@ def measure_maps(
     built = [make(name, options, preset) for name, options in measures.items()]
     if any(measure.level == "word" for measure in built) and any(text.words is None for text in checked):
         raise MeasureError("word-level measures need to know which tokens make a word", "Give words=, one number a token")
+    for measure in built:
+        if measure.needs is not None and any(text.annotation is None for text in checked):
+            raise MeasureError(f"{measure.name} needs annotated words", "Give annotation=, a headscope Word for each word")
     shapes = {text.attention.shape[:2] for text in checked}
     if len(shapes) > 1:
         raise MeasureError(f"maps of different models: {sorted(shapes)} layers and heads", "Measure each model on its own")

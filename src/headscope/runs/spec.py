@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from headscope.encoding.texts import Overlong, SegmentIds, Unit
 from headscope.errors import RunError
-from headscope.measures import REGISTRY, Measure, make
+from headscope.measures import DEFAULT, REGISTRY, Measure, make
 
 Preset = Literal["recommended", "paper", "reference"]
 
@@ -35,7 +35,7 @@ class RunSpec(BaseModel):
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
     preset: Preset = "recommended"
-    measures: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: dict[str, Any]() for name in REGISTRY})
+    measures: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: dict[str, Any]() for name in DEFAULT})
     unit: Unit | None = None
     max_length: int = Field(128, ge=4)
     overlong: Overlong = "drop"
