@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.errors import RunError
-from headscope.figures import clark2, clark4, heatmap
+from headscope.figures import clark2, clark4, contests, heatmap, matrix
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
 FIGURES = {
     "clark2": "Clark et al. 2019, Figure 2: attention to token types and neighbours by layer (positions, tokens)",
     "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
+    "table1": "Clark et al. 2019, Table 1: the best head of each dependency relation beside the best fixed offset (relations)",
+    "matrix": "every dependency relation by every head, above the best fixed offset (relations)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
+}
+_DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
+    "clark2": (clark2.draw, clark2.NEEDS),
+    "clark4": (clark4.draw, clark4.NEEDS),
+    "table1": (contests.draw, contests.NEEDS),
+    "matrix": (matrix.draw, matrix.NEEDS),
 }
 SUFFIXES = ("svg", "pdf", "png")
 
@@ -31,7 +40,7 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
         if quantity is None:
             raise RunError("a heatmap needs a quantity", "Name one, as in --quantity to_sep")
         return heatmap.draw(results, quantity, kind)
-    drawn, needs = (clark2.draw, clark2.NEEDS) if name == "clark2" else (clark4.draw, clark4.NEEDS)
+    drawn, needs = _DRAWN[name]
     if not any(need in results for need in needs):
         raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", f"Run again with --measures {','.join(needs)}")
     return drawn(results, kind)
@@ -39,7 +48,7 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
 
 def default_figure(measure: str) -> str:
     """The figure that shows a measure best."""
-    return {"entropy": "clark4"}.get(measure, "clark2")
+    return {"entropy": "clark4", "relations": "table1"}.get(measure, "clark2")
 
 
 def render(figure: Figure, suffix: str) -> bytes:

@@ -1,0 +1,66 @@
+"""Clark et al. 2019, Table 1 as a figure: the best head of each label with its interval, beside the best simple rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.errors import RunError
+from headscope.figures.theme import COLOURS, sign, theme
+from headscope.runs.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from headscope.runs.table import Table
+
+NEEDS = ("relations",)
+_DIRECTIONS = {"dep-to-head": "dep → head", "head-to-dep": "head → dep"}
+
+
+def draw(results: Results, kind: str | None = None, measure: str = "relations") -> Figure:
+    """A row a label, the most frequent first: the chosen head's accuracy on documents it was not chosen on, and what a rule gives."""
+    from matplotlib.figure import Figure
+
+    table = results[f"{measure}_best"]
+    kinds = list(dict.fromkeys(table["kind"]))
+    if not kinds:
+        raise RunError(f"no label of {measure} has enough cases to be listed", f"Lower the bar with -O {measure}.least=1")
+    if kind is not None and kind not in kinds:
+        raise RunError(f"the run has no {kind} attention", f"It has {', '.join(kinds)}")
+    rows = table.where(kind=kind or kinds[0])
+    with theme():
+        figure = Figure(figsize=(6.4, 1.5 + 0.22 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        _dots(axes, rows)
+        axes.set_xlim(-0.02, 1.02)
+        axes.set_xlabel("Share of words whose governor is picked")
+        figure.legend(loc="outside upper right", ncols=3, fontsize=8)
+        sign(figure, f"{max(rows['n']):,} words", results.signature)
+    return figure
+
+
+def _dots(axes: Axes, rows: Table) -> None:
+    y = np.arange(len(rows))
+    head, rule, light = COLOURS[0], COLOURS[1], "0.6"
+    for name, colour, shift, marker, label in (
+        ("baseline", rule, 0.14, "D", "best fixed offset"),
+        ("value", head, -0.14, "o", "best head, chosen on other documents"),
+    ):
+        low, high = ("low", "high") if name == "value" else (f"{name}_low", f"{name}_high")
+        axes.hlines(y + shift, rows[low], rows[high], color=colour, linewidth=1.4, alpha=0.6)
+        axes.plot(rows[name], y + shift, marker, color=colour, markersize=4.5, linestyle="none", label=label)
+    axes.plot(rows["in_sample"], y - 0.14, "|", color=light, markersize=8, linestyle="none", label="best head in-sample", zorder=0)
+    axes.set_yticks(y, [f"{row['label']}  ({row['n']:,})" for row in rows])
+    axes.invert_yaxis()
+    right = axes.secondary_yaxis("right")
+    right.set_yticks(y, [_chosen(row["heads"], row["direction"]) for row in rows], fontsize=7)
+    right.tick_params(length=0)
+    right.spines["right"].set_visible(False)
+
+
+def _chosen(heads: str, direction: str) -> str:
+    directions = ", ".join(_DIRECTIONS.get(part, part) for part in direction.split(" | "))
+    return f"{heads}  {directions}" if heads else "one document: no choice"
