@@ -17,10 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLER = resolve(("sampler",))[0].parent
 GENRES = {"news", "encyclopedia", "recipe", "instructions", "fiction", "letter", "interview", "science", "review"}
 FLOOR = 25
-RELATIONS = (
-    "det amod nsubj nsubj:pass obj iobj obl nmod nmod:poss case aux aux:pass cop mark advmod compound compound:prt conj cc ccomp xcomp "
-    "advcl acl acl:relcl appos nummod expl"
-).split()
+RELATIONS = [
+    *("det", "amod", "nsubj", "nsubj:pass", "obj", "iobj", "obl", "nmod", "nmod:poss", "case", "aux", "aux:pass", "cop", "mark"),
+    *("advmod", "compound", "compound:prt", "conj", "cc", "ccomp", "xcomp", "advcl", "acl", "acl:relcl", "appos", "nummod", "expl"),
+]
 
 
 @pytest.fixture(scope="module")
