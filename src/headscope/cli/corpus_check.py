@@ -23,7 +23,7 @@ def print_findings(findings: Sequence[Finding], paths: Sequence[str], limit: int
     if limit and max(printed.values(), default=0) > limit:
         typer.echo(f"At most {limit} findings of a rule are printed; --limit 0 prints all.")
     wrong = [finding for finding in findings if not finding.note]
-    files = ", ".join(Path(path).name for path in paths)
+    files = ", ".join(Path(path).name for path in paths) if len(paths) <= 5 else f"{len(paths)} files"
     notes = f", {_number(len(findings) - len(wrong), 'note')}" if len(findings) > len(wrong) else ""
     typer.echo(f"{files}: {_number(len(wrong), 'finding') if wrong else 'nothing wrong'}{notes}")
     return bool(wrong)
