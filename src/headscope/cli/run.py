@@ -18,7 +18,7 @@ def run(
     spec: Annotated[Path | None, typer.Argument(help="TOML file with settings; options override it")] = None,
     model: Annotated[str | None, Option(help="mini (embedded), a local folder, or a hub id [default: mini]")] = None,
     corpus: Annotated[list[str] | None, Option(help="file, or 'sampler' (embedded); may be repeated [default: sampler]")] = None,
-    measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy [default: all]")] = None,
+    measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations [default: the first three]")] = None,
     out: Annotated[Path | None, Option(help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
     option: Annotated[list[str] | None, Option("--option", "-O", help="option of a measure: -O entropy.level=word")] = None,
     preset: Annotated[str | None, Option(help="recommended, paper, or reference (what the released code did)")] = None,
@@ -36,6 +36,7 @@ def run(
     batch_tokens: Annotated[int | None, Option(help="tokens in a batch [default: 2048, on a GPU 32768]")] = None,
     shard_tokens: Annotated[int | None, Option(help="tokens between two savings [default: 8 batches]")] = None,
     dtype: Annotated[str | None, Option(help="float32, float16 or bfloat16 weights [default: float32]")] = None,
+    weights: Annotated[str | None, Option(help="trained, or random: a control, all but the embeddings redrawn")] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     engine: Annotated[str, Option(help="local, or processes: several workers, the same bits")] = "local",
     workers: Annotated[int, Option(help="workers of the processes engine", min=1)] = 2,
@@ -49,6 +50,8 @@ def run(
 
     headscope run --out RUN
     headscope run --model bert-base-uncased --corpus en.conllu.xz --out RUN
+    headscope run --corpus en.conllu.xz --measures relations --out RUN
+    headscope run --corpus en.conllu.xz --measures relations --weights random --out CHANCE
     headscope run --corpus wiki.jsonl --preset reference -O tokens.groups='["sep","=the|a"]'
     headscope run study.toml --resume
     headscope run --maps saved1.npz --maps saved2.npz --out RUN
@@ -61,7 +64,7 @@ def run(
         "model": model, "corpus": corpus or None, "preset": preset, "unit": unit, "max_length": max_length, "overlong": overlong,
         "segment_ids": segment_ids, "word_rows": word_rows, "layers": None if layers is None else numbers(layers), "limit": limit,
         "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
-        "shard_tokens": shard_tokens, "dtype": dtype,
+        "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights,
     }  # fmt: skip
     final, folder = _settings(spec, given, measures, option or [])
     if maps:

@@ -18,16 +18,18 @@ from transformers.utils import logging as hf_logging
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeError, ModelError
 from headscope.models.model import Model
+from headscope.models.random import randomise
 from headscope.models.sites import find_sites
 
 DEFAULT = "mini"
 _DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
-def load(name: str | Path = DEFAULT, device: str | None = None, dtype: str = "float32") -> Model:
+def load(name: str | Path = DEFAULT, device: str | None = None, dtype: str = "float32", random: int | None = None) -> Model:
     """The model called `name`: `mini` (embedded), a folder, or a hub id, which may be downloaded because it was named.
 
     `device` is `cuda` if there is one and else `cpu`; attention is measured in float32 whatever `dtype` the weights have.
+    With `random`, a seed, all weights but the embeddings are redrawn: the control that tells architecture from training.
     """
     if dtype not in _DTYPES:
         raise ModelError(f"dtype {dtype!r} is unknown", f"Use one of {', '.join(_DTYPES)}")
@@ -62,6 +64,8 @@ def load(name: str | Path = DEFAULT, device: str | None = None, dtype: str = "fl
             f"{name} lacks {len(wrong)} weights or has them in another shape (first: {wrong[0]}), so they would be random",
             "Check that the folder holds the whole checkpoint and that config.json belongs to it",
         )
+    if random is not None:
+        randomise(network, random)
     network = network.to(target).eval().requires_grad_(False)
     sites, capture = find_sites(network)
     return Model(str(name), network, Tokenizer(tokenizer), sites, capture)

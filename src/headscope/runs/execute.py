@@ -60,7 +60,7 @@ def execute(
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     _require_annotation(spec, corpus)
     if model is None:
-        model = load(spec.model, device, spec.dtype)
+        model = load(spec.model, device, spec.dtype, spec.random)
     spec = spec.resolved(corpus.pairs, model.device.type).model_copy(update={"dtype": model.dtype})
     runner = engines.runner_for(spec, model)
     if (limit := runner.model.max_length) is not None and spec.max_length > limit:
@@ -189,7 +189,8 @@ class _Work:
 
     def _pending(self) -> Iterator[engines.Work]:
         number = 0
-        for self._turn, (way, counts) in enumerate(zip(self.ways, self.counts, strict=True)):
+        for turn, (way, counts) in enumerate(zip(self.ways, self.counts, strict=True)):
+            self._turn = turn
             for shard in shards(self._texts(way, counts), self._spec.shard_tokens or 1):
                 if not self._ledger.done(number):
                     yield number, shard, way.measures

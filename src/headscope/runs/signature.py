@@ -67,7 +67,7 @@ def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str,
         "seed": spec.seed,
     }
     usual = {name: field.default for name, field in RunSpec.model_fields.items()}
-    for name in ("segment_ids", "word_rows", "dtype", "overlong", "on_error", "limit"):
+    for name in ("weights", "segment_ids", "word_rows", "dtype", "overlong", "on_error", "limit"):
         value = getattr(spec, name)
         if value not in (usual[name], {"segment_ids": "pair", "word_rows": "mean"}.get(name)):
             parts[name] = value

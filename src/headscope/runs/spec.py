@@ -31,6 +31,7 @@ class RunSpec(BaseModel):
 
     model: str = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
+    weights: Literal["trained", "random"] = "trained"
     corpus: tuple[str, ...] = ("sampler",)
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
@@ -64,6 +65,11 @@ class RunSpec(BaseModel):
     @classmethod
     def _names(cls, value: object) -> object:
         return {name: {} for name in value} if isinstance(value, list | tuple) else value
+
+    @property
+    def random(self) -> int | None:
+        """The seed to redraw weights with, if they are to be redrawn."""
+        return self.seed if self.weights == "random" else None
 
     def build_measures(self) -> list[Measure]:
         """The measures with their preset's options and the given ones."""
