@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headscope.core.heads import HeadId
 from headscope.runs.results import Results
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from headscope.runs.table import Table
 
 
 def summarise(results: Results) -> None:
@@ -15,14 +22,42 @@ def summarise(results: Results) -> None:
     console.print("  ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n))
     for line in results.manifest["dropped"]:
         console.print(f"passed over: {line}", style="dim", soft_wrap=True, markup=False)
-    for table in results.of_heads().values():
-        for quantity in dict.fromkeys(table["quantity"]):
-            rows = table.where(quantity=quantity).sort("value", descending=True).head(3)
-            top = [row for row in rows if row["n"] and row["value"] > 1e-4]
-            if top:
-                heads = ", ".join(f"{HeadId(r['kind'], r['layer'] - 1, r['head'] - 1)} {r['value']:.2f}" for r in top)
-                even = sorted({round(row["baseline"], 2) for row in top})
-                console.print(f"{quantity:>14}  {heads}  (even {' to '.join(f'{value:.2f}' for value in even)})", markup=False)
+    for name, table in results.of_heads().items():
+        if f"{name}_best" in results:
+            _print_best(results[f"{name}_best"], name)
+        else:
+            _print_top(console, table)
     console.print(results.signature, style="dim", soft_wrap=True, markup=False)
     if results.path is not None:
         console.print(f"\nheadscope show {results.path}\nheadscope report {results.path}", soft_wrap=True, markup=False)
+
+
+def _print_top(console: Console, table: Table) -> None:
+    """The three highest heads of each quantity."""
+    for quantity in dict.fromkeys(table["quantity"]):
+        rows = table.where(quantity=quantity).sort("value", descending=True).head(3)
+        top = [row for row in rows if row["n"] and row["value"] > 1e-4]
+        if top:
+            heads = ", ".join(f"{HeadId(r['kind'], r['layer'] - 1, r['head'] - 1)} {r['value']:.2f}" for r in top)
+            even = sorted({round(row["baseline"], 2) for row in top})
+            console.print(f"{quantity:>14}  {heads}  (even {' to '.join(f'{value:.2f}' for value in even)})", markup=False)
+
+
+def _print_best(best: Table, name: str) -> None:
+    """The best head of each label, as Clark et al.'s Table 1 has it."""
+    from headscope.cli.tables import print_table
+    from headscope.runs.table import Table, interval
+
+    rows = list(best.head(20))
+    columns = {
+        "label": [row["label"] if row["kind"] == "encoder" else f"{row['kind']} {row['label']}" for row in rows],
+        "n": [row["n"] for row in rows],
+        "best head": [row["heads"] or row["in_sample_head"] for row in rows],
+        "accuracy": [interval(row["value"], row["low"], row["high"]) for row in rows],
+        "rule": [row["rule"] for row in rows],
+        "its accuracy": [interval(row["baseline"], row["baseline_low"], row["baseline_high"]) for row in rows],
+        "lift": [interval(row["lift"], row["lift_low"], row["lift_high"]) for row in rows],
+        "in-sample": [f"{row['in_sample']:.2f}" for row in rows],
+    }
+    more = f", the {len(rows)} most frequent of {len(best)}" if len(best) > len(rows) else ""
+    print_table(Table.of(columns), f"\n{name}: the best head of each label, chosen on other documents than it is scored on{more}")

@@ -32,7 +32,7 @@ def draw(results: Results, kind: str | None = None, measure: str = "relations") 
     for row in table:
         at = labels.index(row["label"]), place[row["layer"], row["head"]]
         lift[at] = max(lift[at], row["value"] - row["baseline"])
-    bound = float(max(np.abs(lift[np.isfinite(lift)]).max(), 0.01))
+    bound = float(np.clip(np.abs(lift[np.isfinite(lift)]).max(), 0.01, 0.5))  # far below the rule is all the same
     with theme():
         figure = Figure(figsize=(9.6, 1.4 + 0.2 * len(labels)), layout="constrained")
         axes = figure.subplots()
@@ -47,6 +47,6 @@ def draw(results: Results, kind: str | None = None, measure: str = "relations") 
         axes.set_xlabel("Layer (its heads from left to right)")
         axes.set_yticks(range(len(labels)), labels)
         axes.grid(visible=False)
-        figure.colorbar(image, ax=axes, label="accuracy − best fixed offset", pad=0.01)
+        figure.colorbar(image, ax=axes, label="accuracy − best fixed offset", pad=0.01, extend="both")
         sign(figure, f"{max(table['n']):,} words", results.signature)
     return figure

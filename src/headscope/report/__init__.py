@@ -8,6 +8,7 @@ from typing import Any
 
 from headscope.errors import RunError
 from headscope.figures import FIGURES, draw, render
+from headscope.report.contests import contests
 from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
 from headscope.runs.table import Table, display
@@ -56,7 +57,8 @@ def page(results: Results) -> str:
         settings=settings,
         signature=results.signature,
         figures=_figures(results),
-        sections=[_section(name, table) for name, table in results.of_heads().items()],
+        sections=[_section(name, table) for name, table in results.of_heads().items() if f"{name}_best" not in results],
+        contests=contests(results),
         glance=_glance(results),
         heads=sum(site["heads"] for site in results.manifest["sites"]),
         display=display,
@@ -66,7 +68,7 @@ def page(results: Results) -> str:
 def _figures(results: Results) -> list[dict[str, str]]:
     kinds = dict.fromkeys(site["kind"] for site in results.manifest["sites"])
     found = []
-    for name in ("clark2", "clark4"):
+    for name in ("clark2", "clark4", "table1", "matrix"):
         for kind in kinds:
             try:
                 svg = render(draw(name, results, kind), "svg").decode()

@@ -138,3 +138,10 @@ def _need(package: str) -> None:
 
     if find_spec(package) is None:
         raise RunError(f"{package} is not installed", f"pip install {package}, or pip install 'headscope[frames]'")
+
+
+def interval(value: float, low: float = math.nan, high: float = math.nan) -> str:
+    """A share with its interval, as in `0.46 [0.45 0.47]`; without the interval, or a dash, where there is none."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:.2f}" if math.isnan(low) else f"{value:.2f} [{low:.2f} {high:.2f}]"

@@ -51,7 +51,9 @@ def percentile_interval(
     usable = usable & np.isfinite(replicates).any(axis=0)
     if len(replicates) and usable.any():
         tail = 50 * (1 - confidence)
-        low[usable], high[usable] = np.nanpercentile(replicates[:, usable], [tail, 100 - tail], axis=0)
+        chosen = replicates[:, usable]
+        percentile = np.percentile if np.isfinite(chosen).all() else np.nanpercentile  # the latter looks at one column at a time
+        low[usable], high[usable] = percentile(chosen, [tail, 100 - tail], axis=0)
     return low, high
 
 

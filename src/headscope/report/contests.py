@@ -1,0 +1,46 @@
+"""The part of a report about heads as classifiers: the best head of each label, and what each head is best at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headscope.runs.results import Results
+from headscope.runs.table import interval
+
+ABOUT = {
+    "relations": "How often the word that a word attends to most (dep-to-head), or that attends to it most (head-to-dep), is its syntactic head. "
+    "The rule is a fixed offset, such as the next word (+1).",
+}
+
+
+def contests(results: Results) -> list[dict[str, Any]]:
+    """For each such measure its best heads, and for every head the label it is furthest above the rule in."""
+    return [_contest(results, name) for name in results if f"{name}_best" in results]
+
+
+def _contest(results: Results, name: str) -> dict[str, Any]:
+    found: dict[tuple[str, int, int], dict[str, Any]] = {}
+    for row in results[name]:
+        place, lift = (row["kind"], row["layer"], row["head"]), row["value"] - row["baseline"]
+        if row["label"] != "all" and lift > found.get(place, {"lift": 0.0})["lift"]:
+            found[place] = {**row, "lift": lift}
+    layers: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for site in results.manifest["sites"]:
+        heads = [(site["kind"], site["layer"], head + 1) for head in range(site["heads"])]
+        layers[site["kind"], site["layer"]] = [found.get(place, {"layer": place[1], "head": place[2]}) for place in heads]
+    kinds = {row["kind"] for row in results[name]}
+    good_at = [{"kind": kind, "layer": layer, "heads": heads} for (kind, layer), heads in layers.items() if kind in kinds]
+    best = [_written(row) for row in results[f"{name}_best"]]
+    return {"name": name, "about": ABOUT.get(name, ""), "best": best, "good_at": good_at}
+
+
+def _written(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its numbers as they are to be read: a value and its interval together."""
+    return {
+        **row,
+        "accuracy": interval(row["value"], row["low"], row["high"]),
+        "rule_accuracy": interval(row["baseline"], row["baseline_low"], row["baseline_high"]),
+        "lifted": interval(row["lift"], row["lift_low"], row["lift_high"]),
+        "seen": f"{row['in_sample']:.2f} ({row['in_sample_head']})",
+        "flattery": interval(row["in_sample"] - row["crossfit"]),
+    }
