@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.core.heads import HeadLayout
 from headscope.measures import make
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +42,17 @@ def test_every_quantity_is_documented() -> None:
             assert f"`{quantity}`" in text, quantity
         for option in make(measure).options():
             assert f"`{option}" in text, option
+
+
+@pytest.mark.parametrize("name", ["coreference", "pronouns"])
+def test_measures_of_mentions_are_documented(name: str) -> None:
+    text = (ROOT / "docs" / "quantities.md").read_text(encoding="utf-8")
+    _, _, section = text.partition(f"\n## {name}\n")
+    measure = make(name)
+    for term in (*measure.options(), "all", *(("pronoun", "proper", "nominal") if name == "coreference" else ("feminine", "masculine"))):
+        assert f"`{term}" in section.partition("\n## ")[0], term
+    for table in measure.tables(measure.start(HeadLayout(()), 0), HeadLayout(())):
+        assert table == name or f"`{table}`" in section, table
 
 
 def test_the_makefile_has_what_the_readme_names() -> None:
