@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.core.heads import HeadLayout
 from headscope.measures import REGISTRY, make
 
 ROOT = Path(__file__).parents[1]
@@ -50,6 +51,17 @@ def test_every_column_of_the_best_heads_is_documented() -> None:
     for name in ("relations", "relations_best"):
         for column in run.results[name].columns:
             assert f"`{column}`" in text, column
+
+
+@pytest.mark.parametrize("name", ["coreference", "pronouns"])
+def test_measures_of_mentions_are_documented(name: str) -> None:
+    text = (ROOT / "docs" / "quantities.md").read_text(encoding="utf-8")
+    _, _, section = text.partition(f"\n## {name}\n")
+    measure = make(name)
+    for term in (*measure.options(), "all", *(("pronoun", "proper", "nominal") if name == "coreference" else ("feminine", "masculine"))):
+        assert f"`{term}" in section.partition("\n## ")[0], term
+    for table in measure.tables(measure.start(HeadLayout(()), 0), HeadLayout(())):
+        assert table == name or f"`{table}`" in section, table
 
 
 def test_the_makefile_has_what_the_readme_names() -> None:

@@ -79,3 +79,32 @@ def test_ways_to_name_a_document(columns: Write, begin: str, id: str) -> None:
     corpus = read(columns("a_conll", f"{begin}\nd 0 0 a NN * - - - - * -"))
     assert [document.id for document in corpus] == [id]
     assert list(corpus.skipped.counts) == ["documents without an #end document line (read to the end of the file)"]
+
+
+LITBANK = """
+    #begin document (bleak_house); part 0
+    bleak_house 0 0 London _ _ _ _ _ _ _ _ (7)
+    bleak_house 0 1 and    _ _ _ _ _ _ _ _ _
+    bleak_house 0 2 its    _ _ _ _ _ _ _ _ (3|(7)
+    bleak_house 0 3 rain   _ _ _ _ _ _ _ _ 3)
+    #end document
+"""
+
+
+def test_columns_left_out_by_underscores_and_singletons(columns: Write) -> None:
+    """As LitBank writes them: thirteen columns, nothing but words and coreference, entities mentioned once among them."""
+    corpus = read(columns("bleak_house.conll", LITBANK), format="conll2012")
+    assert list(corpus) == [
+        Document(
+            "bleak_house/0",
+            (Sentence((Word("London"), Word("and"), Word("its"), Word("rain"))),),
+            (Mention("7", 0, 1), Mention("7", 2, 3), Mention("3", 2, 4)),
+        )
+    ]
+    assert not corpus.skipped
+
+
+def test_a_column_of_stars_is_no_parse(columns: Write) -> None:
+    corpus = read(columns("a_conll", "#begin document (d); part 0\nd 0 0 a NN * - - - - * -\n#end document"))
+    assert [document.sentences[0].parse for document in corpus] == [None]
+    assert not corpus.skipped

@@ -33,6 +33,7 @@ ROW = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n"
         ("dev_conll", "conll2012"),
         ("a.txt", "text"),
         ("a.jsonl.gz", "jsonl"),
+        ("gap-test.tsv.xz", "gap"),
     ],
 )
 def test_format_follows_from_the_name(name: str, format: str) -> None:

@@ -22,6 +22,15 @@ SEEDS = {
     ),
     "text": "One two. Three\nfour.\n\nFünf “six”\n".encode(),
     "jsonl": b'{"id": "x", "text": "One. Two", "keyphrases": ["One"]}\n{"text": "Three"}\n{"a": "x", "b": "y"}\n',
+    "gap": (
+        b"ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\n"
+        b"x\tAnn met Eve. Her dog\tHer\t13\tAnn\t0\tTRUE\tEve\t8\tFALSE\n"
+        b"y\tAnn met Eve. Her dog\tHer\t13\tAnn\t0\tFALSE\tEve\t8\tFALSE\n"
+    ),
+    "winobias": (
+        b"#begin document (d/stereotype); part 000\nd 0 0 The - - - - - - * (1\nd 0 1 cook - - - - - - * 1)\nd 0 2 a - - - - - - * -\n"
+        b"d 0 3 nurse - - - - - - * -\nd 0 4 he - - - - - - * (1)\n#end document\n"
+    ),
 }
 SEEDS["conllx"], SEEDS["lines"] = SEEDS["conllu"], SEEDS["text"]
 PIECES = [

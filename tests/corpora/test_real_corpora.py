@@ -21,6 +21,7 @@ COUNTS: dict[str, tuple[int, int | None, int]] = {
     "coref/ontogum-train.v4_gold_conll.xz": (177, 10_224, 23_320),
     "coref/ontogum-dev.v4_gold_conll.xz": (30, 1_575, 3_818),
     "coref/winobias-dev-type1-pro.v4_auto_conll.xz": (396, 396, 801),
+    "coref/gap-development.tsv.xz": (2_000, None, 6_000),
     "probing/ewt_srl-dev.gold_conll.xz": (297, 1_965, 0),
     "text/enwiki_paragraph_pairs.jsonl.xz": (3_000, None, 0),
     "keyphrase/inspec-train.jsonl.xz": (1_000, None, 0),

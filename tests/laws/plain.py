@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from worlds import Text
 
 from headscope.core.batch import CLS, SEP, WORD
-from headscope.measures import Entropy, Measure, Positions, Relations, Tokens
+from headscope.measures import Coreference, Entropy, Measure, Positions, Pronouns, Relations, Tokens
 
 Map = NDArray[np.float64]
 Chosen = Callable[[str, int], bool]
@@ -117,6 +117,85 @@ def relations(measure: Relations, text: Text, a: Map) -> dict[str, Value]:
     return {name: (sum(rights), len(rights)) for name, rights in found.items()}
 
 
+def head_of(text: Text, start: int, end: int, dependencies: bool) -> int:
+    """The first nominal word of a span whose governor lies outside it, or the first such word; without any, by cue."""
+    words, sentences = text.annotation.words, text.annotation.sentences
+    outward = []
+    for i in range(start, end):
+        own = words[i].head
+        if own is not None and dependencies:
+            first = min(j for j in range(len(words)) if sentences[j] == sentences[i])
+            if own == 0 or not start <= first + own - 1 < end:
+                outward.append(i)
+    nominal = [i for i in outward if words[i].upos in ("NOUN", "PROPN", "PRON")]
+    if outward:
+        return (nominal or outward)[0]
+    return max([i for i in range(start, end) if words[i].form not in (".", "'s")], default=end - 1)
+
+
+Seen = tuple[int, int, str, int, str]  # start, end, entity, head, kind
+
+
+def seen_mentions(text: Text, dependencies: bool) -> list[Seen]:
+    kinds = {"PRON": "pronoun", "PROPN": "proper"}
+    found = []
+    for mention in text.annotation.mentions:
+        head = head_of(text, mention.start, mention.end, dependencies)
+        found.append((mention.start, mention.end, mention.entity, head, kinds.get(text.annotation.words[head].upos or "", "nominal")))
+    return found
+
+
+def answered(text: Text, a: Map, word: int, candidates: set[int], answers: set[int], reverse: bool) -> bool:
+    """Whether the candidate with the greatest weight, the first of equals, is an answer."""
+    places = [i for i, role in enumerate(text.roles) if role == WORD]
+    best, best_weight = None, 0.0
+    for j in sorted(candidates):
+        weight = np.float32(a[places[j], places[word]] if reverse else a[places[word], places[j]])
+        if weight > best_weight:
+            best, best_weight = j, float(weight)
+    return best in answers
+
+
+def coreference(measure: Coreference, text: Text, a: Map) -> dict[str, Value]:
+    mentions = seen_mentions(text, measure.head_words != "cue")
+    if measure.singletons == "exclude":
+        mentions = [one for one in mentions if one[2] not in text.annotation.singletons]
+    found: dict[str, list[bool]] = {}
+    for start, end, entity, head, kind in mentions:
+        before = [one for one in mentions if (one[0] < start or (one[0] == start and one[1] < end)) and one[3] != head]
+        answers = {one[3] for one in before if one[2] == entity}
+        if not answers:
+            continue
+        candidates = {
+            "preceding_mentions": {one[3] for one in before},
+            "any_other_mention": {one[3] for one in mentions if one[3] != head},
+            "preceding_words": set(range(head)),
+            "all_words": set(range(len(text.annotation.words))) - {head},
+        }[measure.candidates]
+        for suffix, reverse in (("", False), (" (antecedent-to-mention)", True)):
+            for label in ("all", kind):
+                found.setdefault(label + suffix, []).append(answered(text, a, head, candidates, answers, reverse))
+    return {name: (sum(rights), len(rights)) for name, rights in found.items()}
+
+
+def pronouns(measure: Pronouns, text: Text, a: Map) -> dict[str, Value]:
+    mentions = seen_mentions(text, measure.head_words != "cue")
+    found: dict[str, list[bool]] = {}
+    for _, _, entity, head, kind in mentions:
+        form = text.annotation.words[head].form
+        if kind != "pronoun":
+            continue
+        others = [one for one in mentions if one[4] != "pronoun" and head not in range(one[0], one[1])]
+        candidates, answers = {one[3] for one in others}, {one[3] for one in others if one[2] == entity}
+        if not answers or answers == candidates:
+            continue
+        for suffix, reverse in (("", False), (" (candidate-to-pronoun)", True)):
+            for label in ("all", {"he": "masculine", "She": "feminine"}[form], text.annotation.subset):
+                if label is not None:
+                    found.setdefault(label + suffix, []).append(answered(text, a, head, candidates, answers, reverse))
+    return {name: (sum(rights), len(rights)) for name, rights in found.items()}
+
+
 def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
     if isinstance(measure, Positions):
         return positions(measure, text, a)
@@ -126,6 +205,10 @@ def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
         return entropy(measure, text, a)
     if isinstance(measure, Relations):
         return relations(measure, text, a)
+    if isinstance(measure, Coreference):
+        return coreference(measure, text, a)
+    if isinstance(measure, Pronouns):
+        return pronouns(measure, text, a)
     raise NotImplementedError(f"write {measure.name} down slowly, too")
 
 

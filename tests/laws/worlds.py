@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SEP, WORD, MapBatch, stack
-from headscope.core.document import Document, Sentence, Word
+from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.heads import HeadLayout, Kind, Site
 from headscope.core.state import State
 from headscope.measures import Measure
 from headscope.stats.bootstrap import poisson_weights
 
-FORMS = ("the", "cat", ".", "'s", "sat", "A")
+FORMS = ("the", "cat", ".", "'s", "sat", "A", "he", "She")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,10 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def annotated(rng: np.random.Generator, document: str, forms: Sequence[str]) -> Annotation:
-    """One or two sentences with heads and relations drawn at random (no trees: a measure need not rely on them)."""
+    """One or two sentences with heads, relations and mentions drawn at random (no trees: a measure need not rely on them).
+
+    The document goes on by a word that the text does not hold, which may be a mention, too.
+    """
     cut = int(rng.integers(1, len(forms) + 1))
     sentences = []
     for part in (forms[:cut], forms[cut:]):
@@ -92,9 +95,17 @@ def annotated(rng: np.random.Generator, document: str, forms: Sequence[str]) -> 
             head = int(rng.integers(0, len(part) + 1))
             relation = "root" if head == 0 else str(rng.choice(["nsubj", "nsubj:pass", "poss", "punct"]))
             annotates = rng.random() < 0.9
-            words.append(Word(form, upos=str(rng.choice(["NOUN", "PUNCT"])), head=head if annotates else None, relation=relation))
+            upos = "PRON" if form in ("he", "She") else str(rng.choice(["NOUN", "PROPN", "PUNCT"]))
+            words.append(Word(form, upos=upos, head=head if annotates else None, relation=relation))
         sentences.append(Sentence(tuple(words)))
-    return Annotated(Document(document, tuple(sentences))).select(range(len(forms)))
+    sentences.append(Sentence((Word("beyond"),)))
+    mentions = [Mention("a", len(forms), len(forms) + 1)] * int(rng.integers(0, 2))
+    for _ in range(int(rng.integers(0, 13))):
+        start = int(rng.integers(0, len(forms)))
+        end = int(rng.integers(start + 1, min(start + 3, len(forms) + 1) + 1))  # may reach beyond the text
+        mentions.append(Mention(str(rng.choice(["a", "b", "c", "d"])), start, end))
+    subset = [None, "pro", "anti"][int(rng.integers(0, 3))]
+    return Annotated(Document(document, tuple(sentences), tuple(mentions), subset=subset)).select(range(len(forms)))
 
 
 def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], replicates: int = 8) -> State:

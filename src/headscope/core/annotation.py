@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from headscope.core.document import Document, Mention, Word
 
 ROOT, NONE = -1, -2  # in place of a governor: the word is the root; it has none, or one that this text does not hold
+
+
+class Parse(NamedTuple):
+    """The bracketed tree of sentence number `sentence` of a document, which is its words [start, end)."""
+
+    sentence: int
+    start: int
+    end: int
+    tree: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +27,9 @@ class Annotation:
     """Some words of a document with what is said about them.
 
     `positions` are the words' places among all words of the document and `sentences` the numbers of their sentences in it.
-    `heads` are indices into `words`, ROOT or NONE; `mentions` are those that lie wholly in the text, by its words.
+    `heads` are indices into `words`, ROOT or NONE; `mentions` are those that lie wholly in the text, by its words, sorted.
+    `singletons` are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
+    that stand in the text, be it in part; `subset` is the document's.
     """
 
     document: str
@@ -25,6 +38,9 @@ class Annotation:
     sentences: tuple[int, ...]
     heads: tuple[int, ...]
     mentions: tuple[Mention, ...] = ()
+    singletons: frozenset[str] = frozenset()
+    parses: tuple[Parse, ...] = ()
+    subset: str | None = None
 
     @classmethod
     def of_sentence(cls, document: str, words: tuple[Word, ...]) -> Annotation:
@@ -41,24 +57,34 @@ class Annotated:
         self._words = document.words
         self._sentences: list[int] = []
         self._heads: list[int] = []
+        self._parses: dict[int, Parse] = {}
         for number, sentence in enumerate(document.sentences):
             start = len(self._heads)
             self._heads += [_governor(word, start, len(sentence)) for word in sentence.words]
             self._sentences += [number] * len(sentence)
+            if sentence.parse is not None:
+                self._parses[number] = Parse(number, start, start + len(sentence), sentence.parse)
         self._mentions = sorted(document.mentions, key=lambda mention: (mention.start, mention.end))
         self._starts = [mention.start for mention in self._mentions]
+        sizes = Counter(mention.entity for mention in self._mentions)
+        self._singletons = frozenset(entity for entity, size in sizes.items() if size == 1)
+        self._subset = document.subset
 
     def select(self, positions: Sequence[int]) -> Annotation:
         """The annotation of the words at these places, which must ascend."""
         place = {position: index for index, position in enumerate(positions)}
         heads = tuple(place.get(head, NONE) if (head := self._heads[position]) >= 0 else head for position in positions)
+        sentences = tuple(self._sentences[position] for position in positions)
         return Annotation(
             self.id,
             tuple(self._words[position] for position in positions),
             tuple(positions),
-            tuple(self._sentences[position] for position in positions),
+            sentences,
             heads,
-            tuple(self._inside(positions, place)),
+            mentions := tuple(self._inside(positions, place)),
+            self._singletons.intersection(mention.entity for mention in mentions),
+            tuple(self._parses[number] for number in dict.fromkeys(sentences) if number in self._parses),
+            self._subset,
         )
 
     def _inside(self, positions: Sequence[int], place: dict[int, int]) -> list[Mention]:

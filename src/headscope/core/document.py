@@ -50,12 +50,16 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with everything annotated on it. `id` is unique within a corpus: it is the unit that intervals resample."""
+    """A text with everything annotated on it. `id` is unique within a corpus: it is the unit that intervals resample.
+
+    `subset` names the part of a test that the document belongs to, where results are wanted for each (`pro` and `anti`).
+    """
 
     id: str
     sentences: tuple[Sentence, ...]
     mentions: tuple[Mention, ...] = ()
     keyphrases: tuple[str, ...] = ()
+    subset: str | None = None
 
     @property
     def layers(self) -> set[str]:

@@ -18,6 +18,7 @@ from headscope.corpora.source import Flaw, Source, natural, quoted, sound
 
 _COLUMNS = 12
 _BEGIN = re.compile(r"begin document\s+(?:\((?P<id>.*)\)|(?P<bare>\S.*?))\s*(?:;\s*part\s+(?P<part>\S+))?\s*")
+_MISSING = frozenset({"-", "_", ""})  # LitBank and others write _ where the shared task wrote -
 _SCHEMA = Schema(fields=1, type=None)
 
 
@@ -99,7 +100,7 @@ def _row(line: Line, position: int) -> _Row:
 
 def _anchors(rows: list[_Row]) -> Iterator[Anchor]:
     for position, row in enumerate(rows):
-        if row.columns[-1] not in ("-", "_", "*"):
+        if row.columns[-1] not in {*_MISSING, "*"}:
             for value in row.columns[-1].split("|"):
                 yield Anchor(position, position + 1, value, row.line)
 
@@ -112,7 +113,7 @@ def _stray_anchors(lines: list[Line]) -> Iterator[Anchor]:
 def _parse(source: Source, rows: list[_Row]) -> str | None:
     """The bracketed tree that the parse bits of a sentence make up, its parentheses in words escaped as the Penn Treebank does."""
     bits = [row.columns[5] for row in rows]
-    if all(bit == "-" for bit in bits):
+    if all(bit in _MISSING or bit == "*" for bit in bits):
         return None
     joined = "".join(bits)
     if any(bit.count("*") != 1 for bit in bits) or joined.count("(") != joined.count(")"):
@@ -128,4 +129,4 @@ def _escaped(text: str) -> str:
 
 
 def _given(value: str) -> str | None:
-    return None if value in ("-", "") else value
+    return None if value in _MISSING else value

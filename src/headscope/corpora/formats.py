@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -11,9 +12,11 @@ from headscope.core.document import Document
 from headscope.corpora.conll2012 import read_conll2012
 from headscope.corpora.conllu import read_conllu
 from headscope.corpora.files import base_name, require_file
+from headscope.corpora.gap import read_gap
 from headscope.corpora.jsonl import read_jsonl
 from headscope.corpora.source import Source
 from headscope.corpora.text import read_lines, read_text
+from headscope.corpora.winobias import read_winobias
 from headscope.errors import CorpusError, HeadscopeError
 
 SAMPLER = "sampler"
@@ -24,26 +27,29 @@ READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "text": read_text,
     "lines": read_lines,
     "jsonl": read_jsonl,
+    "gap": read_gap,
+    "winobias": read_winobias,
 }
-_SUFFIXES = {
-    ".conllu": "conllu",
-    ".conll": "conllx",
-    ".conllx": "conllx",
-    "_conll": "conll2012",
-    ".txt": "text",
-    ".jsonl": "jsonl",
+_NAMES = {
+    "*.conllu": "conllu",
+    "*.conll": "conllx",
+    "*.conllx": "conllx",
+    "*_conll": "conll2012",
+    "*.txt": "text",
+    "*.jsonl": "jsonl",
+    "gap*.tsv": "gap",
 }
 
 
 def guess_format(path: Path) -> str:
     """The format that a file's name stands for, .gz and .xz aside."""
     name = base_name(path).lower()
-    for suffix, format in _SUFFIXES.items():
-        if name.endswith(suffix):
+    for pattern, format in _NAMES.items():
+        if fnmatchcase(name, pattern):
             return format
-    known = ", ".join(f"{suffix} ({format})" for suffix, format in _SUFFIXES.items())
+    known = ", ".join(f"{pattern} ({format})" for pattern, format in _NAMES.items())
     remedy = f"Name one with --format: {', '.join(READERS)}"
-    raise CorpusError(path, None, f"the name does not tell the format; known endings: {known}", remedy)
+    raise CorpusError(path, None, f"the name does not tell the format; known are {known}", remedy)
 
 
 def common_format(paths: tuple[Path, ...], format: str | None) -> str:

@@ -11,12 +11,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from headscope.errors import MeasureError
 from headscope.measures.base import Measure
+from headscope.measures.coreference import Coreference
 from headscope.measures.entropy import Entropy
 from headscope.measures.positions import Positions
+from headscope.measures.pronouns import Pronouns
 from headscope.measures.relations import Relations
 from headscope.measures.tokens import Tokens
 
-REGISTRY: Mapping[str, type[Measure]] = MappingProxyType({cls.name: cls for cls in (Positions, Tokens, Entropy, Relations)})
+REGISTRY: Mapping[str, type[Measure]] = MappingProxyType(
+    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, Coreference, Pronouns)}
+)
 DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
 
@@ -51,4 +55,4 @@ def _value(measure: str, option: str, value: Any, hint: Any) -> Any:
     return valid
 
 
-__all__ = ["DEFAULT", "PRESETS", "REGISTRY", "Entropy", "Measure", "Positions", "Relations", "Tokens", "make"]
+__all__ = ["DEFAULT", "PRESETS", "REGISTRY", "Coreference", "Entropy", "Measure", "Positions", "Pronouns", "Relations", "Tokens", "make"]

@@ -15,8 +15,9 @@ import torch
 
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadId, HeadLayout, Kind
-from headscope.core.state import State
+from headscope.core.state import Merge, State
 from headscope.measures.base import Columns
+from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights
 from headscope.stats.selection import Scored, crossfit, halves, in_sample, interval, share
 
@@ -39,7 +40,10 @@ _BEST_COLUMNS: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Contests:
-    """The contests of one measure: each label is one, its entrants are all heads in all directions, and simple rules as baselines."""
+    """The contests of one measure: each label is one, its entrants are all heads in all directions, and simple rules as baselines.
+
+    `counted` names what else is counted about the texts, beside the cases.
+    """
 
     name: str
     directions: tuple[str, ...]
@@ -47,10 +51,18 @@ class Contests:
     selection: Selection
     least: int
     unlisted: frozenset[str] = frozenset()
+    counted: tuple[str, ...] = ()
 
     def start(self, replicates: int, seed: int) -> State:
         """Nothing counted; `draws` remembers how to resample."""
-        return State({"draws": np.array([replicates, seed])}, {"draws": "max", "n/": "sum", "right/": "sum", "rule/": "sum"})
+        merges: dict[str, Merge] = {"draws": "max", "n/": "sum", "right/": "sum", "rule/": "sum", "count/": "sum"}
+        return State({"draws": np.array([replicates, seed])}, merges)
+
+    def count(self, state: State, batch: MapBatch, counts: Mapping[str, int]) -> None:
+        """Count what is no case, once for all sites of a kind."""
+        if _leads(batch):
+            total = state.member("count/", batch.site.kind, lambda: np.zeros(len(self.counted), dtype=np.int64))
+            total += np.array([counts.get(name, 0) for name in self.counted], dtype=np.int64)
 
     def add(
         self,
@@ -69,7 +81,6 @@ class Contests:
         counts = sums.index_add_(1, index, right.float()).cpu().numpy().astype(np.int64)
         heads = batch.layout.slice(batch.index)
         kind = batch.site.kind
-        leads = next(site for site in batch.layout.sites if site.kind == kind) == batch.site
         n = np.bincount(cell_of, minlength=len(cells))
         guessed = np.zeros((len(cells), len(self.rules)), dtype=np.int64)
         np.add.at(guessed, cell_of, rules.astype(np.int64))
@@ -78,7 +89,7 @@ class Contests:
             groups, name = cells[mine] % GROUPS, labels[number]
             total = state.member("right/", name, lambda: np.zeros((GROUPS, len(self.directions), batch.layout.size), dtype=np.int64))
             total[groups, :, heads] += counts[:, mine].transpose(1, 0, 2)
-            if leads:
+            if _leads(batch):
                 state.member("n/", f"{kind}/{name}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += n[mine]
                 rule = state.member("rule/", f"{kind}/{name}", lambda: np.zeros((GROUPS, len(self.rules)), dtype=np.int64))
                 rule[groups] += guessed[mine]
@@ -87,19 +98,23 @@ class Contests:
         """`<name>`: each head, label and direction. `<name>_best`: each label's best head beside its best rule."""
         replicates, seed = (int(number) for number in state["draws"])
         weights = group_weights(replicates, seed)
-        half = halves(sum(state.family("n/").values(), np.zeros(GROUPS, dtype=np.int64)) > 0)
-        heads, best = _Rows(_HEAD_COLUMNS), _Rows(_BEST_COLUMNS)
+        half = self.half(state)
+        heads, best = Rows(_HEAD_COLUMNS), Rows(_BEST_COLUMNS)
         for kind in dict.fromkeys(site.kind for site in layout.sites):
             ids = [id for id in layout.ids() if id.kind == kind]
             flat = [number for number, id in enumerate(layout.ids()) if id.kind == kind]
-            for label, n in self._listed(state, kind):
+            for label, n in self.listed(state, kind):
                 right = state[f"right/{label}"][:, :, flat]
                 rules = state[f"rule/{kind}/{label}"]
                 self._heads(heads, kind, ids, label, n, right, in_sample(n, rules, late=True), weights)
                 self._best(best, kind, ids, label, n, right.reshape(GROUPS, -1), rules, half, weights)
         return {self.name: heads.columns, f"{self.name}_best": best.columns}
 
-    def _listed(self, state: State, kind: Kind) -> list[tuple[str, Int64[np.ndarray, "group"]]]:
+    def half(self, state: State) -> Int[np.ndarray, "group"]:
+        """The half, 0 or 1, that each group of documents belongs to."""
+        return halves(sum(state.family("n/").values(), np.zeros(GROUPS, dtype=np.int64)) > 0)
+
+    def listed(self, state: State, kind: Kind) -> list[tuple[str, Int64[np.ndarray, "group"]]]:
         """Labels with enough cases: "all" first, then the most frequent."""
         found = [(name.removeprefix(f"{kind}/"), n) for name, n in state.family("n/").items() if name.startswith(f"{kind}/")]
         enough = [(label, n) for label, n in found if n.sum() >= self.least and label not in self.unlisted]
@@ -107,7 +122,7 @@ class Contests:
 
     def _heads(
         self,
-        rows: _Rows,
+        rows: Rows,
         kind: Kind,
         ids: Sequence[HeadId],
         label: str,
@@ -136,7 +151,7 @@ class Contests:
 
     def _best(
         self,
-        rows: _Rows,
+        rows: Rows,
         kind: Kind,
         ids: Sequence[HeadId],
         label: str,
@@ -175,19 +190,6 @@ class Contests:
         )
 
 
-class _Rows:
-    """Columns that grow by blocks of rows. Their types are given, so that a table without rows has them too."""
-
-    def __init__(self, types: Mapping[str, type]) -> None:
-        self._types = types
-        self._blocks: dict[str, list[np.ndarray]] = {name: [np.array([], dtype=type)] for name, type in types.items()}
-
-    def add(self, size: int, **values: object) -> None:
-        """Add `size` rows; a single value stands for all of them."""
-        for name, type in self._types.items():
-            self._blocks[name].append(np.broadcast_to(np.array(values[name], dtype=type), (size,)))
-
-    @property
-    def columns(self) -> dict[str, np.ndarray]:
-        """The columns, each in one piece."""
-        return {name: np.concatenate(blocks) for name, blocks in self._blocks.items()}
+def _leads(batch: MapBatch) -> bool:
+    """Whether the site is the first of its kind: the one with which texts are counted."""
+    return next(site for site in batch.layout.sites if site.kind == batch.site.kind) == batch.site

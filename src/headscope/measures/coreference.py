@@ -1,0 +1,139 @@
+"""Single heads as coreference resolvers: how often a mention's favourite is one of its antecedents (Clark et al. §4.3, Table 2).
+
+The paper's code for this was never released; what its text leaves open is an option here, and docs/coreference.md says what we chose.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from headscope.core.annotation import Annotation
+from headscope.core.batch import MapBatch
+from headscope.core.heads import HeadLayout
+from headscope.core.state import State
+from headscope.corpora.resolution.attributes import Names
+from headscope.corpora.resolution.expressions import Expression, expressions
+from headscope.corpora.resolution.head_words import SOURCES, Source
+from headscope.corpora.resolution.rules import SIEVES, head_match, nearest, sieve
+from headscope.encoding.texts import Overlong, Unit
+from headscope.errors import MeasureError
+from headscope.measures.base import Columns, Level, Measure
+from headscope.measures.contests import Contests, Selection
+from headscope.measures.listings import counts_table, rules_table
+from headscope.measures.questions import Question, Questions
+from headscope.stats.bootstrap import group_of
+
+ALL = "all"
+DIRECTIONS = ("mention-to-antecedent", "antecedent-to-mention")
+RULES = ("nearest", "head_match", "sieves")
+_BY = {source: f"head words by {source}" for source in SOURCES}
+_TEXTS, _MENTIONS, _SINGLETONS = "texts", "mentions", "mentions of singletons left out"
+_FIRST, _SHARED, _SCORED = "first mentions", "mentions with the head word of all their antecedents", "mentions scored"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coreference(Measure):
+    """Accuracy of every head and direction, and of three rules, in picking an antecedent of a mention by their head words.
+
+    `candidates` are the words that may be picked. `head_match` says what that rule does without a match; `skip_exact_for_pronouns`
+    lets pronouns begin at the third sieve, and `strip_determiner` compares wordings without their first article or demonstrative.
+    `masculine` and `feminine` are first names that tell gender. `singletons` are entities that the document mentions once.
+    """
+
+    name: ClassVar[str] = "coreference"
+    summary: ClassVar[str] = "every head as a coreference resolver: is the mention it picks an antecedent?"
+    needs: ClassVar[str | None] = "mentions"
+    natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"candidates": "all_words", "selection": "in-sample"},
+        "reference": {"candidates": "all_words", "selection": "in-sample"},
+    }
+
+    level: Level = "word"
+    candidates: Literal["preceding_mentions", "any_other_mention", "preceding_words", "all_words"] = "preceding_mentions"
+    head_words: Literal["auto", "constituents", "dependencies", "cue"] = "auto"
+    singletons: Literal["include", "exclude"] = "exclude"
+    head_match: Literal["wrong", "nearest"] = "wrong"
+    skip_exact_for_pronouns: bool = False
+    strip_determiner: bool = False
+    masculine: tuple[str, ...] = ()
+    feminine: tuple[str, ...] = ()
+    selection: Selection = "crossfit"
+    least: int = 20
+
+    def __post_init__(self) -> None:
+        if self.level != "word":
+            raise MeasureError(f"coreference: level is {self.level!r}", "Mentions are made of words: leave level out")
+
+    @property
+    def contests(self) -> Contests:
+        """How counts are kept and become tables."""
+        counted = (_TEXTS, _MENTIONS, _SINGLETONS, *_BY.values(), _FIRST, _SHARED, _SCORED)
+        return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted)
+
+    def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
+        """Nothing is counted yet."""
+        return self.contests.start(replicates, seed)
+
+    def update(self, state: State, batch: MapBatch) -> None:
+        """Score all heads of a site on a batch."""
+        if batch.site.kind != "cross":
+            batch.once(self, lambda: self._questions(batch)).put(self.contests, state, batch)
+
+    def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
+        """Every head and kind of mention; the best heads beside the best rule; every rule; and what was counted."""
+        contests = self.contests
+        return {
+            **contests.tables(state, layout),
+            "coreference_rules": rules_table(contests, state, layout),
+            "coreference_counts": counts_table(contests, state),
+        }
+
+    def _questions(self, batch: MapBatch) -> Questions:
+        asked: list[Question] = []
+        counts: Counter[str] = Counter()
+        for number, text in enumerate(batch.queries.texts):
+            asked += self._asked(number, text, counts)
+        return Questions.of(batch, asked, counts)
+
+    def _asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
+        """A question for each mention of a text that has an antecedent there."""
+        sources: Sequence[Source] = SOURCES if self.head_words == "auto" else (self.head_words,)
+        names = Names(frozenset(map(str.lower, self.masculine)), frozenset(map(str.lower, self.feminine)))
+        found = expressions(text, sources, singletons=self.singletons == "include", strip_determiner=self.strip_determiner, names=names)
+        counts.update([_TEXTS, *(_BY[one.source] for one in found)])
+        counts.update({_MENTIONS: len(text.mentions), _SINGLETONS: len(text.mentions) - len(found)})
+        asked = []
+        for mention in found:
+            before = [one for one in found if one.precedes(mention)]
+            coreferent = [one for one in before if one.entity == mention.entity]
+            answers = {one.head for one in coreferent} - {mention.head}
+            counts[_SCORED if answers else _SHARED if coreferent else _FIRST] += 1
+            if answers:
+                others = [one for one in before if one.head != mention.head]
+                rules = tuple(pick is not None and pick.head in answers for pick in self._picks(mention, others))
+                allowed = self._candidates(mention, others, found, len(text.words))
+                asked.append(Question(number, mention.head, allowed, answers, rules, (ALL, mention.kind), group_of(text.document)))
+        return asked
+
+    def _picks(self, mention: Expression, others: Sequence[Expression]) -> tuple[Expression | None, ...]:
+        """What each rule takes for the antecedent."""
+        sieves = SIEVES[2:] if self.skip_exact_for_pronouns and mention.kind == "pronoun" else SIEVES
+        return (
+            nearest(mention, others),
+            head_match(mention, others, fallback=self.head_match == "nearest"),
+            sieve(mention, others, sieves),
+        )
+
+    def _candidates(self, mention: Expression, before: Sequence[Expression], mentions: Sequence[Expression], words: int) -> Collection[int]:
+        """The words that a head may pick; never the mention's own head word."""
+        if self.candidates == "preceding_mentions":
+            return {one.head for one in before}
+        if self.candidates == "any_other_mention":
+            return {one.head for one in mentions} - {mention.head}
+        if self.candidates == "preceding_words":
+            return range(mention.head)
+        return {*range(words)} - {mention.head}

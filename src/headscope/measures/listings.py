@@ -1,0 +1,41 @@
+"""Tables beside those of heads: what each rule reaches, and what was counted about the texts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headscope.core.heads import HeadLayout
+from headscope.core.state import State
+from headscope.measures.base import Columns
+from headscope.measures.contests import Contests
+from headscope.measures.rows import Rows
+from headscope.stats.bootstrap import group_weights
+from headscope.stats.selection import interval, share
+
+_RULES: dict[str, type] = {
+    **{"kind": object, "label": object, "rule": object, "value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64}
+}
+_COUNTS: dict[str, type] = {"kind": object, "what": object, "n": np.int64}
+
+
+def rules_table(contests: Contests, state: State, layout: HeadLayout) -> Columns:
+    """A row a label and rule: the share of cases in which the rule is right, with its interval."""
+    rows = Rows(_RULES)
+    weights = group_weights(*(int(number) for number in state["draws"]))
+    for kind in dict.fromkeys(site.kind for site in layout.sites):
+        for label, n in contests.listed(state, kind):
+            right = state[f"rule/{kind}/{label}"]
+            low, high = interval(share(right, n, weights), n)
+            total = int(n.sum())
+            rows.add(
+                len(contests.rules), kind=kind, label=label, rule=contests.rules, value=right.sum(0) / total, low=low, high=high, n=total
+            )
+    return rows.columns
+
+
+def counts_table(contests: Contests, state: State) -> Columns:
+    """A row for each thing counted."""
+    rows = Rows(_COUNTS)
+    for kind, counts in state.family("count/").items():
+        rows.add(len(counts), kind=kind, what=contests.counted, n=counts)
+    return rows.columns

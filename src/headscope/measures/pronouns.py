@@ -1,0 +1,126 @@
+"""Single heads on pronoun tests: does a pronoun attend more to the one it refers to than to the other? (GAP, WinoBias)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from headscope.core.annotation import Annotation
+from headscope.core.batch import MapBatch
+from headscope.core.heads import HeadLayout
+from headscope.core.state import State
+from headscope.corpora.resolution.expressions import Expression, expressions
+from headscope.corpora.resolution.head_words import SOURCES, Source
+from headscope.corpora.resolution.lists import PLURAL, THIRD
+from headscope.corpora.resolution.rules import nearest
+from headscope.encoding.texts import Overlong, Unit
+from headscope.errors import MeasureError
+from headscope.measures.base import Columns, Level, Measure
+from headscope.measures.contests import Contests, Selection
+from headscope.measures.gaps import gaps_table
+from headscope.measures.listings import counts_table, rules_table
+from headscope.measures.questions import Question, Questions
+from headscope.stats.bootstrap import group_of
+
+ALL = "all"
+DIRECTIONS = ("pronoun-to-candidate", "candidate-to-pronoun")
+RULES = ("first", "nearest", "nearest_before")
+PAIRS = (("feminine", "masculine"), ("anti", "pro"))
+_TEXTS, _PRONOUNS, _SCORED = "texts", "third-person pronouns", "pronouns scored"
+_FEW, _NONE, _EVERY = (
+    "pronouns with fewer than two candidates",
+    "pronouns that refer to no candidate",
+    "pronouns that refer to every candidate",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pronouns(Measure):
+    """Accuracy of every head and direction, and of three rules, in picking what a third-person pronoun refers to.
+
+    Candidates are the mentions of the text that are no pronouns, before and after it: the two names of GAP, the two occupations
+    of WinoBias. A pronoun is scored if it has two candidates or more of which some, but not all, are its entity's.
+    """
+
+    name: ClassVar[str] = "pronouns"
+    summary: ClassVar[str] = "every head on pronoun tests: does the pronoun attend more to the right candidate?"
+    needs: ClassVar[str | None] = "mentions"
+    natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
+
+    level: Level = "word"
+    head_words: Literal["auto", "constituents", "dependencies", "cue"] = "auto"
+    selection: Selection = "crossfit"
+    least: int = 20
+
+    def __post_init__(self) -> None:
+        if self.level != "word":
+            raise MeasureError(f"pronouns: level is {self.level!r}", "Mentions are made of words: leave level out")
+
+    @property
+    def contests(self) -> Contests:
+        """How counts are kept and become tables."""
+        counted = (_TEXTS, _PRONOUNS, _FEW, _NONE, _EVERY, _SCORED)
+        return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted)
+
+    def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
+        """Nothing is counted yet."""
+        return self.contests.start(replicates, seed)
+
+    def update(self, state: State, batch: MapBatch) -> None:
+        """Score all heads of a site on a batch."""
+        if batch.site.kind != "cross":
+            batch.once(self, lambda: self._questions(batch)).put(self.contests, state, batch)
+
+    def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
+        """Every head and gender; the best heads beside the best rule; every rule; gaps between groups; and what was counted."""
+        contests = self.contests
+        return {
+            **contests.tables(state, layout),
+            "pronouns_rules": rules_table(contests, state, layout),
+            "pronouns_gaps": gaps_table(contests, state, layout, PAIRS),
+            "pronouns_counts": counts_table(contests, state),
+        }
+
+    def _questions(self, batch: MapBatch) -> Questions:
+        asked: list[Question] = []
+        counts: Counter[str] = Counter()
+        for number, text in enumerate(batch.queries.texts):
+            asked += self._asked(number, text, counts)
+        return Questions.of(batch, asked, counts)
+
+    def _asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
+        """A question for each third-person pronoun of a text that has something to choose between."""
+        sources: Sequence[Source] = SOURCES if self.head_words == "auto" else (self.head_words,)
+        found = expressions(text, sources)
+        counts[_TEXTS] += 1
+        asked = []
+        for mention in found:
+            if mention.kind != "pronoun" or mention.attributes.person != THIRD:
+                continue
+            others = [one for one in found if one.kind != "pronoun" and not one.start <= mention.head < one.end]
+            candidates = {one.head for one in others}
+            answers = {one.head for one in others if one.entity == mention.entity}
+            counts[_PRONOUNS] += 1
+            counts[_FEW if len(candidates) < 2 else _NONE if not answers else _EVERY if answers == candidates else _SCORED] += 1
+            if len(candidates) > 1 and answers and answers != candidates:
+                rules = tuple(pick.head in answers for pick in _picks(mention, others))
+                labels = (ALL, _gender(mention), *([text.subset] if text.subset else []))
+                asked.append(Question(number, mention.head, candidates, answers, rules, labels, group_of(text.document)))
+        return asked
+
+
+def _picks(pronoun: Expression, candidates: Sequence[Expression]) -> tuple[Expression, ...]:
+    """What each rule picks: the first candidate of the text, the nearest, and the nearest before the pronoun, or after it if none is."""
+    closest = nearest(pronoun, candidates)
+    assert closest is not None
+    before = nearest(pronoun, (one for one in candidates if one.head < pronoun.head))
+    return candidates[0], closest, before or closest
+
+
+def _gender(pronoun: Expression) -> str:
+    """`feminine`, `masculine` or `neuter`; `plural` for they, which tells none."""
+    if pronoun.attributes.number == PLURAL:
+        return "plural"
+    return "".join(pronoun.attributes.gender or {"unknown"})

@@ -1,0 +1,90 @@
+"""Questions put to every head of a batch: which of the words at hand does a word attend to most, and whether that is a right one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+
+from headscope.core.batch import MapBatch
+from headscope.core.state import State
+from headscope.measures.contests import Contests
+from headscope.measures.words import Words, favourites
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
+
+
+class Question(NamedTuple):
+    """A question about word `word` of text number `text`; words are counted within their text.
+
+    `candidates` may be picked and `answers` are right, whether or not they are candidates; `rules` says which rules answer rightly.
+    It is counted under each of its `labels`.
+    """
+
+    text: int
+    word: int
+    candidates: Collection[int]
+    answers: Collection[int]
+    rules: tuple[bool, ...]
+    labels: tuple[str, ...]
+    group: int
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of a batch as tensors: made once, put to the heads of every layer. A row is a question under one label."""
+
+    text: Int[torch.Tensor, "question"]
+    place: Int[torch.Tensor, "question"]
+    candidates: Bool[torch.Tensor, "question position"]
+    answers: Bool[torch.Tensor, "question position"]
+    row: Int[torch.Tensor, "row"]  # the row's question
+    labels: tuple[str, ...]
+    label: Int[np.ndarray, "row"]
+    group: Int[np.ndarray, "row"]
+    rules: Bool[np.ndarray, "row rule"]
+    counts: Counter[str]
+
+    @classmethod
+    def of(cls, batch: MapBatch, asked: Sequence[Question], counts: Counter[str]) -> Questions:
+        """These questions about the words of a batch, and what was counted in asking them."""
+        words = Words.of(batch.queries)
+        device = batch.weights.device
+        masks = np.zeros((2, len(asked), batch.keys.width), dtype=bool)
+        for number, question in enumerate(asked):
+            first = words.first[question.text]
+            for mask, chosen in zip(masks, (question.candidates, question.answers), strict=True):
+                mask[number, words.place[first + np.array(sorted(chosen), dtype=np.int64)]] = True
+        labels: dict[str, int] = {}
+        rows = [(number, labels.setdefault(label, len(labels))) for number, question in enumerate(asked) for label in question.labels]
+        row, label = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+        places = [int(words.place[words.first[question.text] + question.word]) for question in asked]
+        return cls(
+            torch.tensor([question.text for question in asked], dtype=torch.int64, device=device),
+            torch.tensor(places, dtype=torch.int64, device=device),
+            torch.from_numpy(masks[0]).to(device),
+            torch.from_numpy(masks[1]).to(device),
+            torch.from_numpy(row.copy()).to(device),
+            tuple(labels),
+            label,
+            np.array([question.group for question in asked], dtype=np.int64)[row],
+            np.array([question.rules for question in asked], dtype=bool)[row],
+            counts,
+        )
+
+    def right(self, batch: MapBatch) -> Bool[torch.Tensor, "direction row head"]:
+        """Which heads of a site answer rightly. Without any weight on a candidate there is no answer, and it is not right."""
+        chosen = favourites(batch, self.text, self.place, self.candidates)
+        number = torch.arange(len(self.place), device=chosen.device)[:, None]
+        return (self.answers[number, chosen.clamp_min(0)] & (chosen >= 0))[:, self.row]
+
+    def put(self, contests: Contests, state: State, batch: MapBatch) -> None:
+        """Put the questions to the heads of a site, and count the right answers."""
+        contests.count(state, batch, self.counts)
+        if len(self.row):
+            contests.add(state, batch, self.labels, self.label, self.group, self.right(batch), self.rules)

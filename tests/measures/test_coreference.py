@@ -1,0 +1,201 @@
+"""Heads as coreference resolvers, on cases worked out by hand: planted heads, and each rule of METHODS §4.2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from marked import Map, count, document, measured, pointing, rule, value
+
+from headscope.core.document import Document
+from headscope.errors import MeasureError
+from headscope.measures import make
+from headscope.runs.table import Table
+
+NAME = "coreference"
+# Ann met Bob. She liked him.   mentions: Ann 0, Bob 2, She 4, him 6
+ANN = document("[1 Ann/NNP ] met/VBD [2 Bob/NNP ] ./. [1 She/PRP ] liked/VBD [2 him/PRP ] ./.")
+
+
+def score(one: Document, targets: dict[int, int], **options: Any) -> dict[str, Table]:
+    """One document and one head; words attend as `targets` says."""
+    n = options.get("kept") or len(one.words)
+    return measured(NAME, [one], [[pointing(n, targets)]], **options)
+
+
+def test_a_planted_resolver_is_always_right_and_its_transpose_in_the_other_direction() -> None:
+    planted = pointing(8, {4: 0, 6: 2})
+    transposed = planted.T + 1e-9
+    tables = measured(NAME, [ANN], [[planted, transposed / transposed.sum(1, keepdims=True)]])
+    assert value(tables, NAME) == value(tables, NAME, "pronoun") == 1
+    assert value(tables, NAME, "all (antecedent-to-mention)", head=2) == 1
+    assert tables[NAME].where(quantity="all", head=1)["n"] == [2]
+
+
+def test_first_mentions_are_not_scored() -> None:
+    tables = score(ANN, {4: 0})
+    assert value(tables, NAME) == 1 / 2
+    assert [count(tables, NAME, what) for what in ("mentions", "first mentions", "mentions scored")] == [4, 2, 2]
+    assert set(tables[NAME]["label"]) == {"all", "pronoun"}  # both names are first mentions
+
+
+def test_any_antecedent_is_right() -> None:
+    one = document("[1 Ann/NNP ] [2 Bob/NNP ] [1 she/PRP ] [1 her/PRP$ ]")
+    for target, right in ((0, 1), (2, 1), (1, 0)):
+        assert value(score(one, {2: 0, 3: target}), NAME) == (1 + right) / 2
+
+
+@pytest.mark.parametrize(
+    ("candidates", "weights", "right"),
+    [
+        # Words: 0 Ann, 1 met, 2 Bob, 3 and, 4 she (scored), 5 saw, 6 Eve. Only the words named hold weight.
+        ("preceding_mentions", {0: 0.1, 1: 0.4, 4: 0.2, 6: 0.3}, True),  # neither a verb, nor itself, nor what follows
+        ("preceding_mentions", {0: 0.1, 2: 0.2}, False),
+        ("any_other_mention", {0: 0.1, 6: 0.3}, False),
+        ("any_other_mention", {0: 0.2, 1: 0.7, 6: 0.1}, True),
+        ("preceding_words", {0: 0.1, 1: 0.2}, False),
+        ("preceding_words", {0: 0.1, 4: 0.5, 5: 0.2, 6: 0.2}, True),
+        ("all_words", {0: 0.1, 5: 0.2}, False),
+        ("all_words", {0: 0.3, 4: 0.6, 5: 0.1}, True),
+    ],
+)
+def test_what_may_be_picked(candidates: str, weights: dict[int, float], right: bool) -> None:
+    one = document("[1 Ann/NNP ] met/VBD [2 Bob/NNP ] and/CC [1 she/PRP ] saw/VBD [2 Eve/NNP ]")
+    a = pointing(7, {6: 2})  # Eve, who is Bob here, is always right
+    a[5] = 0
+    for word, weight in weights.items():
+        a[5, word + 1] = weight
+    assert value(measured(NAME, [one], [[a]], candidates=candidates), NAME, "pronoun") == right
+
+
+def test_no_weight_on_any_candidate_is_no_answer() -> None:
+    """All on itself, on [CLS] and on [SEP]."""
+    a: Map = np.zeros((10, 10))
+    a[:, 0] = a[:, -1] = 0.4
+    a += 0.2 * np.eye(10)
+    assert value(measured(NAME, [ANN], [[a]]), NAME) == 0
+
+
+def test_of_equal_weights_the_first_word_wins() -> None:
+    tables = measured(NAME, [ANN])  # uniform: She and him both pick Ann
+    assert value(tables, NAME) == 1 / 2
+
+
+def test_nested_mentions_and_order_from_the_same_start() -> None:
+    """Her mother 1 .. said: the shorter of two mentions from one start comes first, so only the longer is scored."""
+    one = document("[1 [1 Ann/NNP ] 's/POS mother/NN ]", parse="(NP (NP (NNP Ann) (POS 's)) (NN mother))")
+    tables = score(one, {2: 0})
+    assert count(tables, NAME, "mentions scored") == 1
+    assert value(tables, NAME, "nominal") == 1
+
+
+def test_a_mention_does_not_pick_its_own_head_word() -> None:
+    """`the dog` and `the dog that barks` share their head: no antecedent is left. The second dog has one again."""
+    one = document("[1 [1 the/DT dog/NN ] that/WDT barks/VBZ ] saw/VBD [1 a/DT dog/NN ]")
+    tables = score(one, {6: 1})
+    shared = "mentions with the head word of all their antecedents"
+    assert [count(tables, NAME, what) for what in ("mentions", "first mentions", shared, "mentions scored")] == [3, 1, 1, 1]
+    assert value(tables, NAME) == 1
+
+
+def test_a_shared_head_word_is_right_if_any_of_its_mentions_is() -> None:
+    one = document("[2 [1 the/DT dog/NN ] that/WDT barks/VBZ ] and/CC [2 it/PRP ]")
+    tables = score(one, {5: 1})
+    assert value(tables, NAME) == rule(tables, NAME, "nearest") == 1
+
+
+def test_mentions_partly_outside_the_window_are_not_there() -> None:
+    """Cut after `the`: `the dog` is neither scored nor a candidate, and Ann is no singleton although she is alone now."""
+    one = document("[1 Ann/NNP ] [2 Bob/NNP ] [2 he/PRP ] [3 the/DT dog/NN ] [1 her/PRP$ ] [3 it/PRP ]")
+    tables = measured(NAME, [one], [[pointing(4, {2: 1})]], kept=4)
+    assert [count(tables, NAME, what) for what in ("mentions", "mentions of singletons left out", "mentions scored")] == [3, 0, 1]
+    assert value(tables, NAME) == 1
+
+
+def test_singletons_are_candidates_only_on_demand() -> None:
+    one = document("[1 Ann/NNP ] met/VBD [2 Bob/NNP ] ./. [1 She/PRP ] left/VBD")
+    without, included = (score(one, {4: 2}, singletons=singletons) for singletons in ("exclude", "include"))
+    assert value(without, NAME) == value(included, NAME) == 0  # Bob is no candidate, so nothing is picked
+    assert (rule(without, NAME, "nearest"), rule(included, NAME, "nearest")) == (1, 0)
+    assert count(without, NAME, "mentions of singletons left out") == 1
+    assert count(included, NAME, "mentions of singletons left out") == 0
+
+
+def test_nothing_to_score() -> None:
+    tables = score(document("[1 Ann/NNP ] sleeps/VBZ"), {})
+    assert len(tables[NAME]) == len(tables["coreference_best"]) == len(tables["coreference_rules"]) == 0
+    assert count(tables, NAME, "texts") == 1
+    assert len(score(document("No mention here"), {})[NAME]) == 0
+
+
+def test_kinds_of_mentions() -> None:
+    one = document(
+        "[1 Ann/NNP ] [1 Ann/NNP ] [1 she/PRP ] [1 the/DT boss/NN ] [2 Ann/NNP and/CC Bob/NNP ] [2 Ann/NNP and/CC Bob/NNP ]",
+    )
+    tables = score(one, {})
+    assert {row["label"]: row["n"] for row in tables[NAME] if row["direction"] == "mention-to-antecedent"} == {
+        "all": 4, "nominal": 2, "pronoun": 1, "proper": 1,
+    }  # fmt: skip
+
+
+def test_the_three_rules() -> None:
+    """the boss (8): nearest is him 6, the nearest with the same head is Boss 0, and so say the sieves."""
+    one = document("[1 Boss/NNP ] met/VBD [2 Bob/NNP ] ./. [1 She/PRP ] saw/VBD [2 him/PRP ] the/DT [1 boss/NN ]")
+    tables = score(one, {})
+    assert [rule(tables, NAME, name, "nominal") for name in ("nearest", "head_match", "sieves")] == [0, 1, 1]
+    # She: nearest is Bob, wrong; no head matches; the third sieve takes anything singular: the nearest, Bob.
+    # him: nearest is She, whom the third sieve refuses for her gender, so that it takes Bob.
+    assert [rule(tables, NAME, name, "pronoun") for name in ("nearest", "head_match", "sieves")] == [0, 0, 1 / 2]
+
+
+def test_head_match_without_a_match() -> None:
+    one = document("[1 Ann/NNP ] saw/VBD [1 her/PRP$ ]")
+    assert rule(score(one, {}), NAME, "head_match") == 0
+    assert rule(score(one, {}, head_match="nearest"), NAME, "head_match") == 1
+
+
+def test_pronouns_may_skip_the_exact_sieves() -> None:
+    """The second `he` means the boy before it, but matches the first `he` word for word; the third takes the second either way."""
+    one = document("[1 he/PRP ] saw/VBD [2 the/DT boy/NN ] [2 he/PRP ] [1 he/PRP ]")
+    assert rule(score(one, {}), NAME, "sieves", "pronoun") == 0
+    assert rule(score(one, {}, skip_exact_for_pronouns=True), NAME, "sieves", "pronoun") == 1 / 2
+
+
+def test_determiners_may_be_stripped() -> None:
+    one = document("[1 the/DT old/JJ dog/NN ] saw/VBD [2 the/DT dog/NN ] [2 it/PRP ] [1 an/DT old/JJ dog/NN ]")
+    assert rule(score(one, {}), NAME, "sieves", "nominal") == 0  # the nearest dog
+    assert rule(score(one, {}, strip_determiner=True), NAME, "sieves", "nominal") == 1
+
+
+def test_names_that_tell_gender() -> None:
+    one = document("[1 Ann/NNP ] met/VBD [2 Bob/NNP ] ./. [1 She/PRP ] left/VBD [2 him/PRP ]")
+    assert rule(score(one, {}), NAME, "sieves") == 1 / 2
+    assert rule(score(one, {}, masculine=("Bob",)), NAME, "sieves") == 1
+
+
+def test_what_told_the_head_words() -> None:
+    parsed = document("[1 Ann/NNP ] saw/VBD [1 her/PRP$ dog/NN ]", parse="(S (NP (NNP Ann)) (VP (VBD saw) (NP (PRP$ her) (NN dog))))")
+    assert count(score(parsed, {}), NAME, "head words by constituents") == 2
+    assert count(score(parsed, {}, head_words="cue"), NAME, "head words by cue") == 2
+    assert count(score(parsed, {}, head_words="dependencies"), NAME, "head words by cue") == 2  # there are none
+
+
+def test_every_rule_has_its_interval_and_the_best_head_the_best_rule() -> None:
+    documents = [document("[1 Ann/NNP ] [2 Bob/NNP ] [1 Ann/NNP ] [2 Bob/NNP ]", id=f"d{number}") for number in range(12)]
+    tables = measured(NAME, documents, [[pointing(4, {2: 0, 3: 1})]] * 12)
+    assert [(row["rule"], row["value"], row["low"], row["high"]) for row in tables["coreference_rules"].where(label="all")] == [
+        ("nearest", 0, 0, 0), ("head_match", 1, 1, 1), ("sieves", 1, 1, 1),
+    ]  # fmt: skip
+    (row,) = tables["coreference_best"].where(label="all")
+    assert (row["heads"], row["direction"], row["value"], row["rule"], row["lift"]) == ("1-1", "mention-to-antecedent", 1, "sieves", 0)
+
+
+def test_token_level_is_refused() -> None:
+    with pytest.raises(MeasureError, match="made of words"):
+        make(NAME, {"level": "token"})
+
+
+def test_the_paper_picks_among_all_words() -> None:
+    assert make(NAME, preset="paper").options()["candidates"] == "all_words"
+    assert make(NAME, preset="reference") == make(NAME, preset="paper")  # there is no released code to differ
