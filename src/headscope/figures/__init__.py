@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,17 @@ FIGURES = {
     "clark2": "Clark et al. 2019, Figure 2: attention to token types and neighbours by layer (positions, tokens)",
     "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
     "table1": "Clark et al. 2019, Table 1: the best head of each dependency relation beside the best fixed offset (relations)",
+    "table2": "Clark et al. 2019, Table 2: the best head for each kind of mention beside the best rule (coreference)",
+    "pronouns": "the best head for each kind of pronoun beside the best rule (pronouns)",
     "matrix": "every dependency relation by every head, above the best fixed offset (relations)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
 _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
     "clark2": (clark2.draw, clark2.NEEDS),
     "clark4": (clark4.draw, clark4.NEEDS),
-    "table1": (contests.draw, contests.NEEDS),
+    "table1": (contests.draw, ("relations",)),
+    "table2": (partial(contests.draw, measure="coreference"), ("coreference",)),
+    "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
     "matrix": (matrix.draw, matrix.NEEDS),
 }
 SUFFIXES = ("svg", "pdf", "png")
@@ -48,7 +53,7 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
 
 def default_figure(measure: str) -> str:
     """The figure that shows a measure best."""
-    return {"entropy": "clark4", "relations": "table1"}.get(measure, "clark2")
+    return {"entropy": "clark4", "relations": "table1", "coreference": "table2", "pronouns": "pronouns"}.get(measure, "clark2")
 
 
 def render(figure: Figure, suffix: str) -> bytes:

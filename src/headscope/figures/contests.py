@@ -1,4 +1,4 @@
-"""Clark et al. 2019, Table 1 as a figure: the best head of each label with its interval, beside the best simple rule."""
+"""Clark et al. 2019, Tables 1 and 2 as figures: the best head of each label with its interval, beside the best simple rule."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
     from headscope.runs.table import Table
 
-NEEDS = ("relations",)
-_DIRECTIONS = {"dep-to-head": "dep → head", "head-to-dep": "head → dep"}
+# What is counted, and what the share is of.
+_WORDS = {
+    "relations": ("words", "Share of words whose governor is picked", "best fixed offset"),
+    "coreference": ("mentions", "Share of mentions for which an antecedent is picked", "best rule"),
+    "pronouns": ("pronouns", "Share of pronouns for which the right candidate is picked", "best rule"),
+}
 
 
 def draw(results: Results, kind: str | None = None, measure: str = "relations") -> Figure:
@@ -31,22 +35,23 @@ def draw(results: Results, kind: str | None = None, measure: str = "relations") 
     if kind is not None and kind not in kinds:
         raise RunError(f"the run has no {kind} attention", f"It has {', '.join(kinds)}")
     rows = table.where(kind=kind or kinds[0])
+    counted, axis, rule = _WORDS[measure]
     with theme():
         figure = Figure(figsize=(6.4, 1.5 + 0.22 * len(rows)), layout="constrained")
         axes = figure.subplots()
-        _dots(axes, rows)
+        _dots(axes, rows, rule)
         axes.set_xlim(-0.02, 1.02)
-        axes.set_xlabel("Share of words whose governor is picked")
+        axes.set_xlabel(axis)
         figure.legend(loc="outside upper right", ncols=3, fontsize=8)
-        sign(figure, f"{max(rows['n']):,} words", results.signature)
+        sign(figure, f"{max(rows['n']):,} {counted}", results.signature)
     return figure
 
 
-def _dots(axes: Axes, rows: Table) -> None:
+def _dots(axes: Axes, rows: Table, rule_name: str) -> None:
     y = np.arange(len(rows))
     head, rule, light = COLOURS[0], COLOURS[1], "0.6"
     for name, colour, shift, marker, label in (
-        ("baseline", rule, 0.14, "D", "best fixed offset"),
+        ("baseline", rule, 0.14, "D", rule_name),
         ("value", head, -0.14, "o", "best head, chosen on other documents"),
     ):
         low, high = ("low", "high") if name == "value" else (f"{name}_low", f"{name}_high")
@@ -62,5 +67,4 @@ def _dots(axes: Axes, rows: Table) -> None:
 
 
 def _chosen(heads: str, direction: str) -> str:
-    directions = ", ".join(_DIRECTIONS.get(part, part) for part in direction.split(" | "))
-    return f"{heads}  {directions}" if heads else "one document: no choice"
+    return f"{heads}  {direction.replace('-to-', ' → ').replace(' | ', ', ')}" if heads else "one document: no choice"

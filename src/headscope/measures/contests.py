@@ -17,6 +17,7 @@ from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadId, HeadLayout, Kind
 from headscope.core.state import Merge, State
 from headscope.measures.base import Columns
+from headscope.measures.cases import Cases
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights
 from headscope.stats.selection import Scored, crossfit, halves, in_sample, interval, share
@@ -64,35 +65,17 @@ class Contests:
             total = state.member("count/", batch.site.kind, lambda: np.zeros(len(self.counted), dtype=np.int64))
             total += np.array([counts.get(name, 0) for name in self.counted], dtype=np.int64)
 
-    def add(
-        self,
-        state: State,
-        batch: MapBatch,
-        labels: Sequence[str],
-        label: Int[np.ndarray, "case"],
-        group: Int[np.ndarray, "case"],
-        right: Bool[torch.Tensor, "direction case head"],
-        rules: Bool[np.ndarray, "case rule"],
-    ) -> None:
-        """Count cases: which heads of a site, and which rules, are right. Rules are counted once, with the first site of a kind."""
-        cells, cell_of = np.unique(label * GROUPS + group, return_inverse=True)
-        index = torch.from_numpy(cell_of).to(right.device)
-        sums = right.new_zeros((len(right), len(cells), right.shape[-1]), dtype=torch.float32)
-        counts = sums.index_add_(1, index, right.float()).cpu().numpy().astype(np.int64)
-        heads = batch.layout.slice(batch.index)
-        kind = batch.site.kind
-        n = np.bincount(cell_of, minlength=len(cells))
-        guessed = np.zeros((len(cells), len(self.rules)), dtype=np.int64)
-        np.add.at(guessed, cell_of, rules.astype(np.int64))
-        for number in np.unique(label):
-            mine = np.flatnonzero(cells // GROUPS == number)
-            groups, name = cells[mine] % GROUPS, labels[number]
+    def add(self, state: State, batch: MapBatch, cases: Cases, right: Bool[torch.Tensor, "direction case head"]) -> None:
+        """Count cases: which heads of a site are right, and, with the first site of a kind, how many there are and which rules are."""
+        counts = cases.count(right)
+        heads, kind, leads = batch.layout.slice(batch.index), batch.site.kind, _leads(batch)
+        for name, cells, groups in cases.parts:
             total = state.member("right/", name, lambda: np.zeros((GROUPS, len(self.directions), batch.layout.size), dtype=np.int64))
-            total[groups, :, heads] += counts[:, mine].transpose(1, 0, 2)
-            if _leads(batch):
-                state.member("n/", f"{kind}/{name}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += n[mine]
+            total[groups, :, heads] += counts[cells]
+            if leads:
+                state.member("n/", f"{kind}/{name}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += cases.n[cells]
                 rule = state.member("rule/", f"{kind}/{name}", lambda: np.zeros((GROUPS, len(self.rules)), dtype=np.int64))
-                rule[groups] += guessed[mine]
+                rule[groups] += cases.rules[cells]
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """`<name>`: each head, label and direction. `<name>_best`: each label's best head beside its best rule."""

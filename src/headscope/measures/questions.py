@@ -12,6 +12,7 @@ import torch
 
 from headscope.core.batch import MapBatch
 from headscope.core.state import State
+from headscope.measures.cases import Cases
 from headscope.measures.contests import Contests
 from headscope.measures.words import Words, favourites
 
@@ -44,10 +45,7 @@ class Questions:
     candidates: Bool[torch.Tensor, "question position"]
     answers: Bool[torch.Tensor, "question position"]
     row: Int[torch.Tensor, "row"]  # the row's question
-    labels: tuple[str, ...]
-    label: Int[np.ndarray, "row"]
-    group: Int[np.ndarray, "row"]
-    rules: Bool[np.ndarray, "row rule"]
+    cases: Cases
     counts: Counter[str]
 
     @classmethod
@@ -64,16 +62,15 @@ class Questions:
         rows = [(number, labels.setdefault(label, len(labels))) for number, question in enumerate(asked) for label in question.labels]
         row, label = np.array(rows, dtype=np.int64).reshape(-1, 2).T
         places = [int(words.place[words.first[question.text] + question.word]) for question in asked]
+        groups = np.array([question.group for question in asked], dtype=np.int64)
+        rules = np.array([question.rules for question in asked], dtype=bool).reshape(len(asked), len(asked[0].rules) if asked else 0)
         return cls(
             torch.tensor([question.text for question in asked], dtype=torch.int64, device=device),
             torch.tensor(places, dtype=torch.int64, device=device),
             torch.from_numpy(masks[0]).to(device),
             torch.from_numpy(masks[1]).to(device),
             torch.from_numpy(row.copy()).to(device),
-            tuple(labels),
-            label,
-            np.array([question.group for question in asked], dtype=np.int64)[row],
-            np.array([question.rules for question in asked], dtype=bool)[row],
+            Cases.of(tuple(labels), label, groups[row], rules[row], device),
             counts,
         )
 
@@ -87,4 +84,4 @@ class Questions:
         """Put the questions to the heads of a site, and count the right answers."""
         contests.count(state, batch, self.counts)
         if len(self.row):
-            contests.add(state, batch, self.labels, self.label, self.group, self.right(batch), self.rules)
+            contests.add(state, batch, self.cases, self.right(batch))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -12,16 +11,18 @@ import torch
 
 from headscope.core.annotation import NONE, ROOT
 from headscope.core.batch import MapBatch
+from headscope.core.document import Word
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Level, Measure
+from headscope.measures.cases import Cases
 from headscope.measures.contests import Contests, Selection
-from headscope.measures.words import Words, favourites
+from headscope.measures.words import Words, all_favourites
 from headscope.stats.bootstrap import group_of
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Int
+    from jaxtyping import Int
 
 ALL = "all"
 CLITICS = frozenset({"'s", "’s", "'", "’"})
@@ -32,17 +33,14 @@ _PUNCTUATION = frozenset({"PUNCT", "``", "''", ",", ".", ":", "-LRB-", "-RRB-", 
 
 
 @dataclass(frozen=True)
-class _Cases:
-    """The words of a batch that are scored: once for each relation, and once for "all"."""
+class _Scored:
+    """The words of a batch that are scored: once for their relation, and once for "all"."""
 
-    labels: tuple[str, ...]
-    label: Int[np.ndarray, "case"]
-    group: Int[np.ndarray, "case"]
+    cases: Cases
     predictor: Int[torch.Tensor, "case"]  # the word, among the batch's, whose favourite is asked for
     fallback: Int[torch.Tensor, "case"]  # the word itself
-    gold: Int[torch.Tensor, "case"]  # the governor's position in the maps, -1 for the root
+    gold: Int[torch.Tensor, "case"]  # the governor's position in the maps, -2 for the root
     last: Int[torch.Tensor, "case"]  # the position of the sentence's last word
-    offsets: Bool[np.ndarray, "case offset"]  # whether a fixed offset is right
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,77 +97,73 @@ class Relations(Measure):
         """Score all heads of a site on a batch."""
         if batch.site.kind == "cross":
             return
-        words, allowed, cases = batch.once(self, lambda: self._prepare(batch))
-        if not len(cases.label):
+        (text, place), allowed, scored = batch.once(self, lambda: self._prepare(batch))
+        if not len(scored.cases):
             return
-        chosen = favourites(batch, *words, allowed)
-        right = chosen[:, cases.predictor] == cases.gold[:, None]
+        chosen = all_favourites(batch.weights, allowed)[:, text, :, place].transpose(0, 1)  # [direction, word, head]
+        right = chosen[:, scored.predictor] == scored.gold[:, None]
         if self.possessive == "reference":
-            own = chosen[:, cases.fallback]
-            right = torch.where(own == cases.last[:, None], own == cases.gold[:, None], right)
-        self.contests.add(state, batch, cases.labels, cases.label, cases.group, right, cases.offsets)
+            own = chosen[:, scored.fallback]
+            right = torch.where(own == scored.last[:, None], own == scored.gold[:, None], right)
+        self.contests.add(state, batch, scored.cases, right)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Every head and relation; and the best head of each relation beside the best fixed offset."""
         return self.contests.tables(state, layout)
 
-    def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor, _Cases]:
+    def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor, _Scored]:
         device = batch.weights.device
         words = Words.of(batch.queries)
         allowed = words.same_sentence(batch.keys.width)
         places = (torch.from_numpy(words.text).to(device), torch.from_numpy(words.place).to(device))
-        return places, torch.from_numpy(allowed).to(device), self._cases(batch, words, device)
+        return places, torch.from_numpy(allowed).to(device, torch.float32), self._scored(batch, words, device)
 
-    def _cases(self, batch: MapBatch, words: Words, device: torch.device) -> _Cases:
-        labels: dict[str, int] = {}
-        rows: list[tuple[int, int, int, int, int, int]] = []
-        guesses: list[list[bool]] = []
-        for text, annotation in enumerate(batch.queries.texts):
-            first = int(words.first[text])
-            group = group_of(annotation.document)
-            starts, ends = _bounds(annotation.sentences)
-            for index, (word, head) in enumerate(zip(annotation.words, annotation.heads, strict=True)):
-                if head == NONE or word.relation is None:
-                    continue
-                start, end = starts[index], ends[index]
-                speaks = index + self._clitic_follows(annotation.words, index, end)
-                guess = [
-                    self._guess(index - start, speaks - start, offset, end - start) == max(head - start, ROOT) for offset in self.offsets
-                ]
-                governor = int(words.place[first + head]) if head >= 0 else -2
-                final = int(words.place[first + end - 1])
-                for label in self._labels(word.relation, word.upos, word.xpos, head):
-                    rows.append((labels.setdefault(label, len(labels)), group, first + speaks, first + index, governor, final))
-                    guesses.append(guess)
-        columns = np.array(rows, dtype=np.int64).reshape(-1, 6).T
-        predictor, fallback, gold, last = (torch.from_numpy(column).to(device) for column in columns[2:])
-        right = np.array(guesses, dtype=bool).reshape(-1, len(self.offsets))
-        return _Cases(tuple(labels), columns[0], columns[1], predictor, fallback, gold, last, right)
+    def _scored(self, batch: MapBatch, words: Words, device: torch.device) -> _Scored:
+        labels: dict[str, int] = {ALL: 0}
+        texts = batch.queries.texts
+        given = [word for text in texts for word in text.words]
+        head = np.array([head for text in texts for head in text.heads], dtype=np.int64)
+        group = np.repeat([group_of(text.document) for text in texts], [len(text.words) for text in texts])
+        relation = np.array([-1 if word.relation is None else labels.setdefault(self._label(word), len(labels)) for word in given])
+        in_all = np.array([self.punct == "include" or not _is_punctuation(word) for word in given], dtype=bool)
+        in_all &= (head != ROOT) | (self.root == "include")
 
-    def _labels(self, relation: str, upos: str | None, xpos: str | None, head: int) -> Iterator[str]:
-        folded = relation.partition(":")[0]
-        yield folded if self.subtypes == "fold" else relation
-        punctuation = folded == "punct" or upos in _PUNCTUATION or (upos is None and xpos in _PUNCTUATION)
-        if (self.punct == "include" or not punctuation) and (self.root == "include" or head != ROOT):
-            yield ALL
+        number = np.arange(len(words))
+        start, end = words.bounds()
+        governor = np.where(head >= 0, head + words.first[words.text], head)  # among the batch's words
+        speaks = number + self._clitic_follows(given, end)
+        offsets = self._guesses(number - start, speaks - start, end - start) == np.where(head >= 0, governor - start, ROOT)[:, None]
+        gold = np.where(head >= 0, words.place[np.maximum(governor, 0)], -2)
 
-    def _clitic_follows(self, words: tuple[Any, ...], index: int, end: int) -> int:
-        """1 if the next word speaks for this possessor, else 0."""
-        if self.possessive == "none" or words[index].relation not in _POSSESSIVES or index + 1 >= end:
-            return 0
-        return int(words[index + 1].form in (CLITICS if self.possessive == "clitic" else _REFERENCE_CLITICS))
+        scored = (head != NONE) & (relation >= 0)
+        word = np.concatenate([np.flatnonzero(scored), np.flatnonzero(scored & in_all)])
+        label = np.concatenate([relation[scored], np.zeros(np.count_nonzero(scored & in_all), dtype=np.int64)])
+        cases = Cases.of(tuple(labels), label, group[word], offsets[word], device)
+        return _Scored(cases, *(torch.from_numpy(a[word]).to(device) for a in (speaks, number, gold, words.place[end - 1])))
 
-    def _guess(self, index: int, speaks: int, offset: int, size: int) -> int:
-        """What a fixed offset picks for a word of a sentence: a word by number from 0, or ROOT; it never leaves the sentence."""
-        own = min(max(index + offset, ROOT), size - 1)
-        if self.possessive == "reference" and own == size - 1:
-            return own
-        return min(max(speaks + offset, ROOT), size - 1)
+    def _label(self, word: Word) -> str:
+        relation = word.relation or ""
+        return relation.partition(":")[0] if self.subtypes == "fold" else relation
+
+    def _clitic_follows(self, words: Sequence[Word], end: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
+        """1 for a possessor whose next word, of the same sentence, speaks for it; else 0."""
+        follows = np.zeros(len(words), dtype=np.int64)
+        clitics = {"none": frozenset[str](), "clitic": CLITICS, "reference": _REFERENCE_CLITICS}[self.possessive]
+        for number in range(len(words) - 1) if clitics else ():
+            if words[number].relation in _POSSESSIVES and number + 1 < end[number]:
+                follows[number] = words[number + 1].form in clitics
+        return follows
+
+    def _guesses(
+        self, index: Int[np.ndarray, "n"], speaks: Int[np.ndarray, "n"], size: Int[np.ndarray, "n"]
+    ) -> Int[np.ndarray, "n offset"]:
+        """What each fixed offset picks, by numbers in the sentence from 0, or ROOT: a guess never leaves the sentence."""
+        offsets, last = np.array(self.offsets), size[:, None] - 1
+        own, spoken = (np.clip(place[:, None] + offsets, ROOT, last) for place in (index, speaks))
+        guesses: Int[np.ndarray, "n offset"] = np.where(own == last, own, spoken) if self.possessive == "reference" else spoken
+        return guesses
 
 
-def _bounds(sentences: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    """For each word the first index of its sentence in the text, and the one after its last."""
-    edges = [i for i in range(len(sentences)) if i == 0 or sentences[i] != sentences[i - 1]] + [len(sentences)]
-    starts = [start for start, end in pairwise(edges) for _ in range(start, end)]
-    ends = [end for start, end in pairwise(edges) for _ in range(start, end)]
-    return starts, ends
+def _is_punctuation(word: Word) -> bool:
+    relation = word.relation or ""
+    return relation == "punct" or relation.startswith("punct:") or (word.xpos if word.upos is None else word.upos) in _PUNCTUATION

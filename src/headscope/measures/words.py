@@ -11,7 +11,7 @@ import torch
 from headscope.core.batch import WORD, MapBatch, Side
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Int
+    from jaxtyping import Bool, Float, Int
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,22 @@ class Words:
     def __len__(self) -> int:
         return len(self.text)
 
-    def same_sentence(self, width: int) -> Bool[np.ndarray, "n width"]:
-        """For each word the positions of the other words of its sentence."""
+    def bounds(self) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
+        """For each word the number of the first word of its sentence, and of the first one after it."""
+        new = np.ones(len(self), dtype=bool)
+        new[1:] = (self.sentence[1:] != self.sentence[:-1]) | (self.text[1:] != self.text[:-1])
+        edges = np.append(np.flatnonzero(new), len(self))
+        which = np.cumsum(new) - 1
+        return edges[which], edges[which + 1]
+
+    def same_sentence(self, width: int) -> Bool[np.ndarray, "batch width width"]:
+        """For each position that is a word, those of the other words of its sentence."""
         sentence_at = np.full((len(self.first), width), -1)
         sentence_at[self.text, self.place] = self.sentence
-        allowed: Bool[np.ndarray, "n width"] = sentence_at[self.text] == self.sentence[:, None]
-        allowed[np.arange(len(self)), self.place] = False
+        allowed: Bool[np.ndarray, "batch width width"] = (sentence_at[:, :, None] == sentence_at[:, None, :]) & (sentence_at >= 0)[
+            :, :, None
+        ]
+        allowed[:, np.arange(width), np.arange(width)] = False
         return allowed
 
 
@@ -53,8 +63,18 @@ def favourites(
 
     Of equal weights the first position wins.
     """
-    found = []
-    for weights in (batch.weights[text, :, place], batch.weights[text, :, :, place]):  # [n, head, position]
-        most, where = weights.masked_fill(~allowed[:, None], 0).max(-1)
-        found.append(where.masked_fill_(most <= 0, -1))
-    return torch.stack(found)
+    rows = (batch.weights[text, :, place], batch.weights[text, :, :, place])  # [n, head, position]
+    return torch.stack([_strongest(weights * allowed[:, None], -1) for weights in rows])
+
+
+def all_favourites(
+    weights: Float[torch.Tensor, "batch head query key"], allowed: Float[torch.Tensor, "batch query key"]
+) -> Int[torch.Tensor, "direction batch head position"]:
+    """The same for every position at once, with a mask of 1 and 0 that is the same both ways."""
+    masked = weights * allowed[:, None]
+    return torch.stack([_strongest(masked, -1), _strongest(masked, -2)])
+
+
+def _strongest(weights: Float[torch.Tensor, "*shape"], axis: int) -> Int[torch.Tensor, "*shape"]:
+    most, where = weights.max(axis)
+    return where.masked_fill_(most <= 0, -1)

@@ -68,7 +68,7 @@ def page(results: Results) -> str:
 def _figures(results: Results) -> list[dict[str, str]]:
     kinds = dict.fromkeys(site["kind"] for site in results.manifest["sites"])
     found = []
-    for name in ("clark2", "clark4", "table1", "matrix"):
+    for name in ("clark2", "clark4", "table1", "matrix", "table2", "pronouns"):
         for kind in kinds:
             try:
                 svg = render(draw(name, results, kind), "svg").decode()

@@ -8,8 +8,13 @@ from headscope.runs.results import Results
 from headscope.runs.table import interval
 
 ABOUT = {
-    "relations": "How often the word that a word attends to most (dep-to-head), or that attends to it most (head-to-dep), is its syntactic head. "
-    "The rule is a fixed offset, such as the next word (+1).",
+    "relations": "How often the word that a word attends to most (dep-to-head), or that attends to it most (head-to-dep), is its "
+    "syntactic head. The rule is a fixed offset, such as the next word (+1).",
+    "coreference": "How often, of the mentions before it, the one that a mention attends to most (mention-to-antecedent), or that "
+    "attends to it most (antecedent-to-mention), is of the same entity. The rules: the nearest mention, the nearest with the same "
+    "head word, four sieves.",
+    "pronouns": "How often, of the other mentions, the one that a pronoun attends to most (pronoun-to-candidate), or that attends to "
+    "it most (candidate-to-pronoun), is what it refers to. The rules: the first mention, the nearest, the nearest before it.",
 }
 
 
