@@ -6,12 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 import headscope as hs
-from headscope.core.document import Word
+from headscope.core.annotation import Annotated
+from headscope.core.batch import CLS, SEP, WORD, MapBatch, stack
+from headscope.core.document import Document, Word
+from headscope.core.document import Sentence as Sentence_
+from headscope.core.heads import HeadLayout, Site
 from headscope.errors import MeasureError, RunError
+from headscope.measures import Relations
 from headscope.runs.table import Table
+from headscope.stats.bootstrap import group_of
 
 Sentence = list[tuple[str, int, str]]  # form, head from 1, relation
 
@@ -172,8 +179,6 @@ def test_the_baseline_follows_the_possessive_rule() -> None:
 
 def test_the_best_head_is_chosen_on_other_documents() -> None:
     """Head 1 is right in the documents of one half and wrong in the other; in-sample it looks half right, fairly it is never right."""
-    from headscope.stats.bootstrap import group_of
-
     documents = sorted((f"d{number}" for number in range(400)), key=group_of)
     chosen = list({group_of(name): name for name in documents}.values())[:8]  # one document a group, in the order of groups
     good, bad = planted(CATS), pointing(6, {i: 6 if head != 6 else 1 for i, (_, head, _) in enumerate(CATS, 1)})
@@ -208,3 +213,22 @@ def test_a_corpus_without_trees(tmp_path: Any) -> None:
         hs.run("mini", file, ["relations"])
     with pytest.raises(MeasureError, match="annotated words"):
         hs.measure(np.eye(2)[None, None], ["a", "b"], ["relations"], words=[0, 1])
+
+
+def test_chance_is_what_the_trees_of_other_sentences_give() -> None:
+    """A planted parser of its own tree, against another tree with two of four governors in the same place."""
+    own = [Word(f, head=h, relation="x" if h else "root") for f, h in (("a", 2), ("b", 0), ("c", 2), ("d", 3), ("e", 4))]
+    other = tuple(Word(f, head=h, relation="y" if h else "root") for f, h in (("p", 2), ("q", 3), ("r", 0), ("s", 3), ("t", 3)))
+    sentence = [(word.form, word.head or 0, "x") for word in own]
+    measure, layout = Relations(least=1, selection="crossfit"), HeadLayout((Site("encoder", 0, 1, 1, "planted"),))
+    state = measure.start(layout, 4)
+    names = {group_of(f"d{number}"): f"d{number}" for number in range(40)}
+    for name in list(names.values())[:2]:  # two documents of different groups: one chooses, the other scores
+        text = Annotated(Document(name, (Sentence_(tuple(own)),)), [other]).select(range(5))
+        side = stack([["[CLS]", *"abcde", "[SEP]"]], [[CLS, *[WORD] * 5, SEP]], [text])
+        weights = torch.from_numpy(planted(sentence)[None, None].astype(np.float32))
+        measure.update(state, MapBatch(0, layout, weights, side, side, np.ones((1, 5))))
+    best = measure.tables(state, layout)["relations_best"]
+    assert dict(zip(best["label"], best["value"], strict=True)) == {"all": 1, "x": 1}
+    assert dict(zip(best["label"], best["chance"], strict=True))["all"] == 2 / 4  # a -> b and d -> c
+    assert np.isnan(best["chance"][list(best["label"]).index("x")])  # the other tree has no x

@@ -29,7 +29,8 @@ class Annotation:
     `positions` are the words' places among all words of the document and `sentences` the numbers of their sentences in it.
     `heads` are indices into `words`, ROOT or NONE; `mentions` are those that lie wholly in the text, by its words, sorted.
     `singletons` are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
-    that stand in the text, be it in part; `subset` is the document's.
+    that stand in the text, be it in part; `subset` is the document's. `others` and `other_heads`, where a control asks for them, are
+    what the tree of another sentence, laid over each one, says of its words (None without such a sentence).
     """
 
     document: str
@@ -41,6 +42,8 @@ class Annotation:
     singletons: frozenset[str] = frozenset()
     parses: tuple[Parse, ...] = ()
     subset: str | None = None
+    others: tuple[Word | None, ...] = ()
+    other_heads: tuple[int, ...] = ()
 
     @classmethod
     def of_sentence(cls, document: str, words: tuple[Word, ...]) -> Annotation:
@@ -52,7 +55,8 @@ class Annotation:
 class Annotated:
     """A document laid out flat, from which texts take their part."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, partners: Sequence[tuple[Word, ...] | None] = ()) -> None:
+        """`partners` are other sentences, each as long as the document's own, whose trees serve as a control."""
         self.id = document.id
         self._words = document.words
         self._sentences: list[int] = []
@@ -69,11 +73,17 @@ class Annotated:
         sizes = Counter(mention.entity for mention in self._mentions)
         self._singletons = frozenset(entity for entity, size in sizes.items() if size == 1)
         self._subset = document.subset
+        self._others: list[Word | None] = []
+        self._other_heads: list[int] = []
+        for sentence, partner in zip(document.sentences, partners, strict=False):
+            start, own = len(self._others), partner or (None,) * len(sentence)
+            self._others += own
+            self._other_heads += [NONE if word is None else _governor(word, start, len(sentence)) for word in own]
 
     def select(self, positions: Sequence[int]) -> Annotation:
         """The annotation of the words at these places, which must ascend."""
         place = {position: index for index, position in enumerate(positions)}
-        heads = tuple(place.get(head, NONE) if (head := self._heads[position]) >= 0 else head for position in positions)
+        heads = _renumbered(self._heads, positions, place)
         sentences = tuple(self._sentences[position] for position in positions)
         return Annotation(
             self.id,
@@ -85,6 +95,8 @@ class Annotated:
             self._singletons.intersection(mention.entity for mention in mentions),
             tuple(self._parses[number] for number in dict.fromkeys(sentences) if number in self._parses),
             self._subset,
+            tuple(self._others[position] for position in positions) if self._others else (),
+            _renumbered(self._other_heads, positions, place) if self._others else (),
         )
 
     def _inside(self, positions: Sequence[int], place: dict[int, int]) -> list[Mention]:
@@ -96,6 +108,11 @@ class Annotated:
             for mention in near
             if all(position in place for position in range(mention.start, mention.end))
         ]
+
+
+def _renumbered(heads: Sequence[int], positions: Sequence[int], place: dict[int, int]) -> tuple[int, ...]:
+    """Heads by document word as heads by the text's words."""
+    return tuple(place.get(head, NONE) if (head := heads[position]) >= 0 else head for position in positions)
 
 
 def _governor(word: Word, start: int, size: int) -> int:

@@ -14,6 +14,7 @@ from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SPECIAL, WORD
 from headscope.core.document import Document, Word
 from headscope.core.tally import Tally
+from headscope.corpora.permuted import Trees
 from headscope.encoding.segments import Chunk, Part, clark_chunks, paragraph_pairs, shorten
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import EncodingError
@@ -63,7 +64,7 @@ class Encoded:
 class Encoder:
     """Turns documents into inputs. `decoder_start` is set for an encoder-decoder: its decoder then reads a target, too.
 
-    The target is the second part of a `pair` or a `segment`, and else the text itself.
+    The target is the second part of a `pair` or a `segment`, and else the text itself. `trees` are laid over the sentences as a control.
     """
 
     tokenizer: Tokenizer
@@ -73,6 +74,7 @@ class Encoder:
     segment_ids: SegmentIds = "pair"
     seed: int = 0
     decoder_start: int | None = None
+    trees: Trees | None = None
 
     def __post_init__(self) -> None:
         if self.max_length < self.tokenizer.pair.size + 2:
@@ -81,7 +83,7 @@ class Encoder:
     def texts(self, documents: Iterable[Document], tally: Tally) -> Iterator[Encoded]:
         """The inputs of all documents, in order; what is left out is counted in `tally`."""
         for document in documents:
-            annotated = Annotated(document)
+            annotated = Annotated(document, self.trees.partners(document) if self.trees is not None else ())
             for number, chunk in enumerate(self._chunks(document, tally), 1):
                 yield self._encode(chunk, f"{document.id}/{number}", annotated)
 

@@ -44,7 +44,7 @@ class Cases:
         """Cases given by the number of their label, their group, and which rules are right."""
         cells, cell_of = np.unique(label * GROUPS + group, return_inverse=True)
         starts = np.searchsorted(cells // GROUPS, np.arange(len(labels) + 1))
-        parts = [Part(name, slice(a, b), cells[a:b] % GROUPS) for name, a, b in zip(labels, starts, starts[1:], strict=False)]
+        parts = [Part(name, slice(a, b), cells[a:b] % GROUPS) for name, a, b in zip(labels, starts, starts[1:], strict=False) if b > a]
         right = np.zeros((len(cells), rules.shape[1]), dtype=np.int64)
         np.add.at(right, cell_of, rules.astype(np.int64))
         n = np.bincount(cell_of, minlength=len(cells))

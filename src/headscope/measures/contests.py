@@ -35,8 +35,9 @@ _BEST_COLUMNS: dict[str, type] = {
     **dict.fromkeys(("value", "low", "high"), np.float64),
     "rule": object,
     **dict.fromkeys(("baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high"), np.float64),
-    **{"in_sample_head": object, "in_sample": np.float64, "crossfit": np.float64},
+    **{"in_sample_head": object, "in_sample": np.float64, "crossfit": np.float64, "chance": np.float64},
 }
+CONTROL = "~"  # begins the labels of cases that are a control: they are counted as the others are, and not listed
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ class Contests:
                 right = state[f"right/{label}"][:, :, flat]
                 rules = state[f"rule/{kind}/{label}"]
                 self._heads(heads, kind, ids, label, n, right, in_sample(n, rules, late=True), weights)
-                self._best(best, kind, ids, label, n, right.reshape(GROUPS, -1), rules, half, weights)
+                chance = self._chance(state, kind, label, flat, half)
+                self._best(best, kind, ids, label, n, right.reshape(GROUPS, -1), rules, half, weights, chance)
         return {self.name: heads.columns, f"{self.name}_best": best.columns}
 
     def half(self, state: State) -> Int[np.ndarray, "group"]:
@@ -100,7 +102,9 @@ class Contests:
     def listed(self, state: State, kind: Kind) -> list[tuple[str, Int64[np.ndarray, "group"]]]:
         """Labels with enough cases: "all" first, then the most frequent."""
         found = [(name.removeprefix(f"{kind}/"), n) for name, n in state.family("n/").items() if name.startswith(f"{kind}/")]
-        enough = [(label, n) for label, n in found if n.sum() >= self.least and label not in self.unlisted]
+        enough = [
+            (label, n) for label, n in found if n.sum() >= self.least and label not in self.unlisted and not label.startswith(CONTROL)
+        ]
         return sorted(enough, key=lambda item: (item[0] != "all", -int(item[1].sum()), item[0]))
 
     def _heads(
@@ -143,6 +147,7 @@ class Contests:
         rules: Int64[np.ndarray, "group rule"],
         half: Int[np.ndarray, "group"],
         weights: Float64[np.ndarray, "replicate group"],
+        chance: float,
     ) -> None:
         seen = in_sample(n, right), in_sample(n, rules, late=True)
         fair = crossfit(n, right, half), crossfit(n, rules, half, late=True)
@@ -170,7 +175,15 @@ class Contests:
             in_sample_head=str(ids[seen[0].picks[0] % len(ids)]),
             in_sample=seen[0].value,
             crossfit=fair[0].value,
+            chance=chance,
         )
+
+    def _chance(self, state: State, kind: Kind, label: str, flat: Sequence[int], half: Int[np.ndarray, "group"]) -> float:
+        """What the best head scores on the control's cases, chosen and scored in the same way; NaN without a control."""
+        if f"n/{kind}/{CONTROL}{label}" not in state.arrays:
+            return float("nan")
+        right = state[f"right/{CONTROL}{label}"][:, :, flat]
+        return crossfit(state[f"n/{kind}/{CONTROL}{label}"], right.reshape(GROUPS, -1), half).value
 
 
 def _leads(batch: MapBatch) -> bool:

@@ -17,7 +17,7 @@ from headscope.core.state import State
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Level, Measure
 from headscope.measures.cases import Cases
-from headscope.measures.contests import Contests, Selection
+from headscope.measures.contests import CONTROL, Contests, Selection
 from headscope.measures.words import Words, all_favourites
 from headscope.stats.bootstrap import group_of
 
@@ -50,6 +50,7 @@ class Relations(Measure):
     `punct` and `root` say whether such words count in "all"; `subtypes="fold"` reads `nsubj:pass` as `nsubj`. With
     `possessive="clitic"` the favourite of the clitic ('s) counts for the possessor before it, as BERT's word pieces suggest;
     `"reference"` is that rule with the released code's gaps. `least` is the number of words a relation needs to be listed.
+    `control="permuted"` scores the heads against the trees of other sentences of the same length, too: what chance gives.
     """
 
     name: ClassVar[str] = "relations"
@@ -75,6 +76,7 @@ class Relations(Measure):
     possessive: Literal["none", "clitic", "reference"] = "none"
     selection: Selection = "crossfit"
     least: int = 20
+    control: Literal["permuted", "none"] = "permuted"
 
     def __post_init__(self) -> None:
         if self.level != "word":
@@ -119,27 +121,44 @@ class Relations(Measure):
         return places, torch.from_numpy(allowed).to(device, torch.float32), self._scored(batch, words, device)
 
     def _scored(self, batch: MapBatch, words: Words, device: torch.device) -> _Scored:
-        labels: dict[str, int] = {ALL: 0}
         texts = batch.queries.texts
+        labels: dict[str, int] = {}
         given = [word for text in texts for word in text.words]
         head = np.array([head for text in texts for head in text.heads], dtype=np.int64)
+        parts = [self._part(words, given, head, labels, self._clitic_follows(given, words.bounds()[1]), "")]
+        if self.control == "permuted" and any(text.others for text in texts):
+            others = [word for text in texts for word in text.others or (None,) * len(text.words)]
+            head = np.array([head for text in texts for head in text.other_heads or (NONE,) * len(text.words)], dtype=np.int64)
+            parts.append(self._part(words, others, head, labels, np.zeros(len(words), dtype=np.int64), CONTROL))
+        word, label, speaks, gold, offsets = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         group = np.repeat([group_of(text.document) for text in texts], [len(text.words) for text in texts])
-        relation = np.array([-1 if word.relation is None else labels.setdefault(self._label(word), len(labels)) for word in given])
-        in_all = np.array([self.punct == "include" or not _is_punctuation(word) for word in given], dtype=bool)
-        in_all &= (head != ROOT) | (self.root == "include")
+        cases = Cases.of(tuple(labels), label, group[word], offsets, device)
+        last = words.place[words.bounds()[1] - 1][word]
+        return _Scored(cases, *(torch.from_numpy(column).to(device) for column in (speaks, word, gold, last)))
 
+    def _part(
+        self,
+        words: Words,
+        given: Sequence[Word | None],
+        head: Int[np.ndarray, "n"],
+        labels: dict[str, int],
+        clitic: Int[np.ndarray, "n"],
+        prefix: str,
+    ) -> tuple[Int[np.ndarray, "case"], ...]:
+        """The cases that one annotation gives: the word, its label, who speaks for it, its governor, and which offsets are right."""
+        relation = np.array([-1 if word is None or not word.relation else _number(labels, prefix + self._label(word)) for word in given])
+        in_all = np.array([word is not None and (self.punct == "include" or not _is_punctuation(word)) for word in given], dtype=bool)
+        in_all &= (head != ROOT) | (self.root == "include")
         number = np.arange(len(words))
         start, end = words.bounds()
         governor = np.where(head >= 0, head + words.first[words.text], head)  # among the batch's words
-        speaks = number + self._clitic_follows(given, end)
+        speaks = number + clitic
         offsets = self._guesses(number - start, speaks - start, end - start) == np.where(head >= 0, governor - start, ROOT)[:, None]
         gold = np.where(head >= 0, words.place[np.maximum(governor, 0)], -2)
-
         scored = (head != NONE) & (relation >= 0)
         word = np.concatenate([np.flatnonzero(scored), np.flatnonzero(scored & in_all)])
-        label = np.concatenate([relation[scored], np.zeros(np.count_nonzero(scored & in_all), dtype=np.int64)])
-        cases = Cases.of(tuple(labels), label, group[word], offsets[word], device)
-        return _Scored(cases, *(torch.from_numpy(a[word]).to(device) for a in (speaks, number, gold, words.place[end - 1])))
+        every = np.full(np.count_nonzero(scored & in_all), _number(labels, prefix + ALL))
+        return word, np.concatenate([relation[scored], every]), speaks[word], gold[word], offsets[word]
 
     def _label(self, word: Word) -> str:
         relation = word.relation or ""
@@ -162,6 +181,10 @@ class Relations(Measure):
         own, spoken = (np.clip(place[:, None] + offsets, ROOT, last) for place in (index, speaks))
         guesses: Int[np.ndarray, "n offset"] = np.where(own == last, own, spoken) if self.possessive == "reference" else spoken
         return guesses
+
+
+def _number(labels: dict[str, int], label: str) -> int:
+    return labels.setdefault(label, len(labels))
 
 
 def _is_punctuation(word: Word) -> bool:

@@ -48,4 +48,5 @@ def _written(row: dict[str, Any]) -> dict[str, Any]:
         "lifted": interval(row["lift"], row["lift_low"], row["lift_high"]),
         "seen": f"{row['in_sample']:.2f} ({row['in_sample_head']})",
         "flattery": interval(row["in_sample"] - row["crossfit"]),
+        "by_chance": interval(row["chance"]),
     }

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
+from headscope.corpora.permuted import Trees
 from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoded, Encoder, Overlong, Unit
 from headscope.encoding.tokenizer import Tokenizer
@@ -83,7 +84,12 @@ def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
 
 
 def encoder_for(
-    spec: RunSpec, tokenizer: Tokenizer, decoder_start: int | None = None, unit: Unit | None = None, overlong: Overlong | None = None
+    spec: RunSpec,
+    tokenizer: Tokenizer,
+    decoder_start: int | None = None,
+    unit: Unit | None = None,
+    overlong: Overlong | None = None,
+    trees: Trees | None = None,
 ) -> Encoder:
     """What turns documents into the inputs of a resolved specification, or into those of another unit."""
     return Encoder(
@@ -94,6 +100,7 @@ def encoder_for(
         segment_ids=spec.segment_ids or "pair",
         seed=spec.seed,
         decoder_start=decoder_start,
+        trees=trees,
     )
 
 
@@ -180,7 +187,8 @@ class _Work:
         self._shards = self._pending()
 
     def _texts(self, way: Reading, counts: Counts) -> Iterator[Encoded]:
-        encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong)
+        trees = Trees(self._corpus) if way.control else None
+        encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
         for text in encoder.texts(self._corpus, counts.dropped):
             if self._spec.limit is not None and counts.texts >= self._spec.limit:
                 return

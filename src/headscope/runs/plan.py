@@ -19,14 +19,20 @@ class Reading:
     unit: Unit
     overlong: Overlong
     measures: frozenset[str]
+    control: bool = False  # whether a measure asks for the trees of other sentences
 
 
 def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tuple[Reading, ...]:
     """How often a run must read its corpus: once for each way that a measure asks for, in the order of the measures."""
-    wanted: dict[tuple[Unit, Overlong], set[str]] = {}
+    wanted: dict[tuple[Unit, Overlong], list[Measure]] = {}
     for measure in measures:
-        wanted.setdefault((measure.unit or unit, measure.overlong or overlong), set()).add(measure.name)
-    return tuple(Reading(*way, frozenset(names)) for way, names in wanted.items())
+        wanted.setdefault((measure.unit or unit, measure.overlong or overlong), []).append(measure)
+    return tuple(
+        Reading(
+            *way, frozenset(measure.name for measure in group), any(measure.options().get("control") == "permuted" for measure in group)
+        )
+        for way, group in wanted.items()
+    )
 
 
 @dataclass(frozen=True)
