@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from worlds import Text
 
 from headscope.core.batch import CLS, SEP, WORD
-from headscope.measures import Coreference, Entropy, Measure, Positions, Pronouns, Relations, Tokens
+from headscope.measures import Coreference, Entropy, Measure, Positions, Pronouns, Relations, SpanningTrees, Tokens
 
 Map = NDArray[np.float64]
 Chosen = Callable[[str, int], bool]
@@ -196,6 +196,29 @@ def pronouns(measure: Pronouns, text: Text, a: Map) -> dict[str, Value]:
     return {name: (sum(rights), len(rights)) for name, rights in found.items()}
 
 
+def trees(measure: SpanningTrees, text: Text, a: Map) -> dict[str, Value]:
+    """The maximum spanning tree by joining one word at a time; of equal scores the first word, by loops."""
+    places = [i for i, role in enumerate(text.roles) if role == WORD]
+    words, sentences, heads = text.annotation.words, text.annotation.sentences, text.annotation.heads
+    nodes = [k for k, word in enumerate(words) if measure.punct == "include" or not (word.relation == "punct" or word.upos == "PUNCT")]
+    cut = np.zeros((len(words), len(words)), dtype=np.float32)
+    for i in nodes:
+        row = {j: np.float32(a[places[i], places[j]]) for j in nodes if j != i and sentences[j] == sentences[i]}
+        total = sum(row.values())
+        for j, weight in row.items():
+            cut[i, j] = weight / total if total else 0
+    scores = cut + cut.T
+    inside, edges = nodes[:1], set()
+    while len(inside) < len(nodes):
+        outside = [k for k in nodes if k not in inside]
+        best = max(outside, key=lambda k: (max(scores[j, k] for j in inside), -k))
+        joined = max(inside, key=lambda j: (scores[j, best], -inside.index(j)))
+        edges.add(frozenset((best, joined)))
+        inside.append(best)
+    gold = [frozenset((k, heads[k])) for k in nodes if heads[k] >= 0 and heads[k] in nodes]
+    return {"uuas": (sum(edge in edges for edge in gold), len(gold)) if gold else None}
+
+
 def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
     if isinstance(measure, Positions):
         return positions(measure, text, a)
@@ -203,6 +226,8 @@ def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
         return tokens(measure, text, a)
     if isinstance(measure, Entropy):
         return entropy(measure, text, a)
+    if isinstance(measure, SpanningTrees):
+        return trees(measure, text, a)
     if isinstance(measure, Relations):
         return relations(measure, text, a)
     if isinstance(measure, Coreference):

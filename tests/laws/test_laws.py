@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from worlds import Text, World, one_by_one, run, worlds
 
 from headscope.core.state import State
-from headscope.measures import REGISTRY, Measure, make
+from headscope.measures import DEFAULT, REGISTRY, Measure, make
 from headscope.runs.store import encode_states, read_states
 from headscope.stats.bootstrap import GROUPS, group_of, group_weights, poisson_weights
 
@@ -29,6 +29,8 @@ TRIED: list[tuple[str, dict[str, Any]]] = [
     ("entropy", {}),
     ("entropy", {"rows": ("all", "cls", "word", "punct"), "smoothing": 1e-4}),
     ("entropy", {"average": "token", "base": "bits"}),
+    ("trees", {}),
+    ("trees", {"punct": "include", "average": "example", "heads": ("1-1",)}),
     ("relations", {"least": 1}),
     ("relations", {"least": 1, "punct": "include", "root": "include", "possessive": "reference", "subtypes": "fold"}),
     ("relations", {"least": 1, "possessive": "clitic", "selection": "in-sample", "offsets": (-1, 1)}),
@@ -114,7 +116,7 @@ def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) 
         expected, count = plain.mean(measure, texts, maps, quantity, average)
         assert n == count, quantity
         assert_allclose(value, expected, rtol=1e-4, atol=2e-6, err_msg=f"{quantity} of {layer}-{head}")
-        if "average" in measure.options():  # otherwise the baseline is not even attention, and tested where it is made
+        if measure.name in DEFAULT:  # elsewhere the baseline is not even attention, and tested where it is made
             even = [uniform(text) for text in texts]
             assert_allclose(baseline, plain.mean(measure, texts, even, quantity, average)[0], rtol=1e-4, atol=2e-6)
         seen.add((kind, layer, head, quantity))

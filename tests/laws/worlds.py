@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -114,12 +115,13 @@ def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], repli
     for batch in batches:
         side = stack([text.forms for text in batch], [text.roles for text in batch], [text.annotation for text in batch])
         weights = poisson_weights([text.document for text in batch], replicates)
+        shared: dict[Hashable, Any] = {}
         for index, site in enumerate(world.layout.sites):
             padded = np.zeros((len(batch), site.heads, side.width, side.width), dtype=np.float32)
             for row, text in enumerate(batch):
                 n = len(text.forms)
                 padded[row, :, :n, :n] = text.maps[index, : site.heads]
-            measure.update(state, MapBatch(index, world.layout, torch.from_numpy(padded), side, side, weights))
+            measure.update(state, MapBatch(index, world.layout, torch.from_numpy(padded), side, side, weights, shared=shared))
     return state
 
 

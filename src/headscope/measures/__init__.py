@@ -17,9 +17,10 @@ from headscope.measures.positions import Positions
 from headscope.measures.pronouns import Pronouns
 from headscope.measures.relations import Relations
 from headscope.measures.tokens import Tokens
+from headscope.measures.trees import SpanningTrees
 
 REGISTRY: Mapping[str, type[Measure]] = MappingProxyType(
-    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, Coreference, Pronouns)}
+    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, SpanningTrees, Coreference, Pronouns)}
 )
 DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
@@ -55,4 +56,17 @@ def _value(measure: str, option: str, value: Any, hint: Any) -> Any:
     return valid
 
 
-__all__ = ["DEFAULT", "PRESETS", "REGISTRY", "Coreference", "Entropy", "Measure", "Positions", "Pronouns", "Relations", "Tokens", "make"]
+__all__ = [
+    "DEFAULT",
+    "PRESETS",
+    "REGISTRY",
+    "Coreference",
+    "Entropy",
+    "Measure",
+    "Positions",
+    "Pronouns",
+    "Relations",
+    "SpanningTrees",
+    "Tokens",
+    "make",
+]

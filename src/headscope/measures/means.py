@@ -42,6 +42,10 @@ class HeadMeans(Measure):
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """For each text and quantity a sum over rows, for each head, and the number of rows it runs over."""
 
+    def baseline(self, batch: MapBatch) -> Float64[np.ndarray, "text quantity"]:
+        """What to compare heads with: what attention spread evenly over all that is visible gives."""
+        return self._values(batch.even())[0][..., 0]
+
     def defined(self, kind: str, quantity: str) -> bool:
         """Whether a quantity means anything for attention of this kind."""
         return True
@@ -69,8 +73,8 @@ class HeadMeans(Measure):
         flat = (values * present[..., None]).reshape(len(values), -1)
         state["sum"][:, :, heads] += (batch.replicates.T @ flat).reshape(-1, *values.shape[1:])
         state["weight"][:, :, batch.index] += batch.replicates.T @ present
-        even, _ = batch.once(self, lambda: self._values(batch.even()))
-        state["even"][:, batch.index] += (even[..., 0] * present).sum(0)
+        even = batch.once(self, lambda: self.baseline(batch))
+        state["even"][:, batch.index] += (even * present).sum(0)
 
     def _values(self, batch: MapBatch) -> tuple[Float64[np.ndarray, "text quantity head"], Float64[np.ndarray, "text quantity"]]:
         sums, rows = self.observe(batch)

@@ -147,7 +147,7 @@ class Relations(Measure):
     ) -> tuple[Int[np.ndarray, "case"], ...]:
         """The cases that one annotation gives: the word, its label, who speaks for it, its governor, and which offsets are right."""
         relation = np.array([-1 if word is None or not word.relation else _number(labels, prefix + self._label(word)) for word in given])
-        in_all = np.array([word is not None and (self.punct == "include" or not _is_punctuation(word)) for word in given], dtype=bool)
+        in_all = np.array([word is not None and (self.punct == "include" or not is_punctuation(word)) for word in given], dtype=bool)
         in_all &= (head != ROOT) | (self.root == "include")
         number = np.arange(len(words))
         start, end = words.bounds()
@@ -187,6 +187,7 @@ def _number(labels: dict[str, int], label: str) -> int:
     return labels.setdefault(label, len(labels))
 
 
-def _is_punctuation(word: Word) -> bool:
+def is_punctuation(word: Word) -> bool:
+    """Whether a word is punctuation by its relation or by its tag."""
     relation = word.relation or ""
     return relation == "punct" or relation.startswith("punct:") or (word.xpos if word.upos is None else word.upos) in _PUNCTUATION

@@ -1,0 +1,105 @@
+"""Maximum spanning trees: undirected for many graphs at once (Prim), directed for one (Chu and Liu, Edmonds)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Bool, Float, Float64, Int, Int64
+
+
+def prim(
+    scores: Float[torch.Tensor, "batch graph node node"], nodes: Bool[torch.Tensor, "batch node"]
+) -> Int[torch.Tensor, "batch graph node"]:
+    """For each node the one it was joined to, -1 for the first and for what is no node: the tree of greatest total score.
+
+    Scores are symmetric and not negative. Of equal scores the earlier node is joined first. One step a node, for all graphs at once.
+    """
+    import torch
+
+    batch, graphs, size, _ = scores.shape
+    device = scores.device
+    texts = torch.arange(batch, device=device)[:, None]
+    every = torch.arange(graphs, device=device)[None, :]
+    first = nodes.int().argmax(-1)  # the first node of each text; 0 where there is none
+    joined = torch.full((batch, graphs, size), -1, device=device)
+    outside = nodes[:, None, :].expand(-1, graphs, -1).clone()
+    outside[texts[:, 0], :, first] = False
+    reach = scores[texts[:, 0], :, first]  # [batch, graph, node]: the best score into the tree so far
+    via = first[:, None, None].expand_as(joined).clone()
+    for _ in range(size - 1):
+        candidate = reach.masked_fill(~outside, -1.0)
+        best, node = candidate.max(-1)
+        grows = best >= 0
+        place = (texts, every, node)
+        joined[place] = torch.where(grows, via[place], joined[place])
+        outside[place] &= ~grows
+        row = scores[place]
+        nearer = (row > reach) & grows[..., None]
+        reach = torch.where(nearer, row, reach)
+        via = torch.where(nearer, node[..., None], via)
+    return joined
+
+
+def arborescence(scores: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "node"]:
+    """For each node its governor, -1 for the root: the directed tree of greatest total score; `scores[d, g]` is that of g governing d.
+
+    Exactly one node is the root; which one is decided with the rest.
+    """
+    size = len(scores)
+    if size == 0:
+        return np.zeros(0, dtype=np.int64)
+    # Node 0 governs the root, at a price so high that it is paid once.
+    weights = np.full((size + 1, size + 1), -np.inf)
+    weights[1:, 1:] = scores
+    weights[1:, 0] = -2.0 * (np.abs(scores[np.isfinite(scores)]).sum() + 1.0)
+    np.fill_diagonal(weights, -np.inf)
+    return _edmonds(weights)[1:] - 1
+
+
+def _edmonds(weights: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "node"]:
+    """Governors below node 0: everybody takes the best governor, and a cycle is contracted to one node until there is none."""
+    size = len(weights)
+    heads = np.zeros(size, dtype=np.int64)
+    heads[1:] = weights[1:].argmax(1)
+    cycle = _cycle(heads)
+    if cycle is None:
+        return heads
+    inside = np.zeros(size, dtype=bool)
+    inside[cycle] = True
+    rest = np.flatnonzero(~inside)  # node 0 stays node 0
+    new = len(rest)
+    small = np.full((new + 1, new + 1), -np.inf)
+    small[:new, :new] = weights[np.ix_(rest, rest)]
+    # A node outside may be governed by the best of the cycle; the cycle by whoever gains most by breaking one of its arcs.
+    out = weights[np.ix_(rest, cycle)]
+    small[:new, new] = out.max(1)
+    gain = weights[np.ix_(cycle, rest)] - weights[cycle, heads[cycle]][:, None]
+    small[new, :new] = gain.max(0)
+    found = _edmonds(small)
+    result = heads.copy()
+    for place, node in enumerate(rest):
+        if place:
+            result[node] = cycle[out[place].argmax()] if found[place] == new else rest[found[place]]
+    entered = cycle[gain[:, found[new]].argmax()]
+    result[entered] = rest[found[new]]
+    return result
+
+
+def _cycle(heads: Int64[np.ndarray, "node"]) -> Int64[np.ndarray, "member"] | None:
+    state = np.zeros(len(heads), dtype=np.int64)  # the walk that came through, by its start
+    state[0] = -1
+    for start in range(1, len(heads)):
+        node = start
+        while not state[node]:
+            state[node] = start
+            node = heads[node]
+        if state[node] == start:
+            members = [node]
+            while (node := heads[node]) != members[0]:
+                members.append(node)
+            return np.array(sorted(members), dtype=np.int64)
+    return None
