@@ -25,6 +25,8 @@ def show(
     headscope show RUN
     headscope show RUN tokens --quantity to_sep --sort value --limit 10
     headscope show RUN entropy --head 8-10
+    headscope show RUN relations_best
+    headscope show RUN relations --head 8-10 --sort lift
     headscope show RUN tokens_layers --format latex > table.tex
     """
     from headscope.core.heads import HeadId

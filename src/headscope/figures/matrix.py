@@ -31,7 +31,7 @@ def draw(results: Results, kind: str | None = None, measure: str = "relations") 
     lift = np.full((len(labels), len(heads)), -np.inf)
     for row in table:
         at = labels.index(row["label"]), place[row["layer"], row["head"]]
-        lift[at] = max(lift[at], row["value"] - row["baseline"])
+        lift[at] = max(lift[at], row["lift"])
     bound = float(np.clip(np.abs(lift[np.isfinite(lift)]).max(), 0.01, 0.5))  # far below the rule is all the same
     with theme():
         figure = Figure(figsize=(9.6, 1.4 + 0.2 * len(labels)), layout="constrained")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Selection = Literal["crossfit", "in-sample"]
 _HEAD_COLUMNS: dict[str, type] = {
     **{"kind": object, "layer": np.int64, "head": np.int64, "quantity": object, "label": object, "direction": object},
-    **{"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64, "baseline": np.float64},
+    **{"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64, "baseline": np.float64, "lift": np.float64},
 }
 _BEST_COLUMNS: dict[str, type] = {
     **{"kind": object, "label": object, "n": np.int64, "heads": object, "direction": object},
@@ -134,6 +134,7 @@ class Contests:
                 high=high[number],
                 n=int(n.sum()),
                 baseline=rule.value,
+                lift=value[number] - rule.value,
             )
 
     def _best(

@@ -26,9 +26,9 @@ def contests(results: Results) -> list[dict[str, Any]]:
 def _contest(results: Results, name: str) -> dict[str, Any]:
     found: dict[tuple[str, int, int], dict[str, Any]] = {}
     for row in results[name]:
-        place, lift = (row["kind"], row["layer"], row["head"]), row["value"] - row["baseline"]
-        if row["label"] != "all" and lift > found.get(place, {"lift": 0.0})["lift"]:
-            found[place] = {**row, "lift": lift}
+        place = (row["kind"], row["layer"], row["head"])
+        if row["label"] != "all" and row["lift"] > found.get(place, {"lift": 0.0})["lift"]:
+            found[place] = row
     layers: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for site in results.manifest["sites"]:
         heads = [(site["kind"], site["layer"], head + 1) for head in range(site["heads"])]

@@ -1,0 +1,83 @@
+"""Figures and report sections of heads as classifiers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.errors import RunError
+from headscope.figures import draw, render
+from headscope.report import page
+from headscope.report.contests import contests
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    hs.run("mini", "sampler", ["relations", "coreference", "pronouns"], out, limit=60, replicates=20)
+    return out
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> hs.api.Run:
+    return hs.open_run(folder)
+
+
+def test_table_1_names_relations_heads_and_rules(run: hs.api.Run) -> None:
+    svg = render(draw("table1", run.results), "svg").decode()
+    best = run.results["relations_best"]
+    for label, n in zip(best["label"], best["n"], strict=True):
+        assert f"{label}  ({n:,})" in svg
+    assert "best head, chosen on other documents" in svg
+    assert "dep → head" in svg
+    assert svg == render(draw("table1", run.results), "svg").decode()
+
+
+def test_table_2_and_pronouns_say_what_they_count(run: hs.api.Run) -> None:
+    assert "mentions" in render(draw("table2", run.results), "svg").decode()
+    assert "pronouns" in render(draw("pronouns", run.results), "svg").decode()
+
+
+def test_the_matrix_has_all_labels_and_layers(run: hs.api.Run) -> None:
+    svg = render(draw("matrix", run.results), "svg").decode()
+    assert all(f">{label}<" in svg for label in run.results["relations_best"]["label"])
+    assert ">12<" in svg
+
+
+def test_a_heatmap_of_one_relation(run: hs.api.Run) -> None:
+    assert "nsubj" in render(draw("heatmap", run.results, quantity="nsubj"), "svg").decode()
+
+
+def test_figures_of_what_was_not_measured() -> None:
+    other = hs.run("mini", "sampler", ["entropy"], limit=2, replicates=0)
+    with pytest.raises(RunError, match="--measures relations"):
+        draw("table1", other.results)
+    few = hs.run("mini", "sampler", {"relations": {"least": 10_000}}, limit=2, replicates=0)
+    with pytest.raises(RunError, match=r"-O relations.least=1"):
+        draw("table1", few.results)
+    with pytest.raises(RunError, match="nothing to draw"):
+        draw("matrix", few.results)
+    assert "No label has enough cases" in page(few.results)
+
+
+def test_the_report_tells_best_heads_and_what_each_head_is_best_at(run: hs.api.Run) -> None:
+    relations = next(contest for contest in contests(run.results) if contest["name"] == "relations")
+    assert [len(layer["heads"]) for layer in relations["good_at"]] == [12] * 12
+    determiners = relations["good_at"][2]["heads"][9]  # 3-10, which the model card knows for determiners, among others
+    assert determiners["lift"] > 0.2
+    html = page(run.results)
+    for text in ("What each head is best at", "chance", "the way of the papers", '<h2 id="coreference">', "sieves"):
+        assert text in html
+
+
+def test_the_command_line_prints_best_heads(folder: Path) -> None:
+    shown = CliRunner().invoke(app, ["show", str(folder)])
+    assert shown.exit_code == 0, shown.output
+    assert "relations: the best head of each label" in shown.output
+    assert "coreference: the best head of each label" in shown.output
+    head = CliRunner().invoke(app, ["show", str(folder), "relations", "--head", "3-10", "--sort", "lift"])
+    assert head.exit_code == 0, head.output
