@@ -12,7 +12,7 @@ from families import FAMILIES
 from numpy.testing import assert_allclose
 
 import headscope as hs
-from headscope.core.document import Document, Sentence, Word
+from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
@@ -125,3 +125,29 @@ def test_two_part_inputs_of_an_encoder_decoder(tmp_path: Path) -> None:
     assert [word.form for word in text.target.words] == SENTENCES[1].split()
     assert text.annotation.positions == tuple(range(7))
     assert text.target.annotation.positions == tuple(range(7, 13))
+
+
+@pytest.mark.parametrize(
+    ("name", "tokenizer", "kinds"),
+    [("bert", "wordpiece", ["encoder"]), ("gpt2", "gpt2", ["decoder"]), ("t5", "t5", ["encoder", "decoder"])],
+)
+def test_heads_as_classifiers_on_every_kind_of_model(tmp_path: Path, name: str, tokenizer: str, kinds: list[str]) -> None:
+    """Trees and mentions are scored for self-attention; cross attention joins two texts and has neither."""
+    words = tuple(
+        Word(form, head=2 if n != 1 else 0, relation="x" if n != 1 else "root", upos="NOUN")
+        for n, form in enumerate(["The", "cat", "sat", "on", "a", "mat"])
+    )
+    mentions = (Mention("a", 0, 2), Mention("b", 4, 6), Mention("a", 3, 4))
+    corpus = Corpus.of([Document(f"d{n}", (Sentence(words),), mentions) for n in range(12)])
+    measures: dict[str, dict[str, object]] = {"relations": {"least": 1}, "trees": {"heads": ("1-1",)}, "coreference": {"least": 1}}
+    run = hs.run(str(saved(tmp_path, name, tokenizer)), corpus, measures, replicates=10, max_length=48)
+    for measure, n in (("relations", 60), ("coreference", 12)):
+        best = run.results[f"{measure}_best"].where(label="all")
+        assert list(best["kind"]) == kinds
+        assert list(best["n"]) == [n] * len(kinds)
+    assert set(run.results["trees"]["kind"]) == set(kinds)
+    assert list(run.results["trees_together"]["n"]) == [72, 60]
+    # A decoder sees no later word: of the governor "cat", words after it can pick it, words before it are picked by it.
+    if kinds == ["decoder"]:
+        heads = run.results["relations"].where(label="x")
+        assert max(heads.where(direction="head-to-dep")["value"]) <= 1 / 5 + 1e-9

@@ -18,6 +18,20 @@ ABOUT = {
 }
 
 
+# Rows that others published, in per cent by label. They stand beside ours for orientation, and are marked as such.
+PUBLISHED: dict[str, tuple[str, dict[str, dict[str, int]]]] = {
+    "coreference": (
+        "Clark et al. 2019, Table 2: bert-base-uncased on CoNLL-2012, in-sample. Published, not measured here",
+        {
+            "nearest": {"all": 27, "pronoun": 29, "proper": 29, "nominal": 19},
+            "head_match": {"all": 52, "pronoun": 47, "proper": 67, "nominal": 40},
+            "sieves": {"all": 69, "pronoun": 70, "proper": 77, "nominal": 60},
+            "head 5-4": {"all": 65, "pronoun": 64, "proper": 73, "nominal": 58},
+        },
+    ),
+}
+
+
 def contests(results: Results) -> list[dict[str, Any]]:
     """For each such measure its best heads, and for every head the label it is furthest above the rule in."""
     return [_contest(results, name) for name in results if f"{name}_best" in results]
@@ -36,7 +50,22 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
     kinds = {row["kind"] for row in results[name]}
     good_at = [{"kind": kind, "layer": layer, "heads": heads} for (kind, layer), heads in layers.items() if kind in kinds]
     best = [_written(row) for row in results[f"{name}_best"]]
-    return {"name": name, "about": ABOUT.get(name, ""), "best": best, "good_at": good_at}
+    return {"name": name, "about": ABOUT.get(name, ""), "best": best, "good_at": good_at, "rules": _rules(results, name)}
+
+
+def _rules(results: Results, name: str) -> dict[str, Any] | None:
+    """Every rule on every label, and what was published of the same, where the measure lists its rules."""
+    if f"{name}_rules" not in results:
+        return None
+    table = results[f"{name}_rules"]
+    labels = list(dict.fromkeys(table["label"]))
+    rows: dict[str, dict[str, str]] = {}
+    for row in table:
+        rule = row["rule"] if row["kind"] == "encoder" else f"{row['kind']} {row['rule']}"
+        rows.setdefault(rule, {})[row["label"]] = interval(row["value"], row["low"], row["high"])
+    source, published = PUBLISHED.get(name, ("", {}))
+    known = {rule: {label: f"{value / 100:.2f}" for label, value in values.items()} for rule, values in published.items()}
+    return {"labels": labels, "rows": rows, "source": source, "published": known}
 
 
 def _written(row: dict[str, Any]) -> dict[str, Any]:
