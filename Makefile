@@ -21,6 +21,7 @@ lint: .venv/dev.stamp  ## style, types, and the direction of imports
 
 bench: .venv/dev.stamp  ## speed and memory of a run, as ratios
 	$(BIN)/python benchmarks/surface.py
+	$(BIN)/python benchmarks/relations.py
 
 .venv/run.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

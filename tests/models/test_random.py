@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope.errors import RunError
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +38,8 @@ def test_a_run_with_random_weights_says_so_and_parses_nothing() -> None:
     trained = hs.run("mini", "sampler", ["relations"], limit=60, replicates=20)
     chance, value = (found.results["relations_best"].where(label="all")["value"][0] for found in (run, trained))
     assert chance < 0.25 < 0.4 < value
+
+
+def test_a_loaded_model_is_not_redrawn() -> None:
+    with pytest.raises(RunError, match="Load it with random="):
+        hs.run(hs.load("mini"), "sampler", weights="random", limit=1)

@@ -58,7 +58,8 @@ def _print_best(best: Table, name: str) -> None:
         "its accuracy": [interval(row["baseline"], row["baseline_low"], row["baseline_high"]) for row in rows],
         "lift": [interval(row["lift"], row["lift_low"], row["lift_high"]) for row in rows],
         "in-sample": [f"{row['in_sample']:.2f}" for row in rows],
-        "chance": [interval(row["chance"]) for row in rows],
     }
+    if any(row["chance"] == row["chance"] for row in rows):
+        columns["chance"] = [interval(row["chance"]) for row in rows]
     more = f", the {len(rows)} most frequent of {len(best)}" if len(best) > len(rows) else ""
     print_table(Table.of(columns), f"\n{name}: the best head of each label, chosen on other documents than it is scored on{more}")

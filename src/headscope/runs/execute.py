@@ -60,6 +60,10 @@ def execute(
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     _require_annotation(spec, corpus)
+    if model is not None and spec.weights == "random":
+        raise RunError(
+            "the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model instead of passing it"
+        )
     if model is None:
         model = load(spec.model, device, spec.dtype, spec.random)
     spec = spec.resolved(corpus.pairs, model.device.type).model_copy(update={"dtype": model.dtype})
