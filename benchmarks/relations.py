@@ -2,7 +2,8 @@
 
 Over the same batches of sentences with the embedded model (EWT dev if HEADSCOPE_DATA is set, else the sampler):
 - bare: the eager forward pass and nothing else;
-- ours: the forward pass and `relations`, all heads, both directions, every relation, seven offsets, counts by group of documents;
+- ours: the forward pass and `relations`: all heads, both directions, every relation, seven offsets, the permutation control, counts by
+  group of documents;
 - naive: the scoring alone as the paper's notebook does it, a loop over heads and words, on the first sentences, in time a sentence.
 """
 
@@ -22,6 +23,7 @@ import torch
 import headscope as hs
 from headscope.core.batch import MapBatch
 from headscope.core.tally import Tally
+from headscope.corpora.permuted import Trees
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.words import WordGroups, word_map
@@ -87,7 +89,8 @@ def main() -> None:
     data = os.environ.get("HEADSCOPE_DATA")
     corpus = options.corpus or (str(Path(data) / "ud" / "en_ewt-ud-dev.conllu.xz") if data else "sampler")
     model = hs.load(device="cpu")
-    texts = list(Encoder(model.tokenizer).texts(hs.read(corpus), Tally()))[: options.sentences]
+    encoder = Encoder(model.tokenizer, trees=Trees(hs.read(corpus)))
+    texts = list(encoder.texts(hs.read(corpus), Tally()))[: options.sentences]
     print(f"{len(texts)} sentences of {Path(corpus).name}, {options.threads} threads, torch {torch.__version__}")
     measure = make("relations")
     plan = Plan.make([measure], model.sites)
