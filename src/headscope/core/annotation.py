@@ -68,7 +68,9 @@ class Annotated:
             self._sentences += [number] * len(sentence)
             if sentence.parse is not None:
                 self._parses[number] = Parse(number, start, start + len(sentence), sentence.parse)
-        self._mentions = sorted(document.mentions, key=lambda mention: (mention.start, mention.end))
+        # A mention annotated twice is one, and one of no words is none.
+        mentions = {(mention.start, mention.end, mention.entity): mention for mention in document.mentions if mention.start < mention.end}
+        self._mentions = [mentions[place] for place in sorted(mentions)]
         self._starts = [mention.start for mention in self._mentions]
         sizes = Counter(mention.entity for mention in self._mentions)
         self._singletons = frozenset(entity for entity, size in sizes.items() if size == 1)
@@ -116,6 +118,6 @@ def _renumbered(heads: Sequence[int], positions: Sequence[int], place: dict[int,
 
 
 def _governor(word: Word, start: int, size: int) -> int:
-    if word.head is None or word.head > size:
+    if word.head is None or not 0 <= word.head <= size:
         return NONE
     return start + word.head - 1 if word.head else ROOT

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -61,9 +60,14 @@ class Corpus:
         """Whether each document is a pair of paragraphs: all files are JSONL and begin with an `a` and `b` object."""
         return self.format == "jsonl" and all(map(holds_pairs, self.paths))
 
-    def layers(self, look: int = 50) -> set[str]:
-        """What is annotated in the first documents: `trees`, `mentions`, `keyphrases`."""
-        return set().union(*(document.layers for document in islice(self, look)))
+    def layers(self, wanted: set[str]) -> set[str]:
+        """Which of the wanted layers of annotation (`trees`, `mentions`, `keyphrases`) there are; it reads on until it has seen all."""
+        found: set[str] = set()
+        for document in self:
+            found |= document.layers & wanted
+            if found == wanted:
+                break
+        return found
 
     def hash(self) -> str:
         """SHA-256 of the content, the same for a file and its .gz or .xz."""

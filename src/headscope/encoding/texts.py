@@ -153,8 +153,11 @@ class Encoder:
             source = self._assemble(chunk, name, document, (first,))
             target = self._assemble(chunk, name, document, (second if second[0] else first,))
             # The decoder reads its text shifted by one: a start token first, the last token never.
+            read = [word for word in sorted(set(target.word_of[:-1])) if word >= 0]
+            words = document.select([target.annotation.positions[word] for word in read])
             start = replace(
                 target,
+                annotation=words,
                 ids=np.concatenate([[self.decoder_start], target.ids[:-1]]),
                 segments=np.zeros_like(target.segments),
                 # BART's own <s> comes second then: only one token opens a text.

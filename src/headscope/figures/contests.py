@@ -39,7 +39,8 @@ def draw(results: Results, kind: str | None = None, measure: str = "relations") 
     with theme():
         figure = Figure(figsize=(6.4, 1.5 + 0.22 * len(rows)), layout="constrained")
         axes = figure.subplots()
-        _dots(axes, rows, rule)
+        fair = results.measures[measure].get("selection") == "crossfit"
+        _dots(axes, rows, rule, "best head, chosen on other documents" if fair else "best head, chosen on the same documents", fair)
         axes.set_xlim(-0.02, 1.02)
         axes.set_xlabel(axis)
         figure.legend(loc="outside upper right", ncols=3, fontsize=8)
@@ -47,17 +48,18 @@ def draw(results: Results, kind: str | None = None, measure: str = "relations") 
     return figure
 
 
-def _dots(axes: Axes, rows: Table, rule_name: str) -> None:
+def _dots(axes: Axes, rows: Table, rule_name: str, head_name: str, fair: bool) -> None:
     y = np.arange(len(rows))
     head, rule, light = COLOURS[0], COLOURS[1], "0.6"
     for name, colour, shift, marker, label in (
         ("baseline", rule, 0.14, "D", rule_name),
-        ("value", head, -0.14, "o", "best head, chosen on other documents"),
+        ("value", head, -0.14, "o", head_name),
     ):
         low, high = ("low", "high") if name == "value" else (f"{name}_low", f"{name}_high")
         axes.hlines(y + shift, rows[low], rows[high], color=colour, linewidth=1.4, alpha=0.6)
         axes.plot(rows[name], y + shift, marker, color=colour, markersize=4.5, linestyle="none", label=label)
-    axes.plot(rows["in_sample"], y - 0.14, "|", color=light, markersize=8, linestyle="none", label="best head in-sample", zorder=0)
+    other, label = ("in_sample", "best head in-sample") if fair else ("crossfit", "chosen on other documents")
+    axes.plot(rows[other], y - 0.14, "|", color=light, markersize=8, linestyle="none", label=label, zorder=0)
     axes.set_yticks(y, [f"{row['label']}  ({row['n']:,})" for row in rows])
     axes.invert_yaxis()
     right = axes.secondary_yaxis("right")
@@ -67,4 +69,4 @@ def _dots(axes: Axes, rows: Table, rule_name: str) -> None:
 
 
 def _chosen(heads: str, direction: str) -> str:
-    return f"{heads}  {direction.replace('-to-', ' → ').replace(' | ', ', ')}" if heads else "one document: no choice"
+    return f"{heads}  {direction.replace('-to-', ' → ').replace(' | ', ', ')}" if heads else "cannot be halved"

@@ -20,10 +20,10 @@ from headscope.measures.base import Columns
 from headscope.measures.cases import Cases
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights
-from headscope.stats.selection import Scored, crossfit, halves, in_sample, interval, share
+from headscope.stats.selection import Scored, crossfit, in_sample, interval, share
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float64, Int, Int64
+    from jaxtyping import Bool, Float64, Int64
 
 Selection = Literal["crossfit", "in-sample"]
 _HEAD_COLUMNS: dict[str, type] = {
@@ -37,7 +37,8 @@ _BEST_COLUMNS: dict[str, type] = {
     **dict.fromkeys(("baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high"), np.float64),
     **{"in_sample_head": object, "in_sample": np.float64, "crossfit": np.float64, "chance": np.float64},
 }
-CONTROL = "~"  # begins the labels of cases that are a control: they are counted as the others are, and not listed
+CONTROL = "\x1f"  # begins the labels of cases that are a control: they are counted as the others are, and not listed
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,6 @@ class Contests:
         """`<name>`: each head, label and direction. `<name>_best`: each label's best head beside its best rule."""
         replicates, seed = (int(number) for number in state["draws"])
         weights = group_weights(replicates, seed)
-        half = self.half(state)
         heads, best = Rows(_HEAD_COLUMNS), Rows(_BEST_COLUMNS)
         for kind in dict.fromkeys(site.kind for site in layout.sites):
             ids = [id for id in layout.ids() if id.kind == kind]
@@ -91,13 +91,8 @@ class Contests:
                 right = state[f"right/{label}"][:, :, flat]
                 rules = state[f"rule/{kind}/{label}"]
                 self._heads(heads, kind, ids, label, n, right, in_sample(n, rules, late=True), weights)
-                chance = self._chance(state, kind, label, flat, half)
-                self._best(best, kind, ids, label, n, right.reshape(GROUPS, -1), rules, half, weights, chance)
+                self._best(best, kind, ids, label, n, right.reshape(GROUPS, -1), rules, weights, self._chance(state, kind, label, flat))
         return {self.name: heads.columns, f"{self.name}_best": best.columns}
-
-    def half(self, state: State) -> Int[np.ndarray, "group"]:
-        """The half, 0 or 1, that each group of documents belongs to."""
-        return halves(sum(state.family("n/").values(), np.zeros(GROUPS, dtype=np.int64)) > 0)
 
     def listed(self, state: State, kind: Kind) -> list[tuple[str, Int64[np.ndarray, "group"]]]:
         """Labels with enough cases: "all" first, then the most frequent."""
@@ -105,7 +100,7 @@ class Contests:
         enough = [
             (label, n) for label, n in found if n.sum() >= self.least and label not in self.unlisted and not label.startswith(CONTROL)
         ]
-        return sorted(enough, key=lambda item: (item[0] != "all", -int(item[1].sum()), item[0]))
+        return sorted(enough, key=lambda item: (item[0] != ALL, -int(item[1].sum()), item[0]))
 
     def _heads(
         self,
@@ -146,12 +141,11 @@ class Contests:
         n: Int64[np.ndarray, "group"],
         right: Int64[np.ndarray, "group entrant"],
         rules: Int64[np.ndarray, "group rule"],
-        half: Int[np.ndarray, "group"],
         weights: Float64[np.ndarray, "replicate group"],
         chance: float,
     ) -> None:
         seen = in_sample(n, right), in_sample(n, rules, late=True)
-        fair = crossfit(n, right, half), crossfit(n, rules, half, late=True)
+        fair = crossfit(n, right), crossfit(n, rules, late=True)
         head, rule = fair if self.selection == "crossfit" else seen
         head_shares, rule_shares = share(head.right, head.n, weights), share(rule.right, rule.n, weights)
         bounds = [interval(values, head.n) for values in (head_shares, rule_shares, head_shares - rule_shares)]
@@ -160,7 +154,7 @@ class Contests:
             1,
             kind=kind,
             label=label,
-            n=int(head.n.sum()),
+            n=int(n.sum()),
             heads=" | ".join(dict.fromkeys(map(str, entrants))),
             direction=" | ".join(dict.fromkeys(self.directions[pick // len(ids)] for pick in head.picks)),
             value=head.value,
@@ -179,12 +173,17 @@ class Contests:
             chance=chance,
         )
 
-    def _chance(self, state: State, kind: Kind, label: str, flat: Sequence[int], half: Int[np.ndarray, "group"]) -> float:
+    def _chance(self, state: State, kind: Kind, label: str, flat: Sequence[int]) -> float:
         """What the best head scores on the control's cases, chosen and scored in the same way; NaN without a control."""
         if f"n/{kind}/{CONTROL}{label}" not in state.arrays:
             return float("nan")
-        right = state[f"right/{CONTROL}{label}"][:, :, flat]
-        return crossfit(state[f"n/{kind}/{CONTROL}{label}"], right.reshape(GROUPS, -1), half).value
+        n, right = state[f"n/{kind}/{CONTROL}{label}"], state[f"right/{CONTROL}{label}"][:, :, flat].reshape(GROUPS, -1)
+        return (crossfit if self.selection == "crossfit" else in_sample)(n, right).value
+
+
+def own_label(label: str) -> str:
+    """A label as it is counted: one that is called as the total is gets a name of its own."""
+    return f"{label} (label)" if label == ALL else label
 
 
 def _leads(batch: MapBatch) -> bool:

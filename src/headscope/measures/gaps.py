@@ -13,7 +13,7 @@ from headscope.measures.base import Columns
 from headscope.measures.contests import Contests
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights, percentile_interval
-from headscope.stats.selection import crossfit, in_sample, share
+from headscope.stats.selection import crossfit, halves, in_sample, share
 
 if TYPE_CHECKING:
     from jaxtyping import Float64, Int, Int64
@@ -68,9 +68,8 @@ class _Entrants:
         """The head that speaks for each group of documents; None if the documents cannot be parted."""
         if contests.selection == "in-sample":
             return np.full(GROUPS, in_sample(n, self._heads("all")).picks[0])
-        half = contests.half(self._state)
-        picks = crossfit(n, self._heads("all"), half).picks
-        return np.array(picks)[half] if len(picks) == 2 else None
+        picks = crossfit(n, self._heads("all")).picks
+        return np.array(picks)[halves(n > 0)] if len(picks) == 2 else None
 
 
 def _add(

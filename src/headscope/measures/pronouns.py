@@ -18,7 +18,7 @@ from headscope.corpora.resolution.rules import nearest
 from headscope.encoding.texts import Overlong, Unit
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Level, Measure
-from headscope.measures.contests import Contests, Selection
+from headscope.measures.contests import Contests, Selection, own_label
 from headscope.measures.gaps import gaps_table
 from headscope.measures.listings import counts_table, rules_table
 from headscope.measures.questions import Question, Questions
@@ -106,7 +106,7 @@ class Pronouns(Measure):
             counts[_FEW if len(candidates) < 2 else _NONE if not answers else _EVERY if answers == candidates else _SCORED] += 1
             if len(candidates) > 1 and answers and answers != candidates:
                 rules = tuple(pick.head in answers for pick in _picks(mention, others))
-                labels = (ALL, _gender(mention), *([text.subset] if text.subset else []))
+                labels = (ALL, _gender(mention), *([own_label(text.subset)] if text.subset else []))
                 asked.append(Question(number, mention.head, candidates, answers, rules, labels, group_of(text.document)))
         return asked
 

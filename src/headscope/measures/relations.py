@@ -17,14 +17,13 @@ from headscope.core.state import State
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Level, Measure
 from headscope.measures.cases import Cases
-from headscope.measures.contests import CONTROL, Contests, Selection
+from headscope.measures.contests import ALL, CONTROL, Contests, Selection, own_label
 from headscope.measures.words import Words, all_favourites
 from headscope.stats.bootstrap import group_of
 
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-ALL = "all"
 CLITICS = frozenset({"'s", "’s", "'", "’"})
 _REFERENCE_CLITICS = frozenset({"'s", "s'"})
 _POSSESSIVES = frozenset({"poss", "nmod:poss", "det:poss"})
@@ -162,7 +161,7 @@ class Relations(Measure):
 
     def _label(self, word: Word) -> str:
         relation = word.relation or ""
-        return relation.partition(":")[0] if self.subtypes == "fold" else relation
+        return own_label(relation.partition(":")[0] if self.subtypes == "fold" else relation)
 
     def _clitic_follows(self, words: Sequence[Word], end: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
         """1 for a possessor whose next word, of the same sentence, speaks for it; else 0."""

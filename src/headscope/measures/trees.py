@@ -204,6 +204,10 @@ class SpanningTrees(HeadMeans):
             if id not in layout.ids():
                 raise MeasureError(f"trees: there is no head {name}", "Name heads that the model has, and the run looks at")
             chosen.append((id, turned))
+        if len({id.kind for id, _ in chosen}) > 1 or any(id.kind == "cross" for id, _ in chosen):
+            raise MeasureError(
+                f"trees: {', '.join(self.heads)} do not make one tree", "Name heads of the encoder alone, or of the decoder alone"
+            )
         return chosen
 
     @staticmethod

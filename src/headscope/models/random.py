@@ -16,7 +16,13 @@ def randomise(network: nn.Module, seed: int = 0) -> None:
     is drawn from its name and the seed, so that the order of parameters changes nothing.
     """
     deviation = float(getattr(network.config, "initializer_range", None) or 0.02)
-    kept = {id(parameter) for module in network.modules() if isinstance(module, nn.Embedding) for parameter in module.parameters()}
+    # T5 keeps its learned preference for distances in an embedding inside attention: that is no embedding of the text.
+    kept = {
+        id(parameter)
+        for name, module in network.named_modules()
+        if isinstance(module, nn.Embedding) and "bias" not in name
+        for parameter in module.parameters()
+    }
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if id(parameter) in kept or "embed" in name.lower():
@@ -28,3 +34,21 @@ def randomise(network: nn.Module, seed: int = 0) -> None:
                 parameter.copy_(drawn)
             else:
                 parameter.fill_(0.0 if name.endswith("bias") else 1.0)
+        for module in network.modules():
+            _neutral(module)
+
+
+def _neutral(module: nn.Module) -> None:
+    """Set the scale of a normalisation layer that multiplies by one more than its weight, as Gemma's do, to 0 instead of 1."""
+    weight = getattr(module, "weight", None)
+    if (
+        "norm" not in type(module).__name__.lower()
+        or not isinstance(weight, nn.Parameter)
+        or weight.dim() != 1
+        or not bool((weight == 1).all())
+    ):
+        return
+    probe = torch.ones(1, len(weight), dtype=weight.dtype, device=weight.device)
+    probe[:, ::2] = -1  # of mean 0 and mean square 1: what a neutral layer leaves as it is
+    if float(module(probe).abs().mean()) > 1.5:
+        weight.fill_(0.0)

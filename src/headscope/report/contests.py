@@ -50,7 +50,14 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
     kinds = {row["kind"] for row in results[name]}
     good_at = [{"kind": kind, "layer": layer, "heads": heads} for (kind, layer), heads in layers.items() if kind in kinds]
     best = [_written(row) for row in results[f"{name}_best"]]
-    return {"name": name, "about": ABOUT.get(name, ""), "best": best, "good_at": good_at, "rules": _rules(results, name)}
+    return {
+        "name": name,
+        "about": ABOUT.get(name, ""),
+        "fair": results.measures[name].get("selection") == "crossfit",
+        "best": best,
+        "good_at": good_at,
+        "rules": _rules(results, name),
+    }
 
 
 def _rules(results: Results, name: str) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -80,7 +81,7 @@ def execute(
 def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
     """Refuse a measure that has nothing to go by before a model is loaded for it."""
     needed = {measure.name: measure.needs for measure in spec.build_measures() if measure.needs is not None}
-    present = corpus.layers() if needed else set()
+    present = corpus.layers(set(needed.values())) if needed else set()
     for name, layer in needed.items():
         if layer not in present:
             remedy = f"Use a corpus with {layer}, or leave {name} out of --measures"
@@ -100,7 +101,7 @@ def encoder_for(
         tokenizer,
         unit=unit or spec.unit or "sentence",
         max_length=spec.max_length,
-        overlong=overlong or spec.overlong,
+        overlong=overlong or spec.overlong or "drop",
         segment_ids=spec.segment_ids or "pair",
         seed=spec.seed,
         decoder_start=decoder_start,
@@ -154,7 +155,7 @@ def _run(
         folder.write_manifest(manifest)
     started = time.monotonic()
     ledger = Ledger(folder, key(now), resume)
-    work = _Work(corpus, model, spec, readings(plan.measures, spec.unit or "sentence", spec.overlong), ledger, progress)
+    work = _Work(corpus, model, spec, readings(plan.measures, spec.unit or "sentence", spec.overlong or "drop"), ledger, progress)
     done = engines.local(work, runner) if engine == "local" else engines.processes(work, spec, device, workers)
     for number, states in done:
         ledger.add(number, states)
@@ -193,9 +194,7 @@ class _Work:
     def _texts(self, way: Reading, counts: Counts) -> Iterator[Encoded]:
         trees = Trees(self._corpus) if way.control else None
         encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
-        for text in encoder.texts(self._corpus, counts.dropped):
-            if self._spec.limit is not None and counts.texts >= self._spec.limit:
-                return
+        for text in islice(encoder.texts(self._corpus, counts.dropped), self._spec.limit):
             counts.add(text)
             yield text
 

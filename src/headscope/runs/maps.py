@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +87,10 @@ class GivenMaps:
         """The text as an input, without ids."""
         roles = tuple(_ROLES.get(token, WORD) for token in self.tokens) if self.roles is None else tuple(map(_role, self.roles))
         words = _word_numbers(self.name, self.words or range(len(roles)), roles)
+        roles = tuple(SPECIAL if role == WORD and word < 0 else role for role, word in zip(roles, words, strict=True))
         kept = {word: place for place, word in enumerate(dict.fromkeys(word for word in words if word >= 0))}
+        if self.annotation is not None and not all(isinstance(word, Word) for word in self.annotation):
+            raise MeasureError(f"{self.name}: annotation holds {type(self.annotation[0]).__name__}s", "Give headscope Words")
         if self.annotation is not None and len(self.annotation) != len(kept):
             raise MeasureError(f"{self.name}: annotation of {len(self.annotation)} words for {len(kept)} words", "Give one Word for each")
         forms = {word: "".join(token.removeprefix("##") for token, w in zip(self.tokens, words, strict=True) if w == word) for word in kept}
@@ -151,8 +154,14 @@ def measure_maps(
     if any(measure.level == "word" for measure in built) and any(text.words is None for text in checked):
         raise MeasureError("word-level measures need to know which tokens make a word", "Give words=, one number a token")
     for measure in built:
-        if measure.needs is not None and any(text.annotation is None for text in checked):
-            raise MeasureError(f"{measure.name} needs annotated words", "Give annotation=, a headscope Word for each word")
+        if measure.needs == "mentions":
+            raise MeasureError(f"{measure.name} needs mentions, which do not come with maps", "Run it on a corpus")
+        if measure.needs == "trees" and not any(
+            word.head is not None and word.relation for text in checked for word in text.annotation or ()
+        ):
+            raise MeasureError(
+                f"{measure.name} needs annotated words", "Give annotation=, a headscope Word with head and relation for each word"
+            )
     shapes = {text.attention.shape[:2] for text in checked}
     if len(shapes) > 1:
         raise MeasureError(f"maps of different models: {sorted(shapes)} layers and heads", "Measure each model on its own")
@@ -168,7 +177,8 @@ def measure_maps(
         for layer, maps in enumerate(text.attention):
             accumulator.add(view, layer, torch.from_numpy(np.array(maps[None], dtype=np.float32)))
         digest.update(np.ascontiguousarray(text.attention).tobytes())
-        digest.update(json.dumps([text.tokens, text.roles, text.words, text.document]).encode())
+        annotated = [astuple(word) for word in text.annotation or ()]
+        digest.update(json.dumps([text.tokens, text.roles, text.words, text.document, annotated]).encode())
     settings = {"preset": preset, "word_rows": rows, "causal": causal, "replicates": replicates, "seed": seed}
     parts = {"headscope": versions()["headscope"], "maps": f"{len(checked)}@{digest.hexdigest()[:8]}", **settings}
     manifest = {

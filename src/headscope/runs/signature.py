@@ -69,7 +69,7 @@ def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str,
     usual = {name: field.default for name, field in RunSpec.model_fields.items()}
     for name in ("weights", "segment_ids", "word_rows", "dtype", "overlong", "on_error", "limit"):
         value = getattr(spec, name)
-        if value not in (usual[name], {"segment_ids": "pair", "word_rows": "mean"}.get(name)):
+        if value not in (usual[name], {"segment_ids": "pair", "word_rows": "mean", "overlong": "drop"}.get(name)):
             parts[name] = value
     if spec.layers is not None:
         parts["layers"] = ",".join(map(str, spec.layers))

@@ -39,7 +39,7 @@ class RunSpec(BaseModel):
     measures: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: dict[str, Any]() for name in DEFAULT})
     unit: Unit | None = None
     max_length: int = Field(128, ge=4)
-    overlong: Overlong = "drop"
+    overlong: Overlong | None = None
     segment_ids: SegmentIds | None = None
     word_rows: Literal["mean", "first", "max"] | None = None
     layers: tuple[int, ...] | None = None
@@ -71,6 +71,12 @@ class RunSpec(BaseModel):
         """The seed to redraw weights with, if they are to be redrawn."""
         return self.seed if self.weights == "random" else None
 
+    def _natural(self, measure: str) -> dict[str, Any]:
+        """How a measure's texts are cut, as far as neither it nor the run is told."""
+        unit, overlong = REGISTRY[measure].natural or (None, None)
+        ways = {"unit": (self.unit, unit), "overlong": (self.overlong, overlong)}
+        return {name: way for name, (said, way) in ways.items() if said is None and way is not None}
+
     def build_measures(self) -> list[Measure]:
         """The measures with their preset's options and the given ones."""
         return [make(name, options, self.preset) for name, options in self.measures.items()]
@@ -78,19 +84,13 @@ class RunSpec(BaseModel):
     def resolved(self, pairs: bool, device: str = "cpu") -> RunSpec:
         """The settings with nothing left open; `pairs` says whether the corpus comes as pairs of paragraphs."""
         given: dict[str, Any] = {name: value for name in ("segment_ids", "word_rows") if (value := getattr(self, name)) is not None}
-        if self.unit is None:
-            given["measures"] = {name: {**_natural(name), **options} for name, options in self.measures.items()}
+        natural = {name: self._natural(name) for name in self.measures}
+        given["measures"] = {name: {**natural[name], **options} for name, options in self.measures.items()}
         unit = self.unit or ("pair" if pairs else "sentence")
         # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
         batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
         sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or 8 * batch}
-        return self.model_copy(update={**_PRESETS[self.preset], **given, **sizes, "unit": unit})
-
-
-def _natural(measure: str) -> dict[str, Any]:
-    """How a measure's texts are cut if neither it nor the run is told."""
-    way = REGISTRY[measure].natural
-    return {"unit": way[0], "overlong": way[1]} if way is not None else {}
+        return self.model_copy(update={**_PRESETS[self.preset], **given, **sizes, "unit": unit, "overlong": self.overlong or "drop"})
 
 
 def make_spec(settings: Mapping[str, Any], where: str = "the settings") -> RunSpec:

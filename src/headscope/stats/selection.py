@@ -43,16 +43,13 @@ def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group ent
     return Scored((pick,), right[:, pick], n)
 
 
-def crossfit(
-    n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], half: Int[np.ndarray, "group"], late: bool = False
-) -> Scored:
-    """Each half scored by the entrant that is best on the other; a half whose other half has no cases is left out."""
+def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False) -> Scored:
+    """Each half of the groups that have cases scored by the entrant that is best on the other; nothing if only one group has any."""
     picks: list[int] = []
+    half = halves(n > 0)
     scored, cases = np.zeros_like(n), np.zeros_like(n)
-    for side in (0, 1):
+    for side in (0, 1) if np.count_nonzero(n) > 1 else ():
         other, own = half != side, half == side
-        if not n[other].sum() or not n[own].sum():
-            continue
         picks.append(_best(right[other].sum(0), late))
         scored[own], cases[own] = right[own, picks[-1]], n[own]
     return Scored(tuple(picks), scored, cases)

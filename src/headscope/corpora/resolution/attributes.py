@@ -50,8 +50,8 @@ def kind(head: Word, coordinated: bool) -> str:
 
 
 def pronoun(form: str) -> Attributes | None:
-    """What a personal pronoun says; None for any other word, `US` among them."""
-    return None if form.isupper() and len(form) > 1 else PRONOUNS.get(form.lower())
+    """What a personal pronoun says; None for any other word, and for `US` and `IT`, which may be names."""
+    return None if form in ("US", "IT") else PRONOUNS.get(form.lower())
 
 
 def attributes(span: Sequence[Word], head: int, kind: str, type: str | None, coordinated: bool, names: Names = NO_NAMES) -> Attributes:
