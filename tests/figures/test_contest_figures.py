@@ -87,5 +87,6 @@ def test_the_command_line_prints_best_heads(folder: Path) -> None:
     assert shown.exit_code == 0, shown.output
     assert "relations: the best head of each label" in shown.output
     assert "coreference: the best head of each label" in shown.output
+    assert "coreference, pronouns: 19 texts, each a document (too long: truncate)" in shown.output
     head = CliRunner().invoke(app, ["show", str(folder), "relations", "--head", "3-10", "--sort", "lift"])
     assert head.exit_code == 0, head.output

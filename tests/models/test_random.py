@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 import headscope as hs
 from headscope.errors import RunError
+from headscope.models.random import randomise
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +46,27 @@ def test_a_run_with_random_weights_says_so_and_parses_nothing() -> None:
 def test_a_loaded_model_is_not_redrawn() -> None:
     with pytest.raises(RunError, match="Load it with random="):
         hs.run(hs.load("mini"), "sampler", weights="random", limit=1)
+
+
+def test_norms_that_add_one_to_their_weight_start_at_zero() -> None:
+    class OnePlusNorm(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.full((8,), 0.3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True)) * (1 + self.weight)
+
+    class Tiny(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.config = SimpleNamespace(initializer_range=0.02)
+            self.norm, self.other = OnePlusNorm(), torch.nn.LayerNorm(8)
+            self.relative_attention_bias = torch.nn.Embedding(4, 2)
+
+    network = Tiny()
+    before = network.relative_attention_bias.weight.clone()
+    randomise(network)
+    assert network.norm.weight.tolist() == [0] * 8
+    assert network.other.weight.tolist() == [1] * 8
+    assert not torch.equal(before, network.relative_attention_bias.weight)  # a preference for distances is no embedding of the text

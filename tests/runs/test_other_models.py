@@ -151,3 +151,13 @@ def test_heads_as_classifiers_on_every_kind_of_model(tmp_path: Path, name: str, 
     if kinds == ["decoder"]:
         heads = run.results["relations"].where(label="x")
         assert max(heads.where(direction="head-to-dep")["value"]) <= 1 / 5 + 1e-9
+
+
+def test_a_decoder_that_never_reads_the_last_word(tmp_path: Path) -> None:
+    """Without a closing token the shift loses the last word of the target, and its annotation with it."""
+    forms = ["the", "cat", "sat", "."]
+    words = tuple(Word(form, head=2 * (n != 1), relation="x" if n != 1 else "root", space_after=n != 2) for n, form in enumerate(forms))
+    corpus = Corpus.of([Document(f"d{n}", (Sentence(words),)) for n in range(6)])
+    run = hs.run(str(saved(tmp_path, "bart", "gpt2")), corpus, {"relations": {"least": 1, "punct": "include"}}, replicates=5, max_length=48)
+    best = run.results["relations_best"].where(label="x")
+    assert dict(zip(best["kind"], best["n"], strict=True)) == {"encoder": 18, "decoder": 12}

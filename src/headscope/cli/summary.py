@@ -20,6 +20,9 @@ def summarise(results: Results) -> None:
     console = Console(highlight=False)
     counts = results.manifest["counts"]
     console.print("  ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n))
+    for way in results.manifest.get("readings", [])[1:]:
+        measures = ", ".join(way["measures"])
+        console.print(f"{measures}: {way['texts']:,} texts, each a {way['unit']} (too long: {way['overlong']})", markup=False)
     for line in results.manifest["dropped"]:
         console.print(f"passed over: {line}", style="dim", soft_wrap=True, markup=False)
     for name, table in results.of_heads().items():
