@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headscope.models.model import Model
-    from headscope.runs.execute import Progress
+    from headscope.runs.work import Progress
 
 Measures = Sequence[str] | Mapping[str, Mapping[str, Any]]
 DEFAULT_MEASURES = ("positions", "tokens", "entropy")  # headscope.measures.DEFAULT, without importing torch

@@ -9,6 +9,7 @@ import pytest
 import torch
 from architectures import BYPASS, build
 from families import FAMILIES
+from headscope.runs.work import encoder_for
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -18,7 +19,6 @@ from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
 from headscope.models.model import Model
-from headscope.runs.execute import encoder_for
 from headscope.runs.spec import make_spec
 
 TOKENIZERS = {"bert": "wordpiece", "gpt2": "gpt2", "t5": "t5"}

@@ -36,8 +36,8 @@ def encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> t
     """What a run over a corpus would see: what it would be a run of, how many texts and tokens, and what it would pass over."""
     from headscope.models.load import load_tokenizer
     from headscope.runs.counts import count
-    from headscope.runs.execute import encoder_for
     from headscope.runs.spec import make_spec
+    from headscope.runs.work import encoder_for
 
     spec = make_spec({"model": model, "unit": unit, "max_length": max_length}).resolved(corpus.pairs)
     counts = count(corpus, encoder_for(spec, load_tokenizer(model)))

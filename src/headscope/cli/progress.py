@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headscope.runs.execute import Progress
+    from headscope.runs.work import Progress
 
 
 @contextmanager

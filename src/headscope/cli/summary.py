@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headscope.core.heads import HeadId
-from headscope.runs.results import Results
+from headscope.runs.results import BASELINES, Results
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,13 +29,13 @@ def summarise(results: Results) -> None:
         if f"{name}_best" in results:
             _print_best(results, name)
         else:
-            _print_top(console, table)
+            _print_top(console, table, BASELINES.get(name, "even"))
     console.print(results.signature, style="dim", soft_wrap=True, markup=False)
     if results.path is not None:
         console.print(f"\nheadscope show {results.path}\nheadscope report {results.path}", soft_wrap=True, markup=False)
 
 
-def _print_top(console: Console, table: Table) -> None:
+def _print_top(console: Console, table: Table, baseline: str) -> None:
     """The three highest heads of each quantity."""
     for quantity in dict.fromkeys(table["quantity"]):
         rows = table.where(quantity=quantity).sort("value", descending=True).head(3)
@@ -43,7 +43,7 @@ def _print_top(console: Console, table: Table) -> None:
         if top:
             heads = ", ".join(f"{HeadId(r['kind'], r['layer'] - 1, r['head'] - 1)} {r['value']:.2f}" for r in top)
             even = sorted({round(row["baseline"], 2) for row in top})
-            console.print(f"{quantity:>14}  {heads}  (even {' to '.join(f'{value:.2f}' for value in even)})", markup=False)
+            console.print(f"{quantity:>14}  {heads}  ({baseline} {' to '.join(f'{value:.2f}' for value in even)})", markup=False)
 
 
 def _print_best(results: Results, name: str) -> None:

@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from headscope.core.annotation import Annotation
-from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.corpora.resolution.attributes import Names
 from headscope.corpora.resolution.expressions import Expression, expressions
 from headscope.corpora.resolution.head_words import SOURCES, Source
 from headscope.corpora.resolution.rules import SIEVES, head_match, nearest, sieve
-from headscope.encoding.texts import Overlong, Unit
-from headscope.errors import MeasureError
-from headscope.measures.base import Columns, Level, Measure
+from headscope.measures.base import Columns
 from headscope.measures.contests import Contests, Selection
 from headscope.measures.listings import counts_table, rules_table
-from headscope.measures.questions import Question, Questions
+from headscope.measures.questions import Question
+from headscope.measures.resolver import Resolver
 from headscope.stats.bootstrap import group_of
 
 ALL = "all"
@@ -35,7 +33,7 @@ _FIRST, _SHARED, _SCORED = "first mentions", "mentions with the head word of all
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coreference(Measure):
+class Coreference(Resolver):
     """Accuracy of every head and direction, and of three rules, in picking an antecedent of a mention by their head words.
 
     `candidates` are the words that may be picked. `head_match` says what that rule does without a match; `skip_exact_for_pronouns`
@@ -45,14 +43,11 @@ class Coreference(Measure):
 
     name: ClassVar[str] = "coreference"
     summary: ClassVar[str] = "every head as a coreference resolver: is the mention it picks an antecedent?"
-    needs: ClassVar[str | None] = "mentions"
-    natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"candidates": "all_words", "selection": "in-sample"},
         "reference": {"candidates": "all_words", "selection": "in-sample"},
     }
 
-    level: Level = "word"
     candidates: Literal["preceding_mentions", "any_other_mention", "preceding_words", "all_words"] = "preceding_mentions"
     head_words: Literal["auto", "constituents", "dependencies", "cue"] = "auto"
     singletons: Literal["include", "exclude"] = "exclude"
@@ -64,24 +59,11 @@ class Coreference(Measure):
     selection: Selection = "crossfit"
     least: int = 20
 
-    def __post_init__(self) -> None:
-        if self.level != "word":
-            raise MeasureError(f"coreference: level is {self.level!r}", "Mentions are made of words: leave level out")
-
     @property
     def contests(self) -> Contests:
         """How counts are kept and become tables."""
         counted = (_TEXTS, _MENTIONS, _SINGLETONS, *_BY.values(), _FIRST, _SHARED, _SCORED)
         return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted)
-
-    def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """Nothing is counted yet."""
-        return self.contests.start(replicates, seed)
-
-    def update(self, state: State, batch: MapBatch) -> None:
-        """Score all heads of a site on a batch."""
-        if batch.site.kind != "cross":
-            batch.once(self, lambda: self._questions(batch)).put(self.contests, state, batch)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Every head and kind of mention; the best heads beside the best rule; every rule; and what was counted."""
@@ -92,14 +74,7 @@ class Coreference(Measure):
             "coreference_counts": counts_table(contests, state),
         }
 
-    def _questions(self, batch: MapBatch) -> Questions:
-        asked: list[Question] = []
-        counts: Counter[str] = Counter()
-        for number, text in enumerate(batch.queries.texts):
-            asked += self._asked(number, text, counts)
-        return Questions.of(batch, asked, counts)
-
-    def _asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
+    def asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
         """A question for each mention of a text that has an antecedent there."""
         sources: Sequence[Source] = SOURCES if self.head_words == "auto" else (self.head_words,)
         names = Names(frozenset(map(str.lower, self.masculine)), frozenset(map(str.lower, self.feminine)))

@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from headscope.core.annotation import Annotation
-from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.corpora.resolution.expressions import Expression, expressions
 from headscope.corpora.resolution.head_words import SOURCES, Source
 from headscope.corpora.resolution.lists import PLURAL, THIRD
 from headscope.corpora.resolution.rules import nearest
-from headscope.encoding.texts import Overlong, Unit
-from headscope.errors import MeasureError
-from headscope.measures.base import Columns, Level, Measure
+from headscope.measures.base import Columns
 from headscope.measures.contests import Contests, Selection, own_label
 from headscope.measures.gaps import gaps_table
 from headscope.measures.listings import counts_table, rules_table
-from headscope.measures.questions import Question, Questions
+from headscope.measures.questions import Question
+from headscope.measures.resolver import Resolver
 from headscope.stats.bootstrap import group_of
 
 ALL = "all"
@@ -37,7 +35,7 @@ _FEW, _NONE, _EVERY = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pronouns(Measure):
+class Pronouns(Resolver):
     """Accuracy of every head and direction, and of three rules, in picking what a third-person pronoun refers to.
 
     Candidates are the mentions of the text that are no pronouns, before and after it: the two names of GAP, the two occupations
@@ -46,32 +44,16 @@ class Pronouns(Measure):
 
     name: ClassVar[str] = "pronouns"
     summary: ClassVar[str] = "every head on pronoun tests: does the pronoun attend more to the right candidate?"
-    needs: ClassVar[str | None] = "mentions"
-    natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
 
-    level: Level = "word"
     head_words: Literal["auto", "constituents", "dependencies", "cue"] = "auto"
     selection: Selection = "crossfit"
     least: int = 20
-
-    def __post_init__(self) -> None:
-        if self.level != "word":
-            raise MeasureError(f"pronouns: level is {self.level!r}", "Mentions are made of words: leave level out")
 
     @property
     def contests(self) -> Contests:
         """How counts are kept and become tables."""
         counted = (_TEXTS, _PRONOUNS, _FEW, _NONE, _EVERY, _SCORED)
         return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted)
-
-    def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """Nothing is counted yet."""
-        return self.contests.start(replicates, seed)
-
-    def update(self, state: State, batch: MapBatch) -> None:
-        """Score all heads of a site on a batch."""
-        if batch.site.kind != "cross":
-            batch.once(self, lambda: self._questions(batch)).put(self.contests, state, batch)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Every head and gender; the best heads beside the best rule; every rule; gaps between groups; and what was counted."""
@@ -83,14 +65,7 @@ class Pronouns(Measure):
             "pronouns_counts": counts_table(contests, state),
         }
 
-    def _questions(self, batch: MapBatch) -> Questions:
-        asked: list[Question] = []
-        counts: Counter[str] = Counter()
-        for number, text in enumerate(batch.queries.texts):
-            asked += self._asked(number, text, counts)
-        return Questions.of(batch, asked, counts)
-
-    def _asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
+    def asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
         """A question for each third-person pronoun of a text that has something to choose between."""
         sources: Sequence[Source] = SOURCES if self.head_words == "auto" else (self.head_words,)
         found = expressions(text, sources)

@@ -9,7 +9,7 @@ from typing import Any
 from headscope.errors import RunError
 from headscope.figures import FIGURES, draw, render
 from headscope.report.contests import contests
-from headscope.runs.results import Results
+from headscope.runs.results import BASELINES, Results
 from headscope.runs.store import write_atomically
 from headscope.runs.table import Table, display
 
@@ -27,6 +27,7 @@ QUANTITIES = {
     "entropy_cls": "entropy of the [CLS] row",
     "max_weight": "largest weight of a row",
     "sink_mass": "weight that goes to no token",
+    "uuas": "share of annotated edges, directions aside, that the maximum spanning tree of the head has",
 }
 
 
@@ -95,7 +96,11 @@ def _glance(results: Results) -> list[dict[str, Any]]:
 
 def _section(name: str, table: Table) -> dict[str, Any]:
     measured = [quantity for quantity in dict.fromkeys(table["quantity"]) if any(table.where(quantity=quantity)["n"])]
-    return {"name": name, "quantities": [_quantity(quantity, table.where(quantity=quantity)) for quantity in measured]}
+    return {
+        "name": name,
+        "baseline": BASELINES.get(name, "even"),
+        "quantities": [_quantity(quantity, table.where(quantity=quantity)) for quantity in measured],
+    }
 
 
 def _quantity(quantity: str, rows: Table) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from headscope.runs.signature import describe
 from headscope.runs.store import Folder
 from headscope.runs.table import Table
 
+# What the baseline of a measure is, in a word; where nothing is said, even attention.
+BASELINES = {"trees": "chain of words"}
+
 
 class Results(Mapping[str, Table]):
     """Tables by name, with the manifest that says where they come from; in memory or in a folder, read when asked for."""

@@ -1,0 +1,55 @@
+"""What the measures of mentions share: questions about the mentions of a text, put to every head."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
+
+from headscope.core.annotation import Annotation
+from headscope.core.batch import MapBatch
+from headscope.core.heads import HeadLayout
+from headscope.core.state import State
+from headscope.encoding.texts import Overlong, Unit
+from headscope.errors import MeasureError
+from headscope.measures.base import Level, Measure
+from headscope.measures.contests import Contests
+from headscope.measures.questions import Question, Questions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolver(Measure):
+    """A measure that asks every head about mentions. Texts are documents, cut to the length of an input, if nothing else is said."""
+
+    needs: ClassVar[str | None] = "mentions"
+    natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
+
+    level: Level = "word"
+
+    def __post_init__(self) -> None:
+        if self.level != "word":
+            raise MeasureError(f"{self.name}: level is {self.level!r}", "Mentions are made of words: leave level out")
+
+    @property
+    @abstractmethod
+    def contests(self) -> Contests:
+        """How counts are kept and become tables."""
+
+    @abstractmethod
+    def asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
+        """The questions about a text, the batch's number `number`; what is left out is counted."""
+
+    def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
+        """Nothing is counted yet."""
+        return self.contests.start(replicates, seed)
+
+    def update(self, state: State, batch: MapBatch) -> None:
+        """Score all heads of a site on a batch."""
+        if batch.site.kind != "cross":
+            batch.once(self, lambda: self._questions(batch)).put(self.contests, state, batch)
+
+    def _questions(self, batch: MapBatch) -> Questions:
+        counts: Counter[str] = Counter()
+        asked = [question for number, text in enumerate(batch.queries.texts) for question in self.asked(number, text, counts)]
+        return Questions.of(batch, asked, counts)

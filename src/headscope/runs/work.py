@@ -1,0 +1,107 @@
+"""What a run has to do: the corpus read in each way that a measure asks for, encoded, and cut into shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Protocol
+
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.corpora.permuted import Trees
+from headscope.encoding.batches import shards
+from headscope.encoding.texts import Encoded, Encoder, Overlong, Unit
+from headscope.encoding.tokenizer import Tokenizer
+from headscope.models.model import Model
+from headscope.runs import engines
+from headscope.runs.counts import Counts
+from headscope.runs.ledger import Ledger
+from headscope.runs.plan import Reading
+from headscope.runs.spec import RunSpec
+
+
+class Progress(Protocol):
+    """Told how a run goes: the share of the corpus that is read, and the texts and tokens that are done."""
+
+    def __call__(self, share: float | None, texts: int, tokens: int) -> None:
+        """`share` is None when it cannot be known."""
+
+
+def encoder_for(
+    spec: RunSpec,
+    tokenizer: Tokenizer,
+    decoder_start: int | None = None,
+    unit: Unit | None = None,
+    overlong: Overlong | None = None,
+    trees: Trees | None = None,
+) -> Encoder:
+    """What turns documents into the inputs of a resolved specification, or into those of another unit."""
+    return Encoder(
+        tokenizer,
+        unit=unit or spec.unit or "sentence",
+        max_length=spec.max_length,
+        overlong=overlong or spec.overlong or "drop",
+        segment_ids=spec.segment_ids or "pair",
+        seed=spec.seed,
+        decoder_start=decoder_start,
+        trees=trees,
+    )
+
+
+class Work:
+    """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs."""
+
+    def __init__(
+        self, corpus: Corpus, model: Model, spec: RunSpec, ways: Sequence[Reading], ledger: Ledger, progress: Progress | None
+    ) -> None:
+        self.ways = ways
+        self.counts = [Counts() for _ in ways]
+        self._corpus = corpus
+        self._model = model
+        self._spec = spec
+        self._ledger = ledger
+        self._progress = progress
+        self._turn = 0
+        self._shards = self._pending()
+
+    def _texts(self, way: Reading, counts: Counts) -> Iterator[Encoded]:
+        trees = Trees(self._corpus) if way.control else None
+        encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
+        for text in islice(encoder.texts(self._corpus, counts.dropped), self._spec.limit):
+            counts.add(text)
+            yield text
+
+    def _pending(self) -> Iterator[engines.Work]:
+        number = 0
+        for turn, (way, counts) in enumerate(zip(self.ways, self.counts, strict=True)):
+            self._turn = turn
+            for shard in shards(self._texts(way, counts), self._spec.shard_tokens or 1):
+                if not self._ledger.done(number):
+                    yield number, shard, way.measures
+                else:
+                    self.tell()
+                number += 1
+
+    def dropped(self) -> Tally:
+        """What was passed over, by reason; where the corpus is read in several ways, each tells its own."""
+        total = Tally()
+        for way, counts in zip(self.ways, self.counts, strict=True):
+            for reason, n in counts.dropped.counts.items():
+                total.add(reason if len(self.ways) == 1 else f"{reason}, by {way.unit}", counts.dropped.first[reason], n)
+        total.update(self._corpus.skipped)
+        return total
+
+    def __iter__(self) -> Iterator[engines.Work]:
+        return self
+
+    def __next__(self) -> engines.Work:
+        return next(self._shards)
+
+    def tell(self) -> None:
+        """Report progress."""
+        if self._progress is not None:
+            limit = self._spec.limit
+            shares = [self._corpus.share, self.counts[self._turn].texts / limit if limit is not None else None]
+            share = max((share for share in shares if share is not None), default=None)
+            whole = None if share is None else (self._turn + share) / len(self.ways)
+            self._progress(whole, sum(counts.texts for counts in self.counts), sum(counts.tokens for counts in self.counts))
