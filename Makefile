@@ -14,8 +14,8 @@ test: .venv/dev.stamp  ## run all tests, one worker a core
 	$(BIN)/pytest -n auto --maxprocesses 8
 
 lint: .venv/dev.stamp  ## style, types, and the direction of imports
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

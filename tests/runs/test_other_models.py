@@ -9,7 +9,6 @@ import pytest
 import torch
 from architectures import BYPASS, build
 from families import FAMILIES
-from headscope.runs.work import encoder_for
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -20,6 +19,7 @@ from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.runs.spec import make_spec
+from headscope.runs.work import encoder_for
 
 TOKENIZERS = {"bert": "wordpiece", "gpt2": "gpt2", "t5": "t5"}
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat .", "On a mat the cat and a dog sat , the cat sat ."]
