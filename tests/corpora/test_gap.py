@@ -157,3 +157,12 @@ def test_winobias_without_a_second_occupation(columns: Write) -> None:
     assert len(document.mentions) == 2
     assert document.subset is None
     assert corpus.skipped.lines() == ["1 documents without a second occupation (first: nw/dev_type1/y//0/000)"]
+
+
+def test_winobias_occupation_that_ends_the_text(columns: Write) -> None:
+    lines = WINO.splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if line.split()[3:4] == ["construction"])
+    cut = "".join([*lines[:first], lines[first].replace("construction", "nurse"), lines[-1]])
+    (document,) = read(columns("x_conll", cut), format="winobias")
+    assert document.mentions[-1] == Mention("other", 3, 5, "person")
+    assert len(document.words) == 5

@@ -45,7 +45,7 @@ def _other(document: Document) -> Mention | None:
         for size in (2, 1):
             name = tuple(forms[start + 1 : start + 1 + size])
             span = range(start, start + 1 + size)
-            if form in _DETERMINERS and name in _NAMES - named and taken.isdisjoint(span):
+            if form in _DETERMINERS and len(name) == size and name in _NAMES - named and taken.isdisjoint(span):
                 return Mention("other", span.start, span.stop, "person")
     return None
 
