@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SPECIAL, WORD
-from headscope.core.document import Document, Word
+from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora.permuted import Trees
 from headscope.encoding.segments import Chunk, Part, clark_chunks, paragraph_pairs, shorten
@@ -86,6 +86,30 @@ class Encoder:
             annotated = Annotated(document, self.trees.partners(document) if self.trees is not None else ())
             for number, chunk in enumerate(self._chunks(document, tally), 1):
                 yield self._encode(chunk, f"{document.id}/{number}", annotated)
+
+    def encode(self, name: str, parts: Sequence[Sentence], tally: Tally) -> Encoded:
+        """One text, or two that are read as a pair, as one input. What does not fit is cut off at the end of a part and counted."""
+        document = Document(name, tuple(parts))
+        chunks: list[Chunk] = []
+        for sentence in parts:
+            ids, word_of = self.tokenizer.tokens(sentence.words, tally)
+            start = sum(len(chunk.words) for chunk in chunks)
+            chunks.append(Chunk(sentence.words, tuple(ids), tuple(start + word for word in word_of)))
+        apart = self.decoder_start is not None or len(chunks) == 1
+        room = self.max_length - (self.tokenizer.single if apart else self.tokenizer.pair).size
+        rooms = [room] * len(chunks)
+        if not apart:  # neither part gives up more than half of the room unless the other leaves it
+            first, second = (len(chunk.ids) for chunk in chunks)
+            rooms = [max(room // 2, room - second), max(room - room // 2, room - first)]
+        kept = [next(shorten(chunk, space), None) for chunk, space in zip(chunks, rooms, strict=True)]
+        if None in kept:
+            raise EncodingError(f"a word is longer than the {room} tokens that fit", "Give shorter words, or raise --max-length")
+        fitted = [chunk for chunk in kept if chunk is not None]
+        if lost := sum(len(chunk.ids) for chunk in chunks) - sum(len(chunk.ids) for chunk in fitted):
+            tally.add("tokens cut off at the end", name, lost)
+        both = replace(fitted[0], words=document.words, second_ids=fitted[-1].ids, second_words=fitted[-1].word_of)
+        whole = both if len(parts) == 2 else replace(both, second_ids=(), second_words=())
+        return self._encode(whole, name, Annotated(document, ()))
 
     def _chunks(self, document: Document, tally: Tally) -> Iterator[Chunk]:
         if self.unit == "segment":

@@ -1,0 +1,14 @@
+/** The model grid with the card of the chosen head under it. */
+import type { JSX } from "preact";
+import { HeadCard } from "./card";
+import { ModelGrid } from "./grid";
+import type { MapSource, Run } from "./types";
+
+export function Explorer(props: { run: Run; source: MapSource; head: string | null; onSelect: (head: string) => void }): JSX.Element {
+  return (
+    <div>
+      <ModelGrid run={props.run} source={props.source} selected={props.head} onSelect={props.onSelect} />
+      {props.head && <HeadCard key={props.head} run={props.run} source={props.source} head={props.head} onSelect={props.onSelect} />}
+    </div>
+  );
+}

@@ -1,0 +1,96 @@
+/** The ways in: a page with data inside (report, view, web app) and a notebook's widget. */
+import { render } from "preact";
+import type { ComponentChild } from "preact";
+import { Compare } from "./compare";
+import { ContestFigure } from "./contest";
+import { Curves } from "./curves";
+import { themeSheet } from "./colour";
+import { Explorer } from "./explorer";
+import { HeadMapView } from "./headmap";
+import { allHeads } from "./heads";
+import { Embedded } from "./maps";
+import sheet from "./style.css";
+import { TextView } from "./text";
+import type { Comparison, MapSource, Run, TextData } from "./types";
+
+export { chosen, groups, links, unpack, wordMap } from "./maps";
+
+/** Draw into an element that brings its own style, so that several views on one page do not disturb each other. */
+export function draw(element: HTMLElement, content: ComponentChild): () => void {
+  element.classList.add("hs");
+  render(
+    <>
+      <style>{themeSheet() + sheet}</style>
+      {content}
+    </>,
+    element,
+  );
+  return () => render(null, element);
+}
+
+/** The maps that a run's page holds: those of whole texts, and those of examples, of one head each. */
+export function runSource(run: Run): MapSource {
+  return new Embedded((text) => {
+    const number = run.texts.indexOf(text);
+    const own = run.examples.filter((example) => example.text === number && example.map !== undefined).map((example) => [example.head, example.map!] as const);
+    return { ...Object.fromEntries(own), ...run.stacks.find((stack) => stack.text === number)?.maps };
+  });
+}
+
+export const textSource = (data: TextData): MapSource => new Embedded(() => data.maps);
+
+/** All the views of a run, each in the element that asks for it by `data-view`; they share one chosen head. */
+export function mountRun(root: ParentNode, run: Run, options: { head?: string | null; onSelect?: (head: string) => void } = {}): void {
+  const source = runSource(run);
+  const known = new Set(allHeads(run.sites).map((head) => head.name));
+  let head = options.head && known.has(options.head) ? options.head : null;
+  const redraw = (): void => {
+    for (const element of root.querySelectorAll<HTMLElement>("[data-view]")) {
+      const { view, figure, kind, measure } = element.dataset;
+      if (view === "explorer") draw(element, <Explorer run={run} source={source} head={head} onSelect={select} />);
+      if (view === "map" && run.map) draw(element, <HeadMapView run={run} selected={head} onSelect={jump} />);
+      const curves = run.curves.find((f) => f.name === figure && f.kind === kind);
+      if (view === "curves" && curves) draw(element, <Curves run={run} figure={curves} />);
+      const contest = run.contests.find((c) => c.measure === measure);
+      if (view === "contest" && contest) draw(element, <ContestFigure run={run} contest={contest} onSelect={jump} />);
+    }
+  };
+  const select = (name: string): void => {
+    head = name;
+    options.onSelect?.(name);
+    redraw();
+  };
+  const jump = (name: string): void => {
+    if (!known.has(name)) return;
+    select(name);
+    root.querySelector("[data-view=explorer] .hs-card")?.scrollIntoView({ block: "start" });
+  };
+  redraw();
+}
+
+interface PageData {
+  run?: Run;
+  head?: string | null;
+  text?: TextData;
+  comparison?: Comparison;
+}
+
+/** A page that holds its data: `<script type="application/json" id="headscope-data">`. */
+export function start(): void {
+  const holder = document.getElementById("headscope-data");
+  if (!holder) return;
+  const data = JSON.parse(holder.textContent ?? "{}") as PageData;
+  if (data.run) {
+    const named = /^#head=(.+)$/.exec(decodeURIComponent(location.hash))?.[1];
+    mountRun(document, data.run, {
+      head: named ?? data.head ?? null,
+      onSelect: (head) => history.replaceState(null, "", `#head=${head}`),
+    });
+  }
+  for (const element of document.querySelectorAll<HTMLElement>("[data-view=text]")) {
+    if (data.text) draw(element, <TextView data={data.text} source={textSource(data.text)} />);
+  }
+  for (const element of document.querySelectorAll<HTMLElement>("[data-view=compare]")) {
+    if (data.comparison) draw(element, <Compare data={data.comparison} />);
+  }
+}

@@ -1,0 +1,113 @@
+/** Arithmetic on one head's map: between words, without special tokens, and what to draw of it. */
+import type { MapSource, Packed, Side, Text } from "./types";
+import { WORD } from "./types";
+import { sidesOf } from "./heads";
+
+/** A map with what its rows and columns are. */
+export interface Grid {
+  weights: Float32Array; // row by row
+  rows: Position[];
+  columns: Position[];
+}
+
+export interface Position {
+  text: string;
+  special: boolean;
+  word: number; // -1 on special tokens
+}
+
+export function unpack(packed: string): Float32Array {
+  const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+  return fromUint16(new Uint16Array(bytes.buffer));
+}
+
+export const fromUint16 = (values: Uint16Array): Float32Array => Float32Array.from(values, (v) => v / 65535);
+
+/** Maps that came with the page. */
+export class Embedded implements MapSource {
+  constructor(private readonly maps: (text: Text) => Packed | undefined) {}
+
+  async map(text: Text, head: string): Promise<Float32Array> {
+    const packed = this.maps(text)?.[head];
+    if (packed === undefined) throw new Error(`this page does not hold the map of head ${head}`);
+    return unpack(packed);
+  }
+}
+
+const tokens = (side: Side): Position[] =>
+  side.tokens.map((text, i) => ({ text, special: side.roles[i] !== WORD, word: side.words[i] ?? -1 }));
+
+/** For each token the number of its group: a word, or a special token by itself. */
+export function groups(side: Side): number[] {
+  let count = -1;
+  let last: number | null = null;
+  return side.words.map((word) => {
+    if (word < 0 || word !== last) count += 1;
+    last = word >= 0 ? word : null;
+    return count;
+  });
+}
+
+const grouped = (side: Side): Position[] => {
+  const of = groups(side);
+  return side.tokens.flatMap((text, i) => {
+    const word = side.words[i] ?? -1;
+    if (i > 0 && of[i] === of[i - 1]) return [];
+    return [{ text: word < 0 ? text : (side.forms[word] ?? text), special: side.roles[i] !== WORD, word }];
+  });
+};
+
+/** Attention between words: summed over the tokens attended to, averaged over the attending ones (Clark et al. §4.1). */
+export function wordMap(weights: Float32Array, queries: Side, keys: Side): Float32Array {
+  const q = groups(queries), k = groups(keys);
+  const height = (q.at(-1) ?? -1) + 1, width = (k.at(-1) ?? -1) + 1;
+  const sums = new Float32Array(height * width), sizes = new Float32Array(height);
+  q.forEach((row, i) => {
+    sizes[row]! += 1;
+    k.forEach((column, j) => (sums[row * width + column]! += weights[i * k.length + j]!));
+  });
+  return sums.map((sum, at) => sum / sizes[Math.floor(at / width)]!);
+}
+
+export interface Choice {
+  level: "token" | "word";
+  specials: "show" | "hide" | "renormalise";
+}
+
+/** What to draw of a map. Without special tokens rows keep their weights, or are divided by what is left of them. */
+export function chosen(weights: Float32Array, text: Text, head: string, choice: Choice): Grid {
+  const { queries, keys } = sidesOf(text, head);
+  const byWord = choice.level === "word";
+  const full: Grid = {
+    weights: byWord ? wordMap(weights, queries, keys) : weights,
+    rows: byWord ? grouped(queries) : tokens(queries),
+    columns: byWord ? grouped(keys) : tokens(keys),
+  };
+  if (choice.specials === "show") return full;
+  const kept = (side: Position[]) => side.flatMap((position, i) => (position.special ? [] : [i]));
+  const rows = kept(full.rows), columns = kept(full.columns);
+  const left = new Float32Array(rows.length * columns.length);
+  rows.forEach((row, i) => {
+    let sum = 0;
+    columns.forEach((column, j) => {
+      const weight = full.weights[row * full.columns.length + column]!;
+      left[i * columns.length + j] = weight;
+      sum += weight;
+    });
+    if (choice.specials === "renormalise" && sum > 0) for (let j = 0; j < columns.length; j++) left[i * columns.length + j]! /= sum;
+  });
+  return { weights: left, rows: rows.map((i) => full.rows[i]!), columns: columns.map((i) => full.columns[i]!) };
+}
+
+/** The links worth drawing: at least `threshold`, and of each row only the `top` strongest (0: all). */
+export function links(grid: Grid, threshold: number, top: number): { row: number; column: number; weight: number }[] {
+  const width = grid.columns.length;
+  return grid.rows.flatMap((_, row) => {
+    const found = [];
+    for (let column = 0; column < width; column++) {
+      const weight = grid.weights[row * width + column]!;
+      if (weight > 0 && weight >= threshold) found.push({ row, column, weight });
+    }
+    return top > 0 && found.length > top ? found.sort((a, b) => b.weight - a.weight).slice(0, top) : found;
+  });
+}

@@ -1,0 +1,181 @@
+/** What headscope.views writes and the views read. Arrays over heads follow the sites in order, the heads of a site together. */
+
+export type Kind = "encoder" | "decoder" | "cross";
+
+export interface Site {
+  kind: Kind;
+  layer: number; // from 1
+  heads: number;
+  kv_heads: number;
+}
+
+/** What a token is: the same numbers as headscope.core.batch. */
+export const WORD = 0, CLS = 1, SEP = 2, SPECIAL = 3;
+
+/** The tokens of one side of a map, and the words they make up. */
+export interface Side {
+  tokens: string[];
+  roles: number[]; // WORD, CLS, SEP or SPECIAL for each token
+  words: number[]; // for each token its word, an index into `forms`; -1 on special tokens
+  forms: string[];
+  relations?: [dependent: number, governor: number, label: string][]; // by word
+  mentions?: [first: number, last: number, entity: string][]; // by word, both ends included
+}
+
+/** A text that was put through the model. Encoder-decoders have a `target`, which their decoder reads. */
+export interface Text {
+  id: string;
+  source: Side;
+  target?: Side;
+  window?: [first: number, total: number]; // only these tokens of a longer text are here: the first one's number, how many there are
+}
+
+/** Maps by head name, each base64 of little-endian uint16, row by row; 65535 is a weight of 1. */
+export type Packed = Record<string, string>;
+
+/** One number a head: a quantity of a measure. Missing values are null. */
+export interface Quantity {
+  measure: string;
+  name: string; // as in the tables: "to_sep", "obj", "obj (head-to-dep)"
+  label: string; // for contests the label ("obj"), else the name
+  direction: string; // "dep-to-head"; "" where there is none
+  about: string; // a phrase: "to the previous token"
+  share: boolean; // whether it lies between 0 and 1
+  baseline_name: string; // "even", "best rule", "chain of words"
+  value: (number | null)[];
+  low: (number | null)[];
+  high: (number | null)[];
+  baseline: (number | null)[];
+  n: number[];
+}
+
+/** One number a layer. */
+export interface LayerCurve {
+  measure: string;
+  name: string;
+  kind: Kind;
+  layer: number[];
+  value: (number | null)[];
+  low: (number | null)[];
+  high: (number | null)[];
+  baseline: (number | null)[];
+}
+
+/** A figure of curves by layer: the same name, title and order of colours as the static one. */
+export interface CurvesFigure {
+  name: string; // "clark2"
+  kind: Kind;
+  caption: string;
+  n: string; // "347 texts"
+  panels: {
+    title: string;
+    ylabel: string;
+    measure: string;
+    limits: [number, number] | null;
+    baseline: string | null; // what to call the dashed line of the first series' baseline
+    series: { quantity: string; label: string }[];
+  }[];
+}
+
+/** A row of a `<measure>_best` table. */
+export interface Best {
+  kind: Kind;
+  label: string;
+  n: number;
+  heads: string; // "8-11 | 3-2" where the halves chose differently; "" if there was no honest choice
+  direction: string;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  rule: string;
+  baseline: number | null;
+  baseline_low: number | null;
+  baseline_high: number | null;
+  lift: number | null;
+  lift_low: number | null;
+  lift_high: number | null;
+  in_sample_head: string;
+  in_sample: number | null;
+  chance: number | null;
+}
+
+export interface Contest {
+  measure: string;
+  counted: string; // "words"
+  axis: string; // "Share of words whose governor is picked"
+  rule: string; // "best fixed offset"
+  fair: boolean;
+  rows: Best[];
+}
+
+/** Where a head does what it is best at, as the run found it. */
+export interface Example {
+  head: string;
+  measure: string;
+  quantity: string;
+  value: number; // of this text alone
+  n: number;
+  text: number; // index into `texts`
+  map?: string; // of this head alone; the maps of a whole-model text are in `stacks`
+}
+
+/** Heads as points whose distances are those between their attention: Clark et al., Figure 6. */
+export interface HeadMap {
+  x: number[];
+  y: number[];
+  behaviour: string[]; // one label a head, "" for none
+  stress: number;
+  about: string; // what the distances are, over how many rows
+  neighbours: [head: number, distance: number][][]; // for each head its nearest
+}
+
+export interface Run {
+  name: string;
+  model: string;
+  corpus: string;
+  signature: string;
+  counts: Record<string, number>;
+  sites: Site[];
+  quantities: Quantity[];
+  layers: LayerCurve[];
+  curves: CurvesFigure[];
+  contests: Contest[];
+  texts: Text[];
+  stacks: { text: number; maps: Packed }[]; // texts with the maps of every head
+  examples: Example[];
+  map: HeadMap | null;
+}
+
+/** Two runs, quantity by quantity, over heads (the models have the same) or over labels of their best heads. */
+export interface Comparison {
+  a: { name: string; model: string; corpus: string; signature: string };
+  b: { name: string; model: string; corpus: string; signature: string };
+  how: string; // how the intervals of differences were made: "paired by document", "as of independent samples"
+  sites: Site[] | null; // null where the models' heads do not correspond
+  quantities: {
+    measure: string;
+    name: string;
+    about: string;
+    a: (number | null)[];
+    b: (number | null)[];
+    difference: (number | null)[];
+    low: (number | null)[];
+    high: (number | null)[];
+  }[]; // over heads; empty without `sites`
+  layers: { name: string; measure: string; kind: Kind; layer: number[]; a: (number | null)[]; b: (number | null)[]; difference: (number | null)[]; low: (number | null)[]; high: (number | null)[] }[];
+  best: { measure: string; label: string; kind: Kind; a_head: string; b_head: string; a: number | null; b: number | null; difference: number | null; low: number | null; high: number | null; n: [number, number] }[];
+}
+
+/** A text to look at. Maps come from `maps`, or one by one from a host. */
+export interface TextData {
+  text: Text;
+  sites: Site[];
+  signature: string;
+  heads: string[]; // shown first
+  maps?: Packed;
+}
+
+/** Where maps come from: the page itself, a server, a notebook's kernel. Rows are queries. */
+export interface MapSource {
+  map(text: Text, head: string): Promise<Float32Array>;
+}
