@@ -1,0 +1,93 @@
+"""One HTML page that holds its data and all its code: it works from a file, without a network, and cannot fetch anything."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from headscope.errors import HeadscopeError
+
+# Only what is written in the page may run; saved pictures are made by way of data: and blob: images.
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+STYLE = (
+    ":root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--soft:#f3f5f8;--line:#d5dae1;--faint:#5b6470;--accent:#0072b2}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--paper:#14171b;--soft:#1e2329;--line:#363d47;--faint:#9aa4b1;--accent:#6cbcf0}}"
+    "body{margin:0 auto;max-width:68rem;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}"
+    "h1{font-size:1.3rem;margin:0 0 .6rem}a{color:var(--accent)}"
+)
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript><p><strong>This page draws its views with JavaScript, which is switched off here. Nothing is loaded from anywhere:
+all it needs is in this file.</strong></p></noscript>
+{body}
+<script type="application/json" id="headscope-data">{data}</script>
+<script type="module">
+{script}
+</script>
+</body>
+</html>
+"""
+_UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+
+
+def shell(title: str, body: str, data: Mapping[str, Any], *, style: str = "") -> str:
+    """A whole page. `body` and `style` are trusted HTML and CSS; `title` and `data` may hold any text.
+
+    Elements of `body` with `data-view` are filled by the bundle from `data` ("run", "text", "comparison": frontend/src/main.tsx).
+    """
+    return _PAGE.format(policy=POLICY, title=escape(printable(title)), style=STYLE + style, body=body, data=encode(data), script=_script())
+
+
+def encode(data: Any) -> str:
+    """Strict JSON for inside a script element: NaN and infinities are null, and no text can end the element."""
+    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def printable(text: str) -> str:
+    """Text without lone surrogates, which no file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+@cache
+def bundle() -> str:
+    """The views' JavaScript, an ES module."""
+    return (files("headscope.views") / "headscope.js").read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    """The bundle as an inline script that starts itself: nothing can import from an inline module, so the call is put at its end."""
+    source = bundle()
+    exported = re.search(r"([\w$]+) as start\b", source[source.rindex("export") :])
+    if exported is None:
+        raise HeadscopeError("the views' bundle has no way in", "Build it again with `make bundle`")
+    # Only in strings can these stand; there an escape says the same, and HTML's parser does not see an end or a comment.
+    return re.sub(r"<(?=/script|script|!--)", r"\\x3c", source, flags=re.IGNORECASE) + f"\n{exported.group(1)}();"
+
+
+def _plain(value: Any) -> Any:
+    """The value with what JSON has no word for replaced: NaN by null, arrays by lists."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return _plain(value.tolist()) if hasattr(value, "tolist") else value
