@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.errors import RunError
-from headscope.figures import clark2, clark4, contests, heatmap, matrix
+from headscope.figures import contests, curves, heatmap, matrix
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
@@ -27,8 +27,7 @@ FIGURES = {
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
 _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
-    "clark2": (clark2.draw, clark2.NEEDS),
-    "clark4": (clark4.draw, clark4.NEEDS),
+    **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
     "table1": (contests.draw, ("relations",)),
     "table2": (partial(contests.draw, measure="coreference"), ("coreference",)),
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headscope.runs.table import Table
 
 # What is counted, and what the share is of.
-_WORDS = {
+WORDS = {
     "relations": ("words", "Share of words whose governor is picked", "best fixed offset"),
     "coreference": ("mentions", "Share of mentions for which an antecedent is picked", "best rule"),
     "pronouns": ("pronouns", "Share of pronouns for which the right candidate is picked", "best rule"),
@@ -35,7 +35,7 @@ def draw(results: Results, kind: str | None = None, measure: str = "relations") 
     if kind is not None and kind not in kinds:
         raise RunError(f"the run has no {kind} attention", f"It has {', '.join(kinds)}")
     rows = table.where(kind=kind or kinds[0])
-    counted, axis, rule = _WORDS[measure]
+    counted, axis, rule = WORDS[measure]
     with theme():
         figure = Figure(figsize=(6.4, 1.5 + 0.22 * len(rows)), layout="constrained")
         axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""A run as one HTML page that needs no network: what was measured, figures, and every number."""
+"""A run as one HTML page that needs no network: what was found in plain words, then each analysis with its numbers."""
 
 from __future__ import annotations
 
@@ -7,31 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import RunError
-from headscope.figures import FIGURES, draw, render
 from headscope.report.contests import contests
-from headscope.runs.results import BASELINES, Results
+from headscope.report.sections import figures, glance, section
+from headscope.report.summary import sentences
+from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
-from headscope.runs.table import Table, display
+from headscope.runs.table import display
+from headscope.views.page import shell
+from headscope.views.run import run_data
 
-# What to say of each quantity. The names are documented in docs/quantities.md.
-QUANTITIES = {
-    "previous": "to the previous token",
-    "next": "to the next token",
-    "self": "to the token itself",
-    "to_cls": "to the opening special token ([CLS])",
-    "to_sep": "to the closing or parting special tokens ([SEP])",
-    "to_punct": "to periods and commas",
-    "sep_to_sep": "from [SEP] to [SEP]",
-    "other_to_sep": "from all other tokens to [SEP]",
-    "entropy": "entropy of the rows, in nats: low is focused, high is broad",
-    "entropy_cls": "entropy of the [CLS] row",
-    "max_weight": "largest weight of a row",
-    "sink_mass": "weight that goes to no token",
-    "uuas": "share of annotated edges, directions aside, that the maximum spanning tree of the head has",
+_TITLES = {
+    "relations": "Heads as parsers: dependency relations",
+    "coreference": "Heads as resolvers: coreference",
+    "pronouns": "Heads as resolvers: pronouns",
 }
-
-
-GLANCE = {"previous": "previous", "next": "next", "self": "itself", "to_cls": "[CLS]", "to_sep": "[SEP]", "to_punct": ". ,"}
 
 
 def write_report(results: Results, path: Path | None = None) -> Path:
@@ -45,70 +34,62 @@ def write_report(results: Results, path: Path | None = None) -> Path:
 
 
 def page(results: Results) -> str:
-    """The page's HTML."""
+    """The whole page: it holds its data and its code."""
+    return shell(title(results), body(results), {"run": run_data(results)}, style=style())
+
+
+def title(results: Results) -> str:
+    """What the page is called."""
+    return f"headscope: {_model(results) or 'attention maps'}"
+
+
+def style() -> str:
+    """The style sheet of the page's text."""
+    return (files("headscope.report") / "style.css").read_text(encoding="utf-8")
+
+
+def body(results: Results) -> str:
+    """The inside of the page, as HTML: text and tables, and places for the views to be drawn in."""
     from jinja2 import Environment
 
-    template = (files("headscope.report") / "page.html.jinja").read_text(encoding="utf-8")
+    template = (files("headscope.report") / "body.html.jinja").read_text(encoding="utf-8")
     settings = results.manifest["settings"]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    parts: dict[str, Any] = {
+        "findings": sentences(results),
+        "glance": glance(results),
+        "figures": figures(results),
+        "contests": [{**contest, "title": _TITLES.get(contest["name"], contest["name"])} for contest in contests(results)],
+        "sections": [section(name, table) for name, table in results.of_heads().items() if f"{name}_best" not in results],
+        "map": False,
+        "sampled": 0,
+    }
     return environment.from_string(template).render(
         manifest=results.manifest,
-        model=Path(settings.get("model", "")).name,
+        model=_model(results),
         corpus=", ".join(Path(name).name for name in settings.get("corpus", ())),
         settings=settings,
         signature=results.signature,
-        figures=_figures(results),
-        sections=[_section(name, table) for name, table in results.of_heads().items() if f"{name}_best" not in results],
-        contests=contests(results),
-        glance=_glance(results),
         heads=sum(site["heads"] for site in results.manifest["sites"]),
         display=display,
+        contents=_contents(parts),
+        **parts,
     )
 
 
-def _figures(results: Results) -> list[dict[str, str]]:
-    kinds = dict.fromkeys(site["kind"] for site in results.manifest["sites"])
-    found = []
-    for name in ("clark2", "clark4", "table1", "matrix", "table2", "pronouns"):
-        for kind in kinds:
-            try:
-                svg = render(draw(name, results, kind), "svg").decode()
-            except RunError:  # the run lacks what this figure shows
-                continue
-            caption = FIGURES[name] if len(kinds) == 1 else f"{FIGURES[name]}; {kind} attention"
-            found.append({"caption": caption, "svg": svg[svg.index("<svg") :]})
-    return found
+def _model(results: Results) -> str:
+    return Path(results.manifest["settings"].get("model", "")).name
 
 
-def _glance(results: Results) -> list[dict[str, Any]]:
-    """For every head the surface quantity that takes most of its attention: what it does, in one word."""
-    best: dict[tuple[str, int, int], dict[str, Any]] = {}
-    for table in (results[name] for name in ("positions", "tokens") if name in results):
-        for row in table:
-            place = (row["kind"], row["layer"], row["head"])
-            if row["quantity"] in GLANCE and row["n"] and row["value"] > best.get(place, {"value": -1.0})["value"]:
-                best[place] = row
-    layers: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for (kind, layer, _), row in sorted(best.items()):
-        layers.setdefault((kind, layer), []).append({**row, "word": GLANCE[row["quantity"]]})
-    return [{"kind": kind, "layer": layer, "heads": heads} for (kind, layer), heads in layers.items()]
-
-
-def _section(name: str, table: Table) -> dict[str, Any]:
-    measured = [quantity for quantity in dict.fromkeys(table["quantity"]) if any(table.where(quantity=quantity)["n"])]
-    return {
-        "name": name,
-        "baseline": BASELINES.get(name, "even"),
-        "quantities": [_quantity(quantity, table.where(quantity=quantity)) for quantity in measured],
-    }
-
-
-def _quantity(quantity: str, rows: Table) -> dict[str, Any]:
-    counted = [row for row in rows.sort("value", descending=True) if row["n"]]
-    low, high = min(0.0, counted[-1]["value"]), counted[0]["value"]
-    grids: dict[str, dict[int, list[dict[str, Any]]]] = {}
-    for row in rows:
-        if row["n"]:
-            shade = 0.0 if high == low else (row["value"] - low) / (high - low)
-            grids.setdefault(row["kind"], {}).setdefault(row["layer"], []).append({**row, "shade": round(shade, 3)})
-    return {"name": quantity, "about": QUANTITIES.get(quantity, ""), "top": counted[:5], "grids": grids}
+def _contents(parts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The links at the top: an anchor and its text."""
+    return [
+        ("summary", "In short"),
+        ("explore", "Every head"),
+        *([("glance", "At a glance")] if parts["glance"] else []),
+        *((f"{figure['name']}-{figure['kind']}", figure["title"]) for figure in parts["figures"]),
+        *((contest["name"], contest["name"].capitalize()) for contest in parts["contests"]),
+        *([("map", "Alike")] if parts["map"] else []),
+        *((part["name"], "In numbers") for part in parts["sections"][:1]),
+        ("made", "How it was made"),
+    ]

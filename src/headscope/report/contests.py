@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headscope.report.published import RULES, TABLE1_SOURCE, table1
 from headscope.runs.results import Results
 from headscope.runs.table import interval
 
@@ -15,20 +16,6 @@ ABOUT = {
     "head word, four sieves.",
     "pronouns": "How often, of the other mentions, the one that a pronoun attends to most (pronoun-to-candidate), or that attends to "
     "it most (candidate-to-pronoun), is what it refers to. The rules: the first mention, the nearest, the nearest before it.",
-}
-
-
-# Rows that others published, in per cent by label. They stand beside ours for orientation, and are marked as such.
-PUBLISHED: dict[str, tuple[str, dict[str, dict[str, int]]]] = {
-    "coreference": (
-        "Clark et al. 2019, Table 2: bert-base-uncased on CoNLL-2012, in-sample. Published, not measured here",
-        {
-            "nearest": {"all": 27, "pronoun": 29, "proper": 29, "nominal": 19},
-            "head_match": {"all": 52, "pronoun": 47, "proper": 67, "nominal": 40},
-            "sieves": {"all": 69, "pronoun": 70, "proper": 77, "nominal": 60},
-            "head 5-4": {"all": 65, "pronoun": 64, "proper": 73, "nominal": 58},
-        },
-    ),
 }
 
 
@@ -49,12 +36,13 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
         layers[site["kind"], site["layer"]] = [found.get(place, {"layer": place[1], "head": place[2]}) for place in heads]
     kinds = {row["kind"] for row in results[name]}
     good_at = [{"kind": kind, "layer": layer, "heads": heads} for (kind, layer), heads in layers.items() if kind in kinds]
-    best = [_written(row) for row in results[f"{name}_best"]]
+    best = [_written(row, name) for row in results[f"{name}_best"]]
     return {
         "name": name,
         "about": ABOUT.get(name, ""),
         "fair": results.measures[name].get("selection") == "crossfit",
         "best": best,
+        "published": TABLE1_SOURCE if any(row["published"] for row in best) else "",
         "good_at": good_at,
         "rules": _rules(results, name),
     }
@@ -70,13 +58,14 @@ def _rules(results: Results, name: str) -> dict[str, Any] | None:
     for row in table:
         rule = row["rule"] if row["kind"] == "encoder" else f"{row['kind']} {row['rule']}"
         rows.setdefault(rule, {})[row["label"]] = interval(row["value"], row["low"], row["high"])
-    source, published = PUBLISHED.get(name, ("", {}))
+    source, published = RULES.get(name, ("", {}))
     known = {rule: {label: f"{value / 100:.2f}" for label, value in values.items()} for rule, values in published.items()}
     return {"labels": labels, "rows": rows, "source": source, "published": known}
 
 
-def _written(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its numbers as they are to be read: a value and its interval together."""
+def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
+    """A row with its numbers as they are to be read: a value and its interval together, and what the paper has for it."""
+    known = table1(row["label"]) if measure == "relations" and row["kind"] == "encoder" else None
     return {
         **row,
         "accuracy": interval(row["value"], row["low"], row["high"]),
@@ -85,4 +74,5 @@ def _written(row: dict[str, Any]) -> dict[str, Any]:
         "seen": f"{row['in_sample']:.2f} ({row['in_sample_head']})",
         "flattery": interval(row["in_sample"] - row["crossfit"]),
         "by_chance": interval(row["chance"]),
+        "published": f"{known[1] / 100:.2f} ({known[0]}), offset {known[2] / 100:.2f}" if known else "",
     }

@@ -1,0 +1,88 @@
+"""Figures of curves by layer, as descriptions: what a static figure and an interactive one draw alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headscope.errors import RunError
+from headscope.figures.panels import available, choose_kind, points, sample_size
+from headscope.figures.theme import sign, theme
+from headscope.runs.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One measure's curves: `series` are (quantity, label); `baseline` is what to call the dashed line, None for no line."""
+
+    measure: str
+    title: str
+    series: Sequence[tuple[str, str]]
+    ylabel: str = "Average attention"
+    limits: tuple[float, float] | None = (0.0, 1.0)
+    baseline: str | None = None
+
+
+# Clark et al. 2019, Figures 2 and 4.
+CURVES: dict[str, tuple[Panel, ...]] = {
+    "clark2": (
+        Panel("tokens", "Attention to token types", [("to_cls", "[CLS]"), ("to_sep", "[SEP]"), ("to_punct", ". and ,")]),
+        Panel(
+            "tokens",
+            "Attention to [SEP], by where it comes from",
+            [("other_to_sep", "other → [SEP]"), ("sep_to_sep", "[SEP] → [SEP]")],
+        ),
+        Panel("positions", "Attention to neighbouring tokens", [("previous", "previous"), ("next", "next"), ("self", "itself")]),
+    ),
+    "clark4": tuple(
+        Panel("entropy", title, [(quantity, "mean over heads")], "Entropy ({base})", None, "even attention")
+        for quantity, title in (("entropy", "From all tokens"), ("entropy_cls", "From the opening special token ([CLS])"))
+    ),
+}
+
+
+def needs(name: str) -> tuple[str, ...]:
+    """The measures that a figure shows; any one of them will do, and brings its panels."""
+    return tuple(dict.fromkeys(panel.measure for panel in CURVES[name]))
+
+
+def described(name: str, results: Results, kind: str) -> list[Panel]:
+    """The panels for which a run has data, each with the curves that it has."""
+    found = []
+    for panel in CURVES[name]:
+        if series := available(results, panel.measure, kind, panel.series):
+            ylabel = panel.ylabel.format(base=results.measures[panel.measure].get("base"))
+            found.append(Panel(panel.measure, panel.title, series, ylabel, panel.limits, panel.baseline))
+    return found
+
+
+def sizes(name: str, results: Results, kind: str) -> str:
+    """What a figure rests on: `347 texts`."""
+    return sample_size(results, list(dict.fromkeys(panel.measure for panel in described(name, results, kind))), kind)
+
+
+def draw(name: str, results: Results, kind: str | None = None) -> Figure:
+    """A panel below the other: each point is a head, each line a layer mean with its 95% interval."""
+    from matplotlib.figure import Figure
+
+    kind = choose_kind(results, [measure for measure in needs(name) if measure in results], kind)
+    panels = described(name, results, kind)
+    if not panels:
+        raise RunError(f"the run has nothing that {name} shows for {kind} attention", "See what it has with headscope show")
+    with theme():
+        figure = Figure(figsize=(6.4, 0.4 + 2.6 * len(panels)), layout="constrained")
+        for axes, panel in zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True):
+            points(axes, results, panel.measure, kind, panel.series, panel.baseline)
+            axes.set_ylabel(panel.ylabel)
+            axes.set_title(panel.title, fontsize=9, loc="left")
+            if panel.limits is not None:
+                low, high = panel.limits
+                axes.set_ylim(low - 0.02, high + 0.02)
+            else:
+                axes.set_ylim(bottom=0)
+        sign(figure, sizes(name, results, kind), results.signature)
+    return figure

@@ -1,0 +1,115 @@
+"""What a run found, in plain sentences: what a reader should know before the first figure."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from headscope.core.heads import HeadId
+from headscope.runs.results import Results
+from headscope.runs.table import interval
+
+HALF = 0.5  # of a head's attention: from there on it does little else
+_HABITS = {
+    "previous": "the previous token",
+    "next": "the next token",
+    "self": "the token itself",
+    "to_cls": "the opening special token",
+    "to_sep": "[SEP]",
+    "to_punct": "periods and commas",
+}
+_ASKED = {
+    "relations": ("relation", "the governor of a word", "a fixed offset"),
+    "coreference": ("kind of mention", "an antecedent of a mention", "a simple rule"),
+    "pronouns": ("kind of pronoun", "what a pronoun refers to", "a simple rule"),
+}
+
+
+def sentences(results: Results) -> list[str]:
+    """The findings, most general first. Nothing is said of what was not measured."""
+    return [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure))]
+
+
+def _habits(results: Results) -> list[str]:
+    """Which heads spend most of their attention on one thing."""
+    total = sum(site["heads"] for site in results.manifest["sites"])
+    found = []
+    for measure in ("positions", "tokens"):
+        if measure not in results:
+            continue
+        for quantity in dict.fromkeys(results[measure]["quantity"]):
+            rows = [row for row in results[measure].where(quantity=quantity) if row["n"] and row["value"] > HALF]
+            if quantity in _HABITS and rows:
+                rows.sort(key=lambda row: -row["value"])
+                found.append((len(rows), _HABITS[quantity], rows))
+    if not found and ("positions" in results or "tokens" in results):
+        return [f"None of the {total} heads gives more than half of its attention to a neighbour, a special token or punctuation."]
+    found.sort(key=lambda item: -item[0])
+    return [
+        f"{number} of {total} heads {'gives' if number == 1 else 'give'} more than half of {'its' if number == 1 else 'their'} attention "
+        f"to {what}: {_listed(rows)}."
+        for number, what, rows in found
+    ]
+
+
+def _focus(results: Results) -> list[str]:
+    if "entropy_layers" not in results or results.measures["entropy"].get("base") != "nats":
+        return []
+    found = []
+    table = results["entropy_layers"].where(quantity="entropy")
+    for kind in dict.fromkeys(table["kind"]):
+        rows = [row for row in table.where(kind=kind) if row["n"]]
+        if len(rows) > 1:
+            broad, narrow = max(rows, key=_value), min(rows, key=_value)
+            what = "Attention" if kind == "encoder" else f"{kind.capitalize()} attention"
+            found.append(
+                f"{what} is broadest in layer {broad['layer']} (entropy {broad['value']:.2f} nats, as if spread over "
+                f"{math.exp(broad['value']):.0f} tokens) and most focused in layer {narrow['layer']} ({narrow['value']:.2f} nats, "
+                f"{math.exp(narrow['value']):.0f} tokens); even attention would have {broad['baseline']:.2f}."
+            )
+    return found
+
+
+def _skills(results: Results, measure: str) -> list[str]:
+    """How many labels have a head that beats the rule for certain, and which do best."""
+    if f"{measure}_best" not in results:
+        return []
+    label, asked, rule = _ASKED[measure]
+    found = []
+    for kind in dict.fromkeys(results[f"{measure}_best"]["kind"]):
+        rows = [row for row in results[f"{measure}_best"].where(kind=kind) if row["label"] != "all" and not math.isnan(row["value"])]
+        sure = [row for row in rows if row["lift_low"] > 0]
+        if not rows:
+            continue
+        chosen = "chosen on other documents" if results.measures[measure].get("selection") == "crossfit" else "chosen on the same documents"
+        best = sorted(sure, key=lambda row: -row["lift"])[:3]
+        told = "; ".join(f"{row['label']} by {row['heads']}, {_score(row)}" for row in best)
+        kinds = "" if kind == "encoder" else f" ({kind} attention)"
+        number = f"{len(sure)}" if sure else "none"
+        found.append(
+            f"For {number} of {_count(len(rows), label)}{kinds} does a single head, {chosen}, find {asked} more often than {rule}, "
+            f"with an interval clear of zero{': ' + told if told else ''}."
+        )
+    return found
+
+
+def _score(row: dict[str, Any]) -> str:
+    return f"{interval(row['value'], row['low'], row['high'])} where the rule has {row['baseline']:.2f}"
+
+
+def _value(row: dict[str, Any]) -> float:
+    return float(row["value"])
+
+
+def _count(number: int, what: str) -> str:
+    plural = what if number == 1 else what.replace("kind", "kinds") if " of " in what else f"{what}s"
+    return f"{number} {plural}"
+
+
+def _listed(rows: list[dict[str, Any]], most: int = 8) -> str:
+    names = [f"{_name(row)} ({row['value']:.2f})" for row in rows[:most]]
+    return ", ".join(names) + (f" and {len(rows) - most} more" if len(rows) > most else "")
+
+
+def _name(row: dict[str, Any]) -> str:
+    return str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1))

@@ -1,0 +1,128 @@
+"""A run as the views read it (frontend/src/types.ts, Run): every number a head, the curves, the best heads, texts to look at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from headscope.core.heads import HeadId
+from headscope.figures import FIGURES, curves
+from headscope.figures.contests import WORDS
+from headscope.runs.results import BASELINES, Results
+from headscope.views.words import UNBOUNDED, about
+
+DIGITS = 5  # of a number in a page: more than can be seen, and a third of the size
+
+
+def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
+    """Everything that the views show of a run."""
+    settings = results.manifest["settings"]
+    sites = results.manifest["sites"]
+    return {
+        "name": name or (results.path.resolve().name if results.path is not None else "run"),
+        "model": _named(settings.get("model", "")) or "given maps",
+        "corpus": ", ".join(_named(path) for path in settings.get("corpus", ())),
+        "signature": results.signature,
+        "counts": {key: value for key, value in results.manifest["counts"].items() if isinstance(value, int)},
+        "sites": sites,
+        "quantities": [quantity for table in results.of_heads() for quantity in _quantities(results, table)],
+        "layers": [curve for table in results if table.endswith("_layers") for curve in _layers(results, table)],
+        "curves": [figure for known in curves.CURVES for figure in _figures(results, known)],
+        "contests": [_contest(results, measure) for measure in WORDS if f"{measure}_best" in results],
+        **_gallery(results),
+    }
+
+
+def _named(path: str) -> str:
+    return Path(path).name
+
+
+def flat_heads(sites: Iterable[Mapping[str, Any]]) -> list[HeadId]:
+    """The heads in the order of the views' arrays."""
+    return [HeadId(site["kind"], site["layer"] - 1, head) for site in sites for head in range(site["heads"])]
+
+
+def rounded(value: float | None) -> float | None:
+    """A number with as many digits as a page needs; None for what is missing."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
+    """The quantities of a table of heads, each as arrays over all heads."""
+    table = results[name]
+    place = {head: number for number, head in enumerate(flat_heads(results.manifest["sites"]))}
+    size = len(place)
+    columns = {column: table[column] for column in table.columns}
+    contested = "direction" in columns
+    found: dict[str, dict[str, Any]] = {}
+    for row, quantity in enumerate(columns["quantity"]):
+        label = columns["label"][row] if contested else quantity
+        direction = columns["direction"][row] if contested else ""
+        one = found.setdefault(
+            quantity,
+            {
+                **{"measure": name, "name": quantity, "label": label, "direction": direction},
+                "about": about(name, label, direction),
+                "share": quantity not in UNBOUNDED,
+                "baseline_name": "best rule" if contested else BASELINES.get(name, "even"),
+                **{key: [None] * size for key in ("value", "low", "high", "baseline")},
+                "n": [0] * size,
+            },
+        )
+        at = place[HeadId(columns["kind"][row], columns["layer"][row] - 1, columns["head"][row] - 1)]
+        one["n"][at] = columns["n"][row]
+        if columns["n"][row]:
+            for key in ("value", "low", "high", "baseline"):
+                one[key][at] = rounded(columns[key][row])
+    return [one for one in found.values() if any(one["n"])]
+
+
+def _layers(results: Results, name: str) -> list[dict[str, Any]]:
+    table = results[name]
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in table:
+        if row["n"]:
+            keys = ("layer", "value", "low", "high", "baseline")
+            one = found.setdefault((row["quantity"], row["kind"]), {key: [] for key in keys})
+            for key in keys:
+                one[key].append(row[key] if key == "layer" else rounded(row[key]))
+    measure = name.removesuffix("_layers")
+    return [{"measure": measure, "name": quantity, "kind": kind, **one} for (quantity, kind), one in found.items()]
+
+
+def _figures(results: Results, name: str) -> list[dict[str, Any]]:
+    """A figure of curves for each kind of attention that has any."""
+    found = []
+    for kind in dict.fromkeys(site["kind"] for site in results.manifest["sites"]):
+        if panels := curves.described(name, results, kind):
+            found.append(
+                {
+                    **{"name": name, "kind": kind, "caption": FIGURES[name], "n": curves.sizes(name, results, kind)},
+                    "panels": [
+                        {
+                            **{"title": panel.title, "ylabel": panel.ylabel, "measure": panel.measure},
+                            **{"limits": panel.limits, "baseline": panel.baseline},
+                            "series": [{"quantity": quantity, "label": label} for quantity, label in panel.series],
+                        }
+                        for panel in panels
+                    ],
+                }
+            )
+    return found
+
+
+def _contest(results: Results, measure: str) -> dict[str, Any]:
+    counted, axis, rule = WORDS[measure]
+    best = results[f"{measure}_best"]
+    rows = [{key: rounded(value) if isinstance(value, float) else value for key, value in row.items()} for row in best]
+    fair = results.measures[measure].get("selection") == "crossfit"
+    return {"measure": measure, "counted": counted, "axis": axis, "rule": rule, "fair": fair, "rows": rows}
+
+
+def _gallery(results: Results) -> dict[str, Any]:
+    """Texts with maps, and the map of heads, where the run kept any."""
+    return {"texts": [], "stacks": [], "examples": [], "map": None}
