@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bundle check-bundle clean
 
 demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and write a report page
 	$(BIN)/headscope run --measures positions,tokens,entropy,relations,coreference --out demo/run --overwrite
@@ -23,6 +23,17 @@ bench: .venv/dev.stamp  ## speed and memory of a run, as ratios
 	$(BIN)/python benchmarks/surface.py
 	$(BIN)/python benchmarks/relations.py
 
+bundle: frontend/node_modules/.stamp  ## build the pages' JavaScript into the package; needs Node 20 and npm
+	cd frontend && npm run --silent check && npm run --silent build
+
+check-bundle: frontend/node_modules/.stamp  ## fail if the committed JavaScript is not what its sources give
+	cd frontend && npm run --silent check && npm run --silent build -- --out node_modules/.rebuilt.js
+	cmp frontend/node_modules/.rebuilt.js src/headscope/views/headscope.js
+
+frontend/node_modules/.stamp: frontend/package.json frontend/package-lock.json
+	cd frontend && npm ci --no-audit --no-fund --silent
+	touch $@
+
 .venv/run.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable .
@@ -33,4 +44,4 @@ bench: .venv/dev.stamp  ## speed and memory of a run, as ratios
 	touch $@
 
 clean:
-	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv demo frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
