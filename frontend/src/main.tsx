@@ -8,6 +8,8 @@ import { themeSheet } from "./colour";
 import { Explorer } from "./explorer";
 import { HeadMapView } from "./headmap";
 import { allHeads } from "./heads";
+import type { LiveData } from "./live";
+import { Live } from "./live";
 import { Embedded } from "./maps";
 import sheet from "./style.css";
 import { TextView } from "./text";
@@ -73,6 +75,8 @@ interface PageData {
   head?: string | null;
   text?: TextData;
   comparison?: Comparison;
+  served?: string; // the address of the run, on a server that has one for every head
+  live?: LiveData;
 }
 
 /** A page that holds its data: `<script type="application/json" id="headscope-data">`. */
@@ -84,7 +88,7 @@ export function start(): void {
     const named = /^#head=(.+)$/.exec(decodeURIComponent(location.hash))?.[1];
     mountRun(document, data.run, {
       head: named ?? data.head ?? null,
-      onSelect: (head) => history.replaceState(null, "", `#head=${head}`),
+      onSelect: (head) => history.replaceState(null, "", data.served ? `${data.served}/heads/${head}` : `#head=${head}`),
     });
   }
   for (const element of document.querySelectorAll<HTMLElement>("[data-view=text]")) {
@@ -92,5 +96,8 @@ export function start(): void {
   }
   for (const element of document.querySelectorAll<HTMLElement>("[data-view=compare]")) {
     if (data.comparison) draw(element, <Compare data={data.comparison} />);
+  }
+  for (const element of document.querySelectorAll<HTMLElement>("[data-view=live]")) {
+    if (data.live) draw(element, <Live {...data.live} />);
   }
 }

@@ -1,0 +1,163 @@
+"""The API: runs and their tables, models, texts and their maps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from headscope.app.desk import Desk
+from headscope.app.errors import missing
+from headscope.core.heads import HeadId
+
+
+def desk(request: Request) -> Desk:
+    """What the server has."""
+    found: Desk = request.app.state.desk
+    return found
+
+
+class Problem(BaseModel):
+    """What is wrong, and what to do about it."""
+
+    error: str
+    remedy: str
+
+
+class RunSummary(BaseModel):
+    """A run in a few fields."""
+
+    name: str
+    model: str
+    corpus: str
+    measures: list[str]
+    texts: int | None
+    heads: int
+    signature: str
+
+
+class TableSummary(BaseModel):
+    """A table of a run."""
+
+    name: str
+    columns: list[str]
+    rows: int
+
+
+class ModelSummary(BaseModel):
+    """A model that texts can be put through; what is not known before it is loaded is null."""
+
+    name: str
+    loaded: bool
+    encoder_decoder: bool | None
+    heads: int | None
+    max_tokens: int | None
+    fingerprint: str | None
+
+
+class TextIn(BaseModel):
+    """A text for a model. `second` is the other text of a pair, or what the decoder of an encoder-decoder reads."""
+
+    model_config = ConfigDict(extra="forbid")
+    model: str
+    text: str
+    second: str | None = None
+
+
+class TextOut(BaseModel):
+    """A text as the model read it: its tokens and words, the model's layers, and what was left out (`note`)."""
+
+    id: str = Field(description="the address of its maps: /api/texts/{id}/heads/{head}")
+    text: dict[str, Any]
+    sites: list[dict[str, Any]]
+    signature: str
+    note: str
+    heads: list[str] = Field(description="heads to show first")
+
+
+Has = Annotated[Desk, Depends(desk)]
+RunName = Annotated[str, Path(description="a name that /api/runs lists")]
+router = APIRouter(prefix="/api", responses={status: {"model": Problem} for status in (404, 422)})
+
+
+@router.get("/runs", tags=["runs"])
+async def runs(has: Has) -> list[RunSummary]:
+    """The runs that are served."""
+    return [RunSummary(**one) for one in has.shelf.describe()]
+
+
+@router.get("/runs/{name}", tags=["runs"], response_class=Response, responses={200: {"content": {"application/json": {}}}})
+async def run(has: Has, name: RunName) -> Response:
+    """Everything the views show of a run: every number of every head, curves by layer, best heads, texts."""
+    return Response((await has.shelf.inside(name)).data, media_type="application/json")
+
+
+@router.get("/runs/{name}/tables", tags=["runs"])
+async def tables(has: Has, name: RunName) -> list[TableSummary]:
+    """The tables of a run."""
+    results = has.shelf[name]
+    return await has.shelf.work(lambda: [TableSummary(name=t, columns=results[t].columns, rows=len(results[t])) for t in results])
+
+
+@router.get(
+    "/runs/{name}/tables/{table}",
+    tags=["runs"],
+    response_class=Response,
+    responses={200: {"content": {"application/json": {}, "text/csv": {}}}},
+)
+async def table(
+    has: Has,
+    name: RunName,
+    table: Annotated[str, Path(description="a name that /api/runs/{name}/tables lists")],
+    format: Annotated[Literal["csv", "json"], Query(description="how to write it")] = "json",
+    quantity: Annotated[str | None, Query(description="only rows of this quantity")] = None,
+    head: Annotated[str | None, Query(description="only rows of this head, as in 8-10 or cross/3-2")] = None,
+) -> Response:
+    """The rows of a table."""
+    results = has.shelf[name]
+    if table not in results:
+        raise missing("the run has no such table", f"Its tables are {', '.join(results)}")
+    filters: dict[str, object] = {} if quantity is None else {"quantity": quantity}
+    if head is not None:
+        one = HeadId.parse(has.shelf.head(name, head))
+        filters |= {"kind": one.kind, "layer": one.layer + 1, "head": one.head + 1}
+    text = await has.shelf.work(lambda: results[table].where(**filters).to_text(format))
+    return Response(text, media_type="text/csv" if format == "csv" else "application/json")
+
+
+@router.get("/models", tags=["texts"])
+async def models(has: Has) -> list[ModelSummary]:
+    """The models that texts can be put through."""
+    return [ModelSummary(**one) for one in has.models.describe()]
+
+
+@router.post("/texts", tags=["texts"], responses={status: {"model": Problem} for status in (403, 408, 413, 429)})
+async def add_text(has: Has, sent: TextIn) -> TextOut:
+    """Put a text through a model, and learn how the model reads it. Tokens that do not fit are cut off, and `note` says so."""
+    return TextOut(**await has.texts.add(sent.model, sent.text, sent.second))
+
+
+@router.get(
+    "/texts/{id}/heads/{head:path}",
+    tags=["texts"],
+    response_class=Response,
+    responses={
+        200: {
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "headers": {"X-Shape": {"description": "rows,columns", "schema": {"type": "string"}}},
+        }
+    },
+)
+async def text_map(
+    has: Has,
+    id: Annotated[str, Path(description="as /api/texts answered")],
+    head: Annotated[str, Path(description="as in 8-10 or cross/3-2")],
+    rows: Annotated[str, Query(description="attending tokens first:end, counted from 0, end left out; all if not given")] = "",
+    columns: Annotated[str, Query(description="attended tokens, likewise")] = "",
+) -> Response:
+    """One head's map of a text: little-endian 16-bit numbers row by row, 65535 for a weight of 1."""
+    weights = await has.texts.map(id, head, rows, columns)
+    shape = f"{weights.shape[0]},{weights.shape[1]}"
+    return Response(weights.tobytes(), headers={"X-Shape": shape}, media_type="application/octet-stream")

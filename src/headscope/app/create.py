@@ -1,0 +1,55 @@
+"""The app: pages and API over runs and models."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+
+from headscope.app import api, assets, errors, pages
+from headscope.app.desk import Desk
+from headscope.app.guard import Guard
+from headscope.app.limits import Limits
+from headscope.app.models import Models
+from headscope.app.shelf import Shelf
+from headscope.app.texts import Texts
+from headscope.runs.results import Results
+from headscope.runs.signature import versions
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
+
+
+def create_app(
+    runs: Mapping[str, Results], models: Mapping[str, Model | str], limits: Limits | None = None, host: str = "127.0.0.1"
+) -> FastAPI:
+    """An ASGI app that shows `runs` and puts texts through `models`, both by name; a model given as text is loaded when needed.
+
+    It answers only requests for this machine's loopback names and for `host`.
+    """
+    limits = limits or Limits()
+    places = Models(models, limits)
+    desk = Desk(Shelf(runs, limits), places, Texts(places, limits), limits)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        desk.models.warm()
+        yield
+        desk.close()
+
+    app = FastAPI(
+        title="headscope",
+        description="What the attention heads of a Transformer look at: runs, and texts typed in.",
+        version=versions()["headscope"],
+        docs_url=None,  # FastAPI's own page loads scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.desk = desk
+    for part in (api, assets, pages):
+        app.include_router(part.router)
+    errors.install(app)
+    app.add_middleware(Guard, limits=limits, host=host)
+    return app

@@ -1,0 +1,62 @@
+"""What a visitor is told when something cannot be had: JSON under /api, a page elsewhere, never a traceback."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+
+from headscope.app.templates import render
+from headscope.errors import HeadscopeError
+
+WHERE = "The front page lists what there is; /docs lists the API"
+
+
+class Refusal(HeadscopeError):
+    """An answer other than 200, with its status."""
+
+    def __init__(self, status: int, problem: str, remedy: str = "") -> None:
+        self.status = status
+        super().__init__(problem, remedy)
+
+
+def missing(problem: str, remedy: str = WHERE) -> Refusal:
+    """Something that is not there."""
+    return Refusal(404, problem, remedy)
+
+
+def answer(path: str, status: int, problem: str, remedy: str = "", headers: dict[str, str] | None = None) -> Response:
+    """The refusal in the form that fits the address."""
+    if path.startswith("/api/"):
+        return Response(json.dumps({"error": problem, "remedy": remedy}), status, headers, "application/json")
+    name = HTTPStatus(status).phrase
+    return HTMLResponse(render("problem", title=name, problem=problem, remedy=remedy, status=status), status, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Make the app answer in these forms."""
+
+    @app.exception_handler(HeadscopeError)
+    async def refused(request: Request, error: HeadscopeError) -> Response:
+        return answer(request.url.path, getattr(error, "status", 422), error.problem, error.remedy)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        # What was sent is not repeated: it may be long, or no valid text.
+        return answer(request.url.path, 422, "; ".join(_line(found) for found in error.errors()[:3]), "/docs says what is expected")
+
+    @app.exception_handler(HTTPException)
+    async def failed(request: Request, error: HTTPException) -> Response:
+        problem = "there is nothing at this address" if error.status_code == 404 else str(error.detail)
+        return answer(request.url.path, error.status_code, problem, WHERE, dict(error.headers or {}))
+
+
+def _line(found: Any) -> str:
+    place = ".".join(str(part) for part in found.get("loc", ()) if part not in ("body", "query", "path"))
+    text = f"{place}: {found.get('msg', 'invalid')}" if place else str(found.get("msg", "invalid"))
+    return text.encode("utf-8", "replace").decode()[:300]

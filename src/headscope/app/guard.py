@@ -1,0 +1,157 @@
+"""What every request passes on its way in, and every answer on its way out."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import socket
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headscope.app.errors import Refusal, answer
+from headscope.app.limits import Limits
+
+log = logging.getLogger("headscope.app")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class Guard:
+    """Checks who a request is for and where it comes from, bounds its body, and turns surprises into a plain 500."""
+
+    def __init__(self, app: ASGIApp, limits: Limits, host: str) -> None:
+        self.app = app
+        self.limits = limits
+        self.hosts = allowed_hosts(host)
+        self.any_address = is_wildcard(host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI interface."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+
+        async def protected(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            self.check(Headers(scope=scope), scope["method"])
+            body = await self.body(Headers(scope=scope), receive)
+            # HEAD is answered as GET; the server leaves the body out.
+            inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+            await self.app(inner, _replay(body, receive), protected)
+        except Refusal as error:
+            # The rest of the body is not read, so the connection cannot serve another request.
+            response = answer(scope["path"], error.status, error.problem, error.remedy, {"Connection": "close"})
+            await response(scope, receive, protected)
+        except Exception:
+            log.exception("%s failed", scope["method"])
+            if started:
+                raise
+            remedy = "It is not your fault; the terminal that headscope runs in says more"
+            await answer(scope["path"], 500, "something went wrong inside headscope", remedy)(scope, receive, protected)
+
+    def check(self, headers: Headers, method: str) -> None:
+        """Refuse requests for another host (a name that was pointed here), and changes that another site asks for."""
+        host = headers.get("host", "")
+        if not self.known(host):
+            raise Refusal(421, "this server does not answer to that host name", "Use the address that headscope serve printed")
+        if method in ("GET", "HEAD"):
+            return
+        origin = headers.get("origin")
+        if (origin is not None and urlsplit(origin).netloc.lower() != host.lower()) or headers.get("sec-fetch-site") in (
+            "cross-site",
+            "same-site",
+        ):
+            raise Refusal(403, "another site may not send texts here", "Send them from a page of this server")
+
+    def known(self, host: str) -> bool:
+        """Whether a Host header names this server. A server on all addresses answers to any address, but not to any name."""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name in self.hosts or (self.any_address and _is_address(name))
+
+    async def body(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body, if it is small enough and comes in time."""
+        length = headers.get("content-length", "")
+        if length in ("", "0") and "transfer-encoding" not in headers:
+            return b""
+        large = Refusal(413, f"the request is larger than {self.limits.body_bytes:,} bytes", "Send a shorter text")
+        if length.isdecimal() and (len(length) > 15 or int(length) > self.limits.body_bytes):
+            raise large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.limits.body_seconds):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refusal(400, "the request ended early", "Send it again")
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+                    if len(body) > self.limits.body_bytes:
+                        raise large
+        except TimeoutError:
+            raise Refusal(408, f"the request took more than {self.limits.body_seconds:g} seconds to arrive", "Send it again") from None
+        return bytes(body)
+
+
+def allowed_hosts(host: str) -> Collection[str]:
+    """The names a server on `host` answers to."""
+    own = {socket.gethostname().lower(), socket.getfqdn().lower()} if is_wildcard(host) else {host.lower()}
+    return {*LOOPBACK, *own}
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether a host stands for all addresses of the machine."""
+    return _is_address(host) and ipaddress.ip_address(host).is_unspecified
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host."""
+    return host.lower() == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body that was read, and then goes on with what the connection says."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

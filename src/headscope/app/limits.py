@@ -1,0 +1,19 @@
+"""What one server is willing to do for its visitors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that keep one visitor from using up the machine."""
+
+    max_tokens: int = 512  # of a text; what is over is cut off, and said
+    characters: int = 200_000  # of a text; more is refused
+    body_bytes: int = 4_000_000  # of a request
+    body_seconds: float = 20.0  # for the whole body of a request to arrive
+    texts: int = 256  # kept at a time
+    map_bytes: int = 256_000_000  # of maps kept at a time; others are computed again when asked for
+    waiting: int = 64  # requests that wait for one model
+    pages: int = 8  # run pages kept ready

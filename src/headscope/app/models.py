@@ -1,0 +1,129 @@
+"""The models that texts can be put through: loaded when first needed, each used by one request at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headscope.app.errors import Refusal, missing
+from headscope.app.limits import Limits
+from headscope.app.shelf import unique
+from headscope.runs.results import Results
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
+
+T = TypeVar("T")
+EMBEDDED = "mini"
+
+
+class Place:
+    """One model, or what to load it by, and the thread that it works in."""
+
+    def __init__(self, source: Model | str) -> None:
+        self._source = source
+        self.worker = ThreadPoolExecutor(1, "headscope-model")
+        self.waiting = 0
+
+    @property
+    def loaded(self) -> Model | None:
+        """The model, if it has been needed yet."""
+        return None if isinstance(self._source, str) else self._source
+
+    def load(self) -> Model:
+        """The model; only in its own thread."""
+        if isinstance(self._source, str):
+            from headscope.models.load import load
+
+            self._source = load(self._source)
+        return self._source
+
+
+class Models:
+    """Models by name."""
+
+    def __init__(self, models: Mapping[str, Model | str], limits: Limits) -> None:
+        self._places = {name: Place(model) for name, model in models.items()}
+        self._limits = limits
+
+    @property
+    def names(self) -> list[str]:
+        """What the models are called here."""
+        return list(self._places)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The models as the API lists them; what is not known before a model is loaded is null."""
+        return [{"name": name, **_describe(place.loaded)} for name, place in self._places.items()]
+
+    async def work(self, name: str, function: Callable[[Model], T]) -> T:
+        """The value of a function of a model, once it is this request's turn."""
+        place = self._places.get(name)
+        if place is None:
+            raise missing("there is no such model here", f"The models are {', '.join(self.names)}")
+        if place.waiting >= self._limits.waiting:
+            raise Refusal(429, "too many requests wait for this model", "Try again in a moment")
+        place.waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(place.worker, lambda: function(place.load()))
+        finally:
+            place.waiting -= 1
+
+    def warm(self) -> None:
+        """Begin to load the first model, so that the first visitor does not wait for it."""
+        for place in list(self._places.values())[:1]:
+            place.worker.submit(place.load)
+
+    def close(self) -> None:
+        """Begin no more work."""
+        for place in self._places.values():
+            place.worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _describe(model: Model | None) -> dict[str, Any]:
+    if model is None:
+        return {"loaded": False, "encoder_decoder": None, "heads": None, "max_tokens": None, "fingerprint": None}
+    return {
+        "loaded": True,
+        "encoder_decoder": model.encoder_decoder,
+        "heads": model.layout.size,
+        "max_tokens": model.max_length,
+        "fingerprint": model.fingerprint,
+    }
+
+
+def find_models(named: Sequence[str], runs: Mapping[str, Results]) -> dict[str, Model | str]:
+    """The models named, loaded; those of runs that are on this disk; the embedded one if there is no other.
+
+    A hub model is only ever fetched if it was named: a run's is offered if it is the embedded one or a folder.
+    """
+    from headscope.models.load import load
+
+    found: dict[str, Model | str] = {}
+    seen: set[str] = set()
+    for name in dict.fromkeys(named):
+        found[unique(_short(name), found)] = load(name)
+        seen.add(_place(name))
+    for results in runs.values():
+        settings = results.manifest.get("settings", {})
+        name = settings.get("model") or ""
+        if settings.get("weights", "trained") == "trained" and _here(name) and _place(name) not in seen:
+            found[unique(_short(name), found)] = name
+            seen.add(_place(name))
+    return found or {EMBEDDED: EMBEDDED}
+
+
+def _here(name: str) -> bool:
+    return name == EMBEDDED or (bool(name) and (Path(name).expanduser() / "config.json").is_file())
+
+
+def _short(name: str) -> str:
+    folder = Path(name).expanduser()
+    return folder.resolve().name if name != EMBEDDED and folder.is_dir() else name
+
+
+def _place(name: str) -> str:
+    folder = Path(name).expanduser()
+    return str(folder.resolve()) if name != EMBEDDED and folder.is_dir() else name

@@ -1,0 +1,75 @@
+"""Serving the app on a port of this machine."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from headscope.errors import RunError
+
+
+def need_packages() -> None:
+    """An error that says how to install what serving needs, if it is not there."""
+    lacking = [package for package in ("fastapi", "uvicorn") if find_spec(package) is None]
+    if lacking:
+        raise RunError(f"serving needs {' and '.join(lacking)}, not installed here", "pip install 'headscope[serve]'")
+
+
+def serve(
+    paths: Sequence[Path],
+    named: Sequence[str] = (),
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    max_tokens: int = 512,
+    open_browser: bool = False,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve runs and models until interrupted. `say` is told the address, once it is taken, and what else there is to know."""
+    need_packages()
+    import uvicorn
+
+    from headscope.app.create import create_app
+    from headscope.app.guard import is_loopback
+    from headscope.app.limits import Limits
+    from headscope.app.models import find_models
+    from headscope.app.shelf import find_runs
+
+    runs = find_runs(paths, say)
+    bound = bind(host, port)
+    with bound:
+        app = create_app(runs, find_models(named, runs), Limits(max_tokens=max_tokens), host)
+        taken = bound.getsockname()[1]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{taken}/"
+        if not is_loopback(host):
+            say(f"warning: anyone who can reach {host} can read these runs and use the models; there is no password")
+        say(f"headscope serves {len(runs)} run{'' if len(runs) == 1 else 's'} at {address} (stop with Ctrl+C)")
+        if open_browser:
+            threading.Timer(0.5, webbrowser.open, [address]).start()
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, proxy_headers=False, server_header=False, ws="none", timeout_graceful_shutdown=2
+        )
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[bound])
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 is any that is free."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise RunError(f"{host} is no address of this machine ({error.strerror})", "Use 127.0.0.1") from None
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        raise RunError(
+            f"port {port} of {host} cannot be used ({error.strerror})", "Choose another with --port; 0 is any free one"
+        ) from None
+    return bound

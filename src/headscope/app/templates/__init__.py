@@ -1,0 +1,27 @@
+"""The HTML around what is shown. Everything put in is escaped, unless it says itself that it is HTML."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader
+
+    environment = Environment(loader=PackageLoader("headscope.app"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["address"] = lambda name: quote(name, safe="")
+    return environment
+
+
+def render(template: str, **values: Any) -> str:
+    """A page."""
+    from headscope.app.assets import address
+    from headscope.views.page import STYLE
+
+    return _environment().get_template(f"{template}.html.jinja").render(start=address(), base=STYLE, **values)

@@ -1,0 +1,138 @@
+"""Texts that visitors sent, and the maps of them: made when asked for, and kept while there is room."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headscope.app.errors import Refusal, missing
+from headscope.app.limits import Limits
+from headscope.app.models import Models
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import UInt16
+
+    from headscope.core.heads import HeadId
+    from headscope.encoding.texts import Encoded
+    from headscope.models.model import Model
+
+_WINDOW = re.compile(r"([0-9]{0,9}):([0-9]{0,9})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A text as a model reads it."""
+
+    model: str
+    encoded: Encoded
+    heads: dict[str, HeadId]
+
+
+class Texts:
+    """The last texts by id, and as many of their maps as fit. A text's id is a hash, so the same text sent again is the same."""
+
+    def __init__(self, models: Models, limits: Limits) -> None:
+        self._models = models
+        self._limits = limits
+        self._texts: OrderedDict[str, Sent] = OrderedDict()
+        self._maps: OrderedDict[tuple[str, str], UInt16[np.ndarray, "query key"]] = OrderedDict()
+        self.bytes = 0  # of the maps kept
+
+    async def add(self, model: str, text: str, second: str | None) -> dict[str, Any]:
+        """Read a text, and describe it as the views show it (frontend/src/types.ts, TextData)."""
+        for part in (text, second or ""):
+            if len(part) > self._limits.characters:
+                raise Refusal(422, f"the text has {len(part):,} characters where {self._limits.characters:,} are allowed", "Shorten it")
+        described, sent = await self._models.work(model, lambda loaded: self._read(loaded, model, text, second))
+        self._texts[described["id"]] = sent
+        self._texts.move_to_end(described["id"])
+        while len(self._texts) > self._limits.texts:
+            gone, _ = self._texts.popitem(last=False)
+            for key in [key for key in self._maps if key[0] == gone]:
+                self.bytes -= self._maps.pop(key).nbytes
+        return described
+
+    def _read(self, model: Model, name: str, text: str, second: str | None) -> tuple[dict[str, Any], Sent]:
+        from headscope.runs.signature import versions
+        from headscope.runs.texts import describe_text, typed
+
+        reading = typed(model, text, second, self._limits.max_tokens)
+        content = "\0".join((model.fingerprint, name, text, "" if second is None else f"+{second}")).encode()
+        id = hashlib.sha256(content).hexdigest()[:24]
+        heads = {str(head): head for head in model.layout.ids()}
+        described = {
+            "id": id,
+            "text": {**describe_text(reading.encoded), "id": id},
+            "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in model.sites],
+            "signature": f"headscope:{versions()['headscope']}|model:{name}@{model.fingerprint[:8]}|text:{id[:8]}",
+            "note": reading.note,
+            "heads": [first_head(model)],
+        }
+        return described, Sent(name, reading.encoded, heads)
+
+    async def map(self, id: str, head: str, rows: str, columns: str) -> UInt16[np.ndarray, "query key"]:
+        """One head's map of a text, or a window of it, as 16-bit numbers."""
+        sent = self._texts.get(id)
+        if sent is None:
+            raise missing("there is no such text here, or it was sent too long ago", "Send the text again")
+        if head not in sent.heads:
+            raise missing("the model has no such head", f"Its heads are {next(iter(sent.heads))} to {list(sent.heads)[-1]}")
+        self._texts.move_to_end(id)
+        if (id, head) not in self._maps:
+            self._keep(id, await self._models.work(sent.model, lambda model: self._look(model, id, sent, head)), head)
+        weights = self._maps.get((id, head))
+        if weights is None:  # dropped while other requests were served, or too large to keep
+            weights = (await self._models.work(sent.model, lambda model: self._look(model, id, sent, head, only=True)))[head]
+        else:
+            self._maps.move_to_end((id, head))
+        return weights[window(rows, len(weights), "rows"), window(columns, weights.shape[1], "columns")]
+
+    def _look(self, model: Model, id: str, sent: Sent, head: str, only: bool = False) -> dict[str, UInt16[np.ndarray, "query key"]]:
+        """The maps of all heads if that many can be kept, else those of the head's layer, else that of the head."""
+        from headscope.runs.texts import look, quantised
+
+        if (kept := self._maps.get((id, head))) is not None:  # while this request waited for its turn
+            return {head: kept}
+        asked = sent.heads[head]
+        room = self._limits.map_bytes // 2
+        longest = max(len(sent.encoded), len(sent.encoded.target) if sent.encoded.target is not None else 0)
+        layer = {name: one for name, one in sent.heads.items() if (one.kind, one.layer) == (asked.kind, asked.layer)}
+        choices = [] if only else [choice for choice in (sent.heads, layer) if 2 * longest**2 * len(choice) <= room]
+        wanted = (choices or [{head: asked}])[0]
+        maps = look(model, sent.encoded, wanted.values())
+        return {name: quantised(maps[one]) for name, one in wanted.items()}
+
+    def _keep(self, id: str, maps: dict[str, UInt16[np.ndarray, "query key"]], asked: str) -> None:
+        if id not in self._texts or sum(weights.nbytes for weights in maps.values()) > self._limits.map_bytes:
+            return
+        for head in sorted(maps, key=lambda head: head == asked):
+            if (id, head) not in self._maps:
+                self._maps[id, head] = maps[head]
+                self.bytes += maps[head].nbytes
+            self._maps.move_to_end((id, head))
+        while self.bytes > self._limits.map_bytes:
+            self.bytes -= self._maps.popitem(last=False)[1].nbytes
+
+
+def first_head(model: Model) -> str:
+    """The head to begin with: the first of the middle layer of the first kind."""
+    sites = [site for site in model.sites if site.kind == model.sites[0].kind]
+    middle = sites[len(sites) // 2]
+    return str(next(head for head in model.layout.ids() if (head.kind, head.layer) == (middle.kind, middle.layer)))
+
+
+def window(text: str, size: int, name: str) -> slice:
+    """`a:b`, counted from 0 with b left out, as a slice of `size` rows or columns; either end may be missing."""
+    if not text:
+        return slice(0, size)
+    found = _WINDOW.fullmatch(text)
+    if found is None:
+        raise Refusal(422, f"{name} must be of the form first:end", "Count from 0, end left out, as in 0:64")
+    first, end = int(found[1] or 0), int(found[2] or size)
+    if not first < end <= size:
+        raise Refusal(422, f"{name} {first}:{end} are not among the {size} there are", "Count from 0, end left out, as in 0:64")
+    return slice(first, end)

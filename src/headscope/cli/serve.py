@@ -1,0 +1,26 @@
+"""`headscope serve`: runs and live texts in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    runs: Annotated[list[Path] | None, typer.Argument(help="run folders, or folders that hold run folders", metavar="RUN")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="a model to put texts through; may be given several times")] = None,
+    port: Annotated[int, typer.Option(help="where to listen; 0 is any free port", min=0, max=65535)] = 8765,
+    host: Annotated[str, typer.Option(help="the address to listen on; the default is reached from this machine only")] = "127.0.0.1",
+    max_tokens: Annotated[int, typer.Option(help="tokens of a text; what is over is cut off", min=16)] = 512,
+    open: Annotated[bool, typer.Option(help="open the page in a browser")] = False,
+) -> None:
+    """Serve runs as pages with an address for every head, two runs beside each other, and a box to type a sentence into.
+
+    headscope serve RUN
+    headscope serve runs/ --model bert-base-uncased --open
+    """
+    from headscope.app.server import serve as start
+
+    start(runs or [], model or [], host, port, max_tokens, open, typer.echo)
