@@ -17,11 +17,17 @@ export interface Position {
 }
 
 export function unpack(packed: string): Float32Array {
-  const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+  const text = atob(packed);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return fromUint16(new Uint16Array(bytes.buffer));
 }
 
-export const fromUint16 = (values: Uint16Array): Float32Array => Float32Array.from(values, (v) => v / 65535);
+export function fromUint16(values: Uint16Array): Float32Array {
+  const weights = new Float32Array(values.length);
+  for (let i = 0; i < values.length; i++) weights[i] = values[i]! / 65535;
+  return weights;
+}
 
 /** Maps that came with the page. */
 export class Embedded implements MapSource {
@@ -64,14 +70,23 @@ export function wordMap(weights: Float32Array, queries: Side, keys: Side): Float
   const sums = new Float32Array(height * width), sizes = new Float32Array(height);
   q.forEach((row, i) => {
     sizes[row]! += 1;
-    k.forEach((column, j) => (sums[row * width + column]! += weights[i * k.length + j]!));
+    for (let j = 0; j < k.length; j++) sums[row * width + k[j]!]! += weights[i * k.length + j]!;
   });
-  return sums.map((sum, at) => sum / sizes[Math.floor(at / width)]!);
+  for (let at = 0; at < sums.length; at++) sums[at]! /= sizes[Math.floor(at / width)]!;
+  return sums;
 }
 
 export interface Choice {
   level: "token" | "word";
   specials: "show" | "hide" | "renormalise";
+}
+
+/** What the rows and columns of a head's map are, before the map is there. */
+export function positions(text: Text, head: string, choice: Choice): { rows: Position[]; columns: Position[] } {
+  const { queries, keys } = sidesOf(text, head);
+  const all = (side: Side): Position[] => (choice.level === "word" ? grouped(side) : tokens(side));
+  const shown = (side: Side): Position[] => (choice.specials === "show" ? all(side) : all(side).filter((position) => !position.special));
+  return { rows: shown(queries), columns: shown(keys) };
 }
 
 /** What to draw of a map. Without special tokens rows keep their weights, or are divided by what is left of them. */
@@ -99,11 +114,18 @@ export function chosen(weights: Float32Array, text: Text, head: string, choice: 
   return { weights: left, rows: rows.map((i) => full.rows[i]!), columns: columns.map((i) => full.columns[i]!) };
 }
 
+/** A weight between two positions. */
+export interface Link {
+  row: number;
+  column: number;
+  weight: number;
+}
+
 /** The links worth drawing: at least `threshold`, and of each row only the `top` strongest (0: all). */
-export function links(grid: Grid, threshold: number, top: number): { row: number; column: number; weight: number }[] {
+export function links(grid: Grid, threshold: number, top: number): Link[] {
   const width = grid.columns.length;
   return grid.rows.flatMap((_, row) => {
-    const found = [];
+    const found: Link[] = [];
     for (let column = 0; column < width; column++) {
       const weight = grid.weights[row * width + column]!;
       if (weight > 0 && weight >= threshold) found.push({ row, column, weight });

@@ -1,6 +1,126 @@
+/** The maps of one text: heads to choose, lines or a heatmap, and what to show of them. */
 import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { SERIES } from "./colour";
+import { captionOf } from "./caption";
+import type { View } from "./heatmap";
+import { Heatmap, heatmapSvg, whole } from "./heatmap";
+import type { Highlight } from "./highlight";
+import { highlightKey, highlightOptions, wordPairs } from "./highlight";
+import { kindOf } from "./heads";
+import { useMaps } from "./hooks";
+import { Lines, linesSvg } from "./lines";
+import type { Choice } from "./maps";
+import { chosen, positions } from "./maps";
+import { addHeads, HeadPicker } from "./picker";
+import { csvFile } from "./save";
+import type { Layer, Place } from "./scene";
+import { isMarked, linesOf } from "./scene";
 import type { MapSource, TextData } from "./types";
+import { Frame, Select, Slider } from "./ui";
 
-export function TextView(_: { data: TextData; source: MapSource }): JSX.Element {
-  return <p>text</p>;
+type Kind = "lines" | "heatmap";
+const KINDS = [["lines", "lines"], ["heatmap", "heatmap"]] as const;
+const LEVELS = [["token", "tokens"], ["word", "words"]] as const;
+const SPECIALS = [["show", "show"], ["hide", "hide"], ["renormalise", "hide, renormalise"]] as const;
+const TOPS = ["0", "1", "2", "3", "5", "10"].map((top): [string, string] => [top, top === "0" ? "all" : top]);
+
+/** How much to draw at first: everything of a sentence, less of what is longer. */
+const atFirst = (length: number): { threshold: number; top: number } => (length <= 40 ? { threshold: 0, top: 0 } : { threshold: 0.05, top: 3 });
+
+/**
+ * The maps of one text. `compact` is for one example under a head: no other heads to choose, and the other controls folded away.
+ * `highlight` is what is red at first.
+ */
+export function TextView(props: { data: TextData; source: MapSource; compact?: boolean; highlight?: Highlight; title?: string; onHeads?: (heads: string[]) => void }): JSX.Element {
+  const { data, source } = props;
+  const { text } = data;
+  const first = highlightKey(props.highlight);
+  const [heads, setHeads] = useState(() => addHeads([], data.heads).heads);
+  const [view, setView] = useState<Kind>("lines");
+  const [choice, setChoice] = useState<Choice>({ level: first ? "word" : "token", specials: "show" });
+  const [amount, setAmount] = useState(() => atFirst(Math.max(text.source.tokens.length, text.target?.tokens.length ?? 0)));
+  const [highlight, setHighlight] = useState(first);
+  const [pins, setPins] = useState<readonly Place[]>([]);
+  const [alone, setAlone] = useState(heads[0] ?? ""); // the head of the heatmap
+  const [near, setNear] = useState<View | null>(null);
+
+  const head = heads[0] ?? "";
+  const single = heads.includes(alone) ? alone : head;
+  const { rows, columns } = useMemo(() => positions(text, head, choice), [text, kindOf(head), choice]);
+  useEffect(() => {
+    setPins([]);
+    setNear(null);
+  }, [rows, columns]);
+
+  const arrived = useMaps(source, text, heads);
+  const ready = heads.filter((name) => arrived.get(name) instanceof Float32Array);
+  const layers = useMemo(
+    () => ready.map((name): Layer => ({ head: name, colour: SERIES[heads.indexOf(name)]!, weights: chosen(arrived.get(name) as Float32Array, text, name, choice).weights })),
+    [text, choice, heads.join(" "), ready.join(" ")],
+  );
+  const options = useMemo(() => highlightOptions(text, head, first), [text, head, first]);
+  const marked = useMemo(() => wordPairs(text, head, options.some(([key]) => key === highlight) ? highlight : ""), [text, head, options, highlight]);
+  const known = useMemo(() => pins.filter(({ side, at }) => at < (side === "row" ? rows : columns).length), [pins, rows, columns]);
+  const { lines, of } = useMemo(() => linesOf(rows, columns, layers, { ...amount, pins: known, marked }), [rows, columns, layers, amount, known, marked]);
+  const red = useMemo(() => {
+    const words = { row: new Set<number>(), column: new Set<number>() };
+    if (marked.size) rows.forEach((row, i) => columns.forEach((column, j) => isMarked(marked, row, column) && words.row.add(i) && words.column.add(j)));
+    return words;
+  }, [rows, columns, marked]);
+
+  const pin = (place: Place): void =>
+    setPins((now) => (now.some((other) => other.side === place.side && other.at === place.at) ? now.filter((other) => other.side !== place.side || other.at !== place.at) : [...now, place]));
+  const troubles = heads.flatMap((name) => (typeof arrived.get(name) === "string" ? [`Head ${name}: ${arrived.get(name) as string}.`] : []));
+  const waiting = heads.filter((name) => !arrived.has(name));
+  const shownLayers = view === "lines" ? layers : layers.filter((layer) => layer.head === single);
+  const scene = { rows, columns, layers, lines, pins: known, marked: red };
+  const grid = useMemo(() => (shownLayers[0] ? { rows, columns, weights: shownLayers[0].weights } : null), [rows, columns, shownLayers[0]]);
+  const csv = (): string =>
+    csvFile(
+      ["head", "row", "column", "row_word", "column_word", "weight"],
+      shownLayers.flatMap((layer) => rows.flatMap((row, i) => columns.map((column, j) => [layer.head, i + 1, j + 1, row.text, column.text, Number(layer.weights[i * columns.length + j]!.toFixed(5))]))),
+    );
+  const strongest = layers.reduce((most, layer) => Math.max(most, layer.weights.reduce((a, b) => Math.max(a, b), 0)), 0);
+
+  const controls = (
+    <>
+      <Select label="level" value={choice.level} options={LEVELS} onChange={(level) => setChoice({ ...choice, level })} />
+      <Select label="special tokens" value={choice.specials} options={SPECIALS} onChange={(specials) => setChoice({ ...choice, specials })} />
+      {view === "lines" && (
+        <>
+          <Slider label="least weight" value={amount.threshold} min={0} max={1} step={0.01} text={amount.threshold.toFixed(2)} onChange={(threshold) => setAmount({ ...amount, threshold })} />
+          <Select label="links a word" value={String(amount.top)} options={TOPS} onChange={(top) => setAmount({ ...amount, top: Number(top) })} />
+        </>
+      )}
+      {options.length > 0 && <Select label="in red" value={marked.size ? highlight : ""} options={[["", "nothing"], ...options]} onChange={setHighlight} />}
+    </>
+  );
+  return (
+    <Frame
+      name={`attention-${heads.join("+")}-${text.id}`}
+      {...(props.title ? { title: props.title } : {})}
+      caption={captionOf({ text, view, heads: shownLayers.map((layer) => layer.head), rows, columns, choice, ...amount, lines: lines.length, of, highlight: options.find(([key]) => key === highlight)?.[1] ?? "", pins: known.length, near })}
+      signature={data.signature}
+      csv={csv}
+      svg={() => (view === "lines" ? linesSvg(scene) : grid && heatmapSvg(grid, near ?? whole(grid), marked))}
+    >
+      <div class="hs-text">
+        {!props.compact && <HeadPicker sites={data.sites} heads={heads} onChange={(next) => { setHeads(next); props.onHeads?.(next); }} />}
+        <div class="hs-controls">
+          <span class="hs-choice" role="group" aria-label="view">
+            {KINDS.map(([kind, name]) => <button type="button" aria-pressed={view === kind} onClick={() => setView(kind)}>{name}</button>)}
+          </span>
+          {view === "heatmap" && heads.length > 1 && <Select label="head" value={single} options={heads.map((name) => [name, name] as const)} onChange={setAlone} />}
+          {props.compact ? <details class="hs-more"><summary>options</summary><div class="hs-controls">{controls}</div></details> : controls}
+          {known.length > 0 && <button type="button" onClick={() => setPins([])}>clear {known.length} pinned</button>}
+          <span role="status" class="hs-busy">{waiting.length > 0 && `loading ${waiting.join(", ")} …`}</span>
+        </div>
+        {troubles.length > 0 && <p class="hs-trouble" role="alert">{troubles.join(" ")}</p>}
+        {view === "lines" && layers.length > 0 && !lines.length && <p class="hs-note">No weight is as high as {amount.threshold.toFixed(2)}: the highest is {strongest.toFixed(3)}. Lower the least weight to see lines.</p>}
+        {view === "lines" && <Lines {...scene} onPin={pin} onClear={() => setPins([])} />}
+        {view === "heatmap" && grid && <Heatmap grid={grid} head={single} marked={marked} view={near ?? whole(grid)} onView={setNear} />}
+      </div>
+    </Frame>
+  );
 }

@@ -1,0 +1,99 @@
+/** One word by itself: its links, their weights, and both in words. */
+import type { JSX, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { fit, visible } from "./labels";
+import type { Position } from "./maps";
+import type { Layout, Line, Place, Scene } from "./scene";
+import { ends, linksAt, middle, samePlace, strokeOf } from "./scene";
+import { show } from "./ui";
+
+export type Watch = (listener: (place: Place | null) => void) => () => void;
+
+/** Says to those who watch which word is looked at. The picture itself is not drawn again: it may hold a thousand words. */
+export function useIsolation(picture: RefObject<HTMLDivElement | null>): [isolate: (place: Place | null) => void, watch: Watch] {
+  const state = useRef<{ place: Place | null; listeners: Set<(place: Place | null) => void> }>({ place: null, listeners: new Set() });
+  const { listeners } = state.current;
+  const isolate = (place: Place | null): void => {
+    if (samePlace(place, state.current.place)) return;
+    state.current.place = place;
+    picture.current?.toggleAttribute("data-isolated", place !== null);
+    for (const listener of listeners) listener(place);
+  };
+  const watch: Watch = (listener) => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
+  return [isolate, watch];
+}
+
+function useWatched(watch: Watch | undefined, scene: Scene): Place | null {
+  const [place, setPlace] = useState<Place | null>(null);
+  useEffect(() => watch?.(setPlace), []);
+  const known = place && place.at < (place.side === "row" ? scene.rows : scene.columns).length ? place : null;
+  return known ?? (scene.pins.length === 1 ? scene.pins[0]! : null);
+}
+
+/** The links of the word that is looked at, or of the only one that is pinned, with weights beside the words at their other ends. */
+export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.Element | null {
+  const place = useWatched(props.watch, props);
+  if (!place) return null;
+  const { layout, layers, rows, columns } = props;
+  const pinned = props.pins.some((pin) => samePlace(pin, place));
+  const left = place.side === "row";
+  const weights = layers.map((layer) => linksAt(layer, rows.length, columns.length, place));
+  const printed = new Map<number, { weight: number; layer: number }[]>();
+  weights.forEach((found, layer) => found.forEach(({ other, weight }) => printed.set(other, [...(printed.get(other) ?? []), { weight, layer }])));
+  const start = left ? layout.width - layout.slots * layout.slot : 0; // of the weights
+  const edge = left ? 0 : layout.right - 4; // of the word itself
+  return (
+    <g class="hs-isolated">
+      <rect x={edge + 1} y={middle(layout, place.at) - layout.step / 2 + 0.5} width={(left ? layout.left + 4 : layout.width - edge - 1) - 2} height={layout.step - 1} rx={3} fill="none" stroke="var(--hs-line)" />
+      {weights.flatMap((found, layer) =>
+        found.map(({ other, weight }) => {
+          const line: Line = { row: left ? place.at : other, column: left ? other : place.at, weight, layer, strong: pinned };
+          const [x1, y1, x2, y2] = ends(layout, line, layers.length);
+          const stroke = strokeOf(line, layers, true);
+          return <line x1={x1} y1={y1} x2={x2} y2={y2} stroke={stroke.colour} stroke-opacity={weight.toFixed(3)} stroke-width={2.6} stroke-linecap="round" />;
+        }),
+      )}
+      {[...printed].map(([other, list]) =>
+        list.sort((a, b) => b.weight - a.weight).slice(0, layout.slots).map(({ weight, layer }, slot) => {
+          const x = start + (slot + 1) * layout.slot - 4, y = middle(layout, other);
+          return (
+            <>
+              {layers.length > 1 && <circle cx={x - 29} cy={y} r={3.5} fill={layers[layer]!.colour} />}
+              <text x={x} y={y + 4} font-size={11} text-anchor="end" class="hs-weight">{show(weight)}</text>
+            </>
+          );
+        }),
+      )}
+    </g>
+  );
+}
+
+/** The word that is looked at and its strongest links, in words. */
+export function Readout(props: Scene & { watch: Watch }): JSX.Element {
+  const place = useWatched(props.watch, props);
+  const { rows, columns, layers } = props;
+  const name = (position: Position | undefined): JSX.Element => <bdi>{fit(visible(position?.text ?? ""), 220, 14)}</bdi>;
+  return (
+    <p class="hs-readout" aria-live="polite">
+      {!place && <span class="hs-quiet">Point at a word, or move to it with Tab and the arrow keys, to see its links alone. Click or Enter pins it.</span>}
+      {place && (
+        <>
+          <b>{name((place.side === "row" ? rows : columns)[place.at])}</b> {place.side === "row" ? "attends to" : "is attended to by"}{" "}
+          {layers.map((layer, i) => {
+            const found = linksAt(layer, rows.length, columns.length, place).slice(0, layers.length > 1 ? 2 : 5);
+            return (
+              <>
+                {i > 0 && "; "}
+                {layers.length > 1 && `in ${layer.head} `}
+                {found.length ? found.map(({ other, weight }, j) => <>{j > 0 && ", "}{name((place.side === "row" ? columns : rows)[other])} {show(weight)}</>) : "no word by 0.01 or more"}
+              </>
+            );
+          })}
+        </>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,41 @@
+/** Words as labels: every one visible, none wider than its room. */
+
+// What no one can see, and what no XML file may hold.
+const BLANK = /^\s*$/;
+const CONTROL = /[\u0000-\u001f\u007f]/g;
+const BROKEN = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|[\ufffe\uffff]/g;
+
+/** A token with signs in place of what cannot be seen: blanks, control characters, halves of characters. */
+export function visible(token: string): string {
+  const shown = token.replace(CONTROL, (c) => (c === "\u007f" ? "␡" : String.fromCharCode(0x2400 + c.charCodeAt(0)))).replace(BROKEN, "\ufffd");
+  return BLANK.test(shown) ? "␣".repeat(Math.max(1, shown.length)) : shown;
+}
+
+let pen: CanvasRenderingContext2D | null = null;
+const widths = new Map<string, number>();
+
+/** How many pixels wide a text is at a font size, in the views' font. */
+export function widthOf(text: string, size: number): number {
+  pen ??= document.createElement("canvas").getContext("2d");
+  let width = widths.get(text); // at 100 pixels
+  if (width === undefined) {
+    if (pen) pen.font = "100px system-ui, sans-serif";
+    width = pen ? pen.measureText(text).width : text.length * 60;
+    if (widths.size > 20_000) widths.clear();
+    widths.set(text, width);
+  }
+  return (width * size) / 100;
+}
+
+/** A text that takes at most `room` pixels, with an ellipsis for what does not fit. */
+export function fit(text: string, room: number, size: number): string {
+  if (widthOf(text, size) <= room) return text;
+  const letters = Array.from(new Intl.Segmenter().segment(text), (part) => part.segment);
+  let low = 0, high = letters.length;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (widthOf(`${letters.slice(0, middle).join("")}…`, size) <= room) low = middle;
+    else high = middle - 1;
+  }
+  return `${letters.slice(0, low).join("")}…`;
+}
