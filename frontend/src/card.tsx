@@ -1,6 +1,163 @@
+/** All that a run knows about one head. */
 import type { JSX } from "preact";
-import type { MapSource, Run } from "./types";
+import { useCallback, useMemo } from "preact/hooks";
+import { SERIES } from "./colour";
+import { bestLabels, isContest, sentence } from "./describe";
+import { Examples } from "./examples";
+import type { Head } from "./heads";
+import { allHeads } from "./heads";
+import type { Point } from "./plot";
+import { Plot } from "./plot";
+import { facts, lift, rank } from "./quantity";
+import type { Row } from "./rows";
+import { DotRows } from "./rows";
+import type { Cell } from "./save";
+import { csvFile } from "./save";
+import { present, signed } from "./shade";
+import type { MapSource, Quantity, Run } from "./types";
+import { Frame, interval, show } from "./ui";
 
-export function HeadCard(_: { run: Run; source: MapSource; head: string; onSelect: (head: string) => void }): JSX.Element {
-  return <p>card</p>;
+const LABELS = 8; // listed of what a head is best at
+
+/** A head's card: what it does in a sentence, its quantities, its best labels, its likes, and texts in which it can be seen at work. */
+export function HeadCard(props: { run: Run; source: MapSource; head: string; onSelect: (head: string) => void }): JSX.Element {
+  const { run, onSelect } = props;
+  const heads = useMemo(() => allHeads(run.sites), [run]);
+  const at = heads.findIndex(({ name }) => name === props.head);
+  const head = heads[at];
+  if (!head) return <section class="hs-card"><p class="hs-trouble">This run has no head {props.head}.</p></section>;
+  const said = sentence(run, at);
+  const step = (by: number): JSX.Element => {
+    const other = heads[at + by];
+    return <button type="button" disabled={!other} onClick={() => other && onSelect(other.name)} aria-label={`${by < 0 ? "previous" : "next"} head${other ? `, ${other.name}` : ""}`}>{by < 0 ? "‹" : ""} {other?.name ?? "–"} {by > 0 ? "›" : ""}</button>;
+  };
+  return (
+    <section class="hs-card" aria-label={`head ${head.name}`}>
+      <header class="hs-card-head">
+        <h3>Head {head.name} <small>{place(run, head)}</small></h3>
+        <nav aria-label="other heads">{step(-1)}{step(1)}</nav>
+      </header>
+      {said && <p class="hs-said">{said}</p>}
+      <div class="hs-columns">
+        <Quantities run={run} at={at} head={head} />
+        <BestAt run={run} at={at} head={head} />
+      </div>
+      <Nearest run={run} at={at} heads={heads} onSelect={onSelect} />
+      <Examples run={run} source={props.source} head={head.name} />
+    </section>
+  );
+}
+
+/** Where a head is in the model. */
+function place(run: Run, head: Head): string {
+  const layers = run.sites.filter(({ kind }) => kind === head.kind).length;
+  return `${head.kind} attention, layer ${head.layer} of ${layers}${head.group === null ? "" : `, key-value group ${head.group}`}`;
+}
+
+/** The quantities that are one number a head, of all measures, each against all other heads. */
+function Quantities({ run, at, head }: { run: Run; at: number; head: Head }): JSX.Element | null {
+  const shown = useMemo(() => run.quantities.filter((quantity) => !isContest(quantity) && (quantity.value[at] ?? null) !== null), [run, at]);
+  const based = shown.some((quantity) => (quantity.baseline[at] ?? null) !== null);
+  const draw = useCallback(
+    (width: number, point: Point) => (
+      <DotRows
+        rows={shown.map((quantity, i) => quantityRow(quantity, at, quantity.measure !== shown[i - 1]?.measure))}
+        domain={[0, 1]} axis={null} width={width} label={`quantities of head ${head.name}`} point={point}
+        entries={[{ label: "this head", colour: SERIES[0]!, symbol: 0 }, ...(based ? [{ label: "baseline", colour: SERIES[1]!, symbol: 3 }] : []), { label: "all heads", colour: "var(--hs-faint)", tick: true }]}
+      />
+    ),
+    [shown, at, head],
+  );
+  if (!shown.length) return null;
+  return (
+    <Frame name={`head-${head.name}-quantities`} title="Among all heads" caption={`Head ${head.name} with 95% intervals, its baseline where there is one, and its rank; n = ${shown.reduce((most, quantity) => Math.max(most, quantity.n[at] ?? 0), 0).toLocaleString("en")}.`} signature={run.signature} csv={() => rows(run.quantities, at, head)}>
+      <Plot label={`quantities of head ${head.name}`}>{draw}</Plot>
+    </Frame>
+  );
+}
+
+function quantityRow(quantity: Quantity, at: number, first: boolean): Row {
+  const value = quantity.value[at] ?? null, baseline = quantity.baseline[at] ?? null, placed = rank(quantity, at);
+  const all = present([...quantity.value, ...quantity.baseline]);
+  const ends: [number, number] = quantity.share ? [0, 1] : [all.reduce((a, b) => Math.min(a, b), 0), all.reduce((a, b) => Math.max(a, b), 0) || 1];
+  return {
+    label: quantity.name,
+    ...(first ? { section: quantity.measure } : {}),
+    domain: ends,
+    dots: [
+      { value, low: quantity.low[at] ?? null, high: quantity.high[at] ?? null, colour: SERIES[0]!, symbol: 0 },
+      ...(baseline === null ? [] : [{ value: baseline, low: null, high: null, colour: SERIES[1]!, symbol: 3 }]),
+    ],
+    rug: quantity.value,
+    words: [{ text: interval(value, quantity.low[at] ?? null, quantity.high[at] ?? null) }, { text: placed ? `  rank ${placed.place}` : "" }],
+    note: [`${quantity.name}${quantity.about ? `: ${quantity.about}` : ""}`, ...facts(quantity, at), ...(placed ? [`rank ${placed.place} of ${placed.of}`] : [])],
+  };
+}
+
+/** The labels in which the head is furthest above the rule. */
+function BestAt({ run, at, head }: { run: Run; at: number; head: Head }): JSX.Element | null {
+  const labels = useMemo(() => bestLabels(run, at), [run, at]);
+  const shown = labels.slice(0, LABELS);
+  const draw = useCallback(
+    (width: number, point: Point) => (
+      <DotRows
+        rows={shown.map((quantity) => labelRow(quantity, at))}
+        domain={[0, 1]} axis="accuracy" width={width} label={`what head ${head.name} is best at`} point={point}
+        entries={[{ label: "this head", colour: SERIES[0]!, symbol: 0 }, { label: [...new Set(shown.map((quantity) => quantity.baseline_name))].join(" / "), colour: SERIES[1]!, symbol: 3 }]}
+      />
+    ),
+    [labels, at, head],
+  );
+  if (!shown.length) return null;
+  return (
+    <Frame
+      name={`head-${head.name}-labels`}
+      title="Best at"
+      caption={`The ${shown.length} of ${labels.length} labels in which head ${head.name} is furthest above the rule, each in its better direction, with 95% intervals; n = ${Math.min(...shown.map((quantity) => quantity.n[at] ?? 0))} to ${Math.max(...shown.map((quantity) => quantity.n[at] ?? 0)).toLocaleString("en")}. Picked and scored on the same documents.`}
+      signature={run.signature}
+      csv={() => rows(labels, at, head)}
+    >
+      <Plot label={`what head ${head.name} is best at`}>{draw}</Plot>
+    </Frame>
+  );
+}
+
+function labelRow(quantity: Quantity, at: number): Row {
+  const above = lift(quantity, at);
+  return {
+    label: quantity.label,
+    extra: quantity.direction.replace("-to-", " → "),
+    dots: [
+      { value: quantity.value[at] ?? null, low: quantity.low[at] ?? null, high: quantity.high[at] ?? null, colour: SERIES[0]!, symbol: 0 },
+      { value: quantity.baseline[at] ?? null, low: null, high: null, colour: SERIES[1]!, symbol: 3 },
+    ],
+    words: [{ text: interval(quantity.value[at] ?? null, quantity.low[at] ?? null, quantity.high[at] ?? null) }, { text: `  ${signed(above)}` }],
+    note: [`${quantity.label}, ${quantity.direction}`, ...facts(quantity, at)],
+  };
+}
+
+/** The heads whose attention is most like this one's. */
+function Nearest({ run, at, heads, onSelect }: { run: Run; at: number; heads: Head[]; onSelect: (head: string) => void }): JSX.Element | null {
+  const near = run.map?.neighbours[at] ?? [];
+  if (!run.map || !near.length) return null;
+  return (
+    <div class="hs-near">
+      <h4>Attends most like it</h4>
+      <ol>
+        {near.map(([other, distance]) => (
+          <li>
+            <button type="button" onClick={() => heads[other] && onSelect(heads[other].name)}>{heads[other]?.name}</button> <span>{show(distance, 3)}{run.map?.behaviour[other] && `, ${run.map.behaviour[other]}`}</span>
+          </li>
+        ))}
+      </ol>
+      <p class="hs-about">Distance: {run.map.about}.</p>
+    </div>
+  );
+}
+
+function rows(quantities: readonly Quantity[], at: number, head: Head): string {
+  const lines = quantities.map((quantity): Cell[] => [
+    head.name, quantity.measure, quantity.name, quantity.direction, ...(["value", "low", "high", "baseline", "n"] as const).map((column) => quantity[column][at] ?? null), rank(quantity, at)?.place ?? null,
+  ]);
+  return csvFile(["head", "measure", "quantity", "direction", "value", "low", "high", "baseline", "n", "rank"], lines);
 }

@@ -1,6 +1,64 @@
+/** Quantities by layer: a line through the layer means with its interval, a mark a head (Clark et al., Figures 2 to 4). */
 import type { JSX } from "preact";
-import type { CurvesFigure, Run } from "./types";
+import { useCallback } from "preact/hooks";
+import { SERIES } from "./colour";
+import { allHeads } from "./heads";
+import type { Line, PanelData } from "./panel";
+import { Panels } from "./panel";
+import type { Point } from "./plot";
+import { Plot } from "./plot";
+import type { Cell } from "./save";
+import { csvFile } from "./save";
+import type { CurvesFigure, LayerCurve, Run } from "./types";
+import { Frame } from "./ui";
 
-export function Curves(_: { run: Run; figure: CurvesFigure }): JSX.Element {
-  return <p>curves</p>;
+const UNKNOWN: Pick<LayerCurve, "layer" | "value" | "low" | "high" | "baseline"> = { layer: [], value: [], low: [], high: [], baseline: [] };
+
+/** A figure of one or more panels, one below the other. */
+export function Curves(props: { run: Run; figure: CurvesFigure }): JSX.Element {
+  const { run, figure } = props;
+  const draw = useCallback((width: number, point: Point) => <Panels panels={panelsOf(run, figure)} width={width} point={point} />, [run, figure]);
+  return (
+    <Frame name={figure.kind === "encoder" ? figure.name : `${figure.name}-${figure.kind}`} caption={`${figure.caption} n = ${figure.n}. Marks are heads, lines layer means with 95% intervals.`} signature={run.signature} csv={() => rows(run, figure)}>
+      <Plot label={figure.caption}>{draw}</Plot>
+    </Frame>
+  );
+}
+
+const curveOf = (run: Run, figure: CurvesFigure, measure: string, name: string) => run.layers.find((curve) => curve.measure === measure && curve.name === name && curve.kind === figure.kind) ?? UNKNOWN;
+
+function panelsOf(run: Run, figure: CurvesFigure): PanelData[] {
+  const heads = allHeads(run.sites);
+  return figure.panels.map((panel) => {
+    const lines = panel.series.map((series, i): Line => {
+      const quantity = run.quantities.find((q) => q.measure === panel.measure && q.name === series.quantity);
+      return {
+        label: series.label,
+        colour: SERIES[i % SERIES.length]!,
+        symbol: i,
+        ...curveOf(run, figure, panel.measure, series.quantity),
+        heads: heads.flatMap((head, at) => {
+          const value = quantity?.value[at] ?? null;
+          return head.kind === figure.kind && value !== null ? [{ name: head.name, layer: head.layer, value, low: quantity?.low[at] ?? null, high: quantity?.high[at] ?? null }] : [];
+        }),
+      };
+    });
+    const first = panel.series[0] && curveOf(run, figure, panel.measure, panel.series[0].quantity);
+    const baseline = panel.baseline !== null && first ? { label: panel.baseline, layer: first.layer, value: first.baseline } : null;
+    return { title: panel.title, ylabel: panel.ylabel, limits: panel.limits, lines, baseline };
+  });
+}
+
+function rows(run: Run, figure: CurvesFigure): string {
+  const found = figure.panels.flatMap((panel) =>
+    panel.series.flatMap(({ quantity }) => {
+      const curve = curveOf(run, figure, panel.measure, quantity), of = run.quantities.find((q) => q.measure === panel.measure && q.name === quantity);
+      const means = curve.layer.map((layer, i): Cell[] => [figure.kind, layer, "mean", quantity, curve.value[i] ?? null, curve.low[i] ?? null, curve.high[i] ?? null, curve.baseline[i] ?? null]);
+      const heads = allHeads(run.sites).flatMap((head, at): Cell[][] =>
+        head.kind === figure.kind ? [[head.kind, head.layer, head.head, quantity, of?.value[at] ?? null, of?.low[at] ?? null, of?.high[at] ?? null, of?.baseline[at] ?? null]] : [],
+      );
+      return [...means, ...heads];
+    }),
+  );
+  return csvFile(["kind", "layer", "head", "quantity", "value", "low", "high", "baseline"], found);
 }

@@ -1,6 +1,106 @@
+/** Every head of a model at a glance: a number each, or its map on a text. */
 import type { JSX } from "preact";
-import type { MapSource, Run } from "./types";
+import { useCallback, useMemo, useState } from "preact/hooks";
+import type { Look } from "./cells";
+import { GridBoard } from "./gridboard";
+import { GridControls, layersIn, START } from "./gridcontrols";
+import { allHeads, sidesOf } from "./heads";
+import type { Point } from "./plot";
+import { Plot } from "./plot";
+import { facts, grouped, keyOf, lift, sampleSize } from "./quantity";
+import type { Cell } from "./save";
+import { csvFile } from "./save";
+import { shadeOf, short, WEIGHTS } from "./shade";
+import { plain, useMaps } from "./thumbs";
+import type { MapSource, Quantity, Run, Text } from "./types";
+import { Frame, Select } from "./ui";
 
-export function ModelGrid(_: { run: Run; source: MapSource; selected: string | null; onSelect: (head: string) => void }): JSX.Element {
-  return <p>grid</p>;
+/** All heads, layer by head or in the order of a quantity; choosing one is told to `onSelect`. */
+export function ModelGrid(props: { run: Run; source: MapSource; selected: string | null; onSelect: (head: string) => void }): JSX.Element {
+  const { run, source, selected, onSelect } = props;
+  const heads = useMemo(() => allHeads(run.sites).map((head, at) => ({ head, at })), [run]);
+  const names = useMemo(() => heads.map(({ head }) => head.name), [heads]);
+  const first = run.quantities.find(({ about }) => about) ?? run.quantities[0];
+  const [key, setKey] = useState(first ? keyOf(first) : "");
+  const [state, setState] = useState(START);
+  const quantity = run.quantities.find((q) => keyOf(q) === key);
+  const pictures = run.stacks.length > 0 && (state.mode === "map" || !quantity);
+  const text = pictures ? (run.texts[run.stacks[state.text]?.text ?? -1] ?? null) : null;
+  const maps = useMaps(source, text, names);
+  const above = state.scale === "above" && !pictures;
+
+  const { shown, passes, ranked } = useMemo(() => {
+    const shown = heads.map(({ at }) => (quantity ? (above ? lift(quantity, at) : (quantity.value[at] ?? null)) : null));
+    const inside = layersIn(state.layers);
+    const passes = heads.map(
+      ({ head, at }) => inside(head.layer) && (!state.only || !quantity || (lift(quantity, at) ?? -1) > 0) && (state.least === null || (shown[at] ?? -Infinity) >= state.least),
+    );
+    const size = (at: number): number => shown[at] ?? -Infinity;
+    const ranked = state.order === "value" ? heads.filter(({ at }) => passes[at]).sort((a, b) => (size(b.at) === size(a.at) ? 0 : size(b.at) - size(a.at))) : null;
+    return { shown, passes, ranked };
+  }, [heads, quantity, state, above]);
+
+  const draw = useCallback(
+    (width: number, point: Point) => {
+      const shade = pictures ? WEIGHTS : shadeOf(shown, above);
+      const look = (at: number): Look => {
+        const value = shown[at] ?? null;
+        const common = { dim: !passes[at], name: ranked !== null };
+        if (pictures) return { ...common, fill: null, image: maps.pictures.get(names[at]!) ?? "" };
+        return { ...common, fill: value === null ? null : shade.colour(value), text: value === null ? "" : short(value) };
+      };
+      const note = (at: number): string[] => [`head ${names[at]}`, ...(quantity ? facts(quantity, at) : [])];
+      const legend = pictures ? "weight" : quantity ? quantity.name + (above ? ` − ${quantity.baseline_name}` : "") : "";
+      return <GridBoard {...{ sites: run.sites, heads, ranked, pictures, shade, legend, look, note, selected, onSelect, width, point }} />;
+    },
+    [run, shown, passes, ranked, maps, pictures, selected, onSelect],
+  );
+
+  const counted = passes.filter(Boolean).length;
+  const caption = pictures
+    ? `Attention of every head of ${run.model} on one text (n = 1): a row a query, a column a key, coloured by the square root of the weight.`
+    : `Every head of ${run.model}${quantity ? `: ${named(quantity)}, n = ${sampleSize(run, quantity)}.${above ? ` Colours show how far heads are above ${quantity.baseline_name}.` : ""}` : "."}`;
+  return (
+    <Frame
+      name={pictures ? "head-maps" : `heads-${key}`}
+      title="All heads"
+      caption={caption}
+      signature={run.signature}
+      csv={() => (text ? weightRows(maps.weights, text) : numberRows(run, quantity))}
+    >
+      <div class="hs-controls">
+        {quantity && <Select label="quantity" value={key} options={grouped(run.quantities)} onChange={(value) => (setKey(value), setState({ ...state, least: null }))} />}
+        <GridControls run={run} quantity={quantity} shown={shown} state={state} onChange={setState} />
+      </div>
+      {quantity && (
+        <p class="hs-about">
+          <b>{quantity.name}</b>{quantity.about && `: ${quantity.about}`}
+          {counted < heads.length && ` · ${counted} of ${heads.length} heads pass the filter`}
+        </p>
+      )}
+      {text && <p class="hs-about hs-sample">“{plain(text)}”</p>}
+      {maps.trouble && <p class="hs-trouble" role="alert">{maps.trouble}</p>}
+      <Plot label="all heads">{draw}</Plot>
+    </Frame>
+  );
 }
+
+const named = (quantity: Quantity): string => quantity.name + (quantity.about ? ` (${quantity.about})` : "");
+
+function numberRows(run: Run, quantity: Quantity | undefined): string {
+  const rows = allHeads(run.sites).map(({ kind, layer, head }, at): Cell[] => [
+    kind, layer, head, quantity?.name ?? "", ...(["value", "low", "high", "n", "baseline"] as const).map((column) => quantity?.[column][at] ?? null),
+  ]);
+  return csvFile(["kind", "layer", "head", "quantity", "value", "low", "high", "n", "baseline"], rows);
+}
+
+function* weightsOf(maps: Map<string, Float32Array>, text: Text): Iterable<Cell[]> {
+  for (const [head, weights] of maps) {
+    const { queries, keys } = sidesOf(text, head);
+    for (const [i, query] of queries.tokens.entries()) {
+      for (const [j, token] of keys.tokens.entries()) yield [head, i + 1, query, j + 1, token, Number(weights[i * keys.tokens.length + j]!.toFixed(5))];
+    }
+  }
+}
+
+const weightRows = (maps: Map<string, Float32Array>, text: Text): string => csvFile(["head", "row", "query", "column", "key", "weight"], weightsOf(maps, text));

@@ -1,0 +1,60 @@
+/** The best heads of two runs, label by label. */
+import type { JSX } from "preact";
+import { useCallback, useState } from "preact/hooks";
+import { SERIES } from "./colour";
+import { Switch } from "./gridcontrols";
+import type { Point } from "./plot";
+import { Plot } from "./plot";
+import type { Row } from "./rows";
+import { DotRows } from "./rows";
+import { csvFile } from "./save";
+import { present, signedInterval } from "./shade";
+import { captionOf, differs, signatures } from "./sides";
+import type { Comparison } from "./types";
+import { Frame, show } from "./ui";
+
+type Pair = Comparison["best"][number];
+
+/** A row a label: the difference of the two runs' best heads with its interval. */
+export function BestDifferences({ data }: { data: Comparison }): JSX.Element | null {
+  const measures = [...new Set(data.best.map(({ measure }) => measure))];
+  const [measure, setMeasure] = useState(measures[0] ?? "");
+  const pairs = data.best.filter((pair) => pair.measure === measure);
+  const kinds = new Set(pairs.map(({ kind }) => kind)).size;
+  const bound = Math.max(0.05, ...present(pairs.flatMap(({ low, high, difference }) => [low, high, difference])).map(Math.abs));
+  const draw = useCallback(
+    (width: number, point: Point) => (
+      <DotRows
+        rows={pairs.map((pair) => rowOf(pair, kinds > 1))} domain={[-bound, bound]} axis="accuracy of b − accuracy of a" width={width} label="differences of best heads" point={point}
+        entries={[{ label: "interval excludes 0", colour: SERIES[0]!, symbol: 0 }, { label: "does not", colour: "var(--hs-faint)", symbol: 0 }]}
+      />
+    ),
+    [data, measure],
+  );
+  if (!pairs.length) return null;
+  const most = Math.max(...pairs.flatMap(({ n }) => n));
+  return (
+    <Frame
+      name={`compare-best-${measure}`}
+      title="Best heads"
+      caption={captionOf(data, `Accuracy of each label's best head in ${measure}, n up to ${most.toLocaleString("en")}.`)}
+      signature={signatures(data)}
+      csv={() => csvFile(["measure", "kind", "label", "a_head", "a", "b_head", "b", "difference", "low", "high", "n_a", "n_b"], data.best.map((pair) => [pair.measure, pair.kind, pair.label, pair.a_head, pair.a, pair.b_head, pair.b, pair.difference, pair.low, pair.high, ...pair.n]))}
+    >
+      {measures.length > 1 && <div class="hs-controls"><Switch label="measure" value={measure} options={measures.map((name) => [name, name] as const)} onChange={setMeasure} /></div>}
+      <Plot label="differences of best heads">{draw}</Plot>
+    </Frame>
+  );
+}
+
+function rowOf(pair: Pair, several: boolean): Row {
+  const sure = differs(pair.low, pair.high);
+  const side = (head: string, value: number | null): string => `${head || "–"} ${show(value)}`;
+  return {
+    label: pair.label,
+    extra: `${several ? `${pair.kind} ` : ""}${pair.n[0] === pair.n[1] ? pair.n[0].toLocaleString("en") : pair.n.map((n) => n.toLocaleString("en")).join(" / ")}`,
+    dots: [{ value: pair.difference, low: pair.low, high: pair.high, colour: sure ? SERIES[0]! : "var(--hs-faint)", symbol: 0 }],
+    words: [{ text: `a ${side(pair.a_head, pair.a)}   b ${side(pair.b_head, pair.b)}` }],
+    note: [pair.label, `a: ${side(pair.a_head, pair.a)}`, `b: ${side(pair.b_head, pair.b)}`, `difference ${signedInterval(pair.difference, pair.low, pair.high)}`],
+  };
+}

@@ -1,0 +1,50 @@
+/** What a head does, in a sentence made from its numbers, and what it is best at. */
+import { clearlyAbove, lift } from "./quantity";
+import type { Quantity, Run } from "./types";
+import { interval, show } from "./ui";
+
+/** Whether a quantity asks the head a question with a right answer, label by label and in two directions. */
+export const isContest = (quantity: Quantity): boolean => quantity.direction !== "";
+
+/** A head's labels, each in its better direction, furthest above the baseline first; those without a value are left out. */
+export function bestLabels(run: Run, at: number, measure?: string): Quantity[] {
+  const better = new Map<string, Quantity>();
+  for (const quantity of run.quantities) {
+    if (!isContest(quantity) || lift(quantity, at) === null || (measure !== undefined && quantity.measure !== measure)) continue;
+    const key = `${quantity.measure}/${quantity.label}`, other = better.get(key);
+    if (!other || lift(quantity, at)! > lift(other, at)!) better.set(key, quantity);
+  }
+  return [...better.values()].sort((a, b) => lift(b, at)! - lift(a, at)!);
+}
+
+const percent = (share: number): string => `${Math.round(share * 100)}%`;
+
+/** Where most of the head's attention goes, against even attention. */
+function surface(run: Run, at: number): string {
+  const targets = run.quantities.filter((q) => q.share && !isContest(q) && q.about.startsWith("to ") && lift(q, at) !== null);
+  if (!targets.length) return "";
+  const most = targets.reduce((a, b) => (lift(b, at)! > lift(a, at)! ? b : a));
+  const value = most.value[at]!, even = most.baseline[at]!;
+  const entropy = run.quantities.find((q) => q.name === "entropy" && lift(q, at) !== null);
+  const broad = entropy && entropy.value[at]! > 0.9 * entropy.baseline[at]! ? `; attends broadly (entropy ${show(entropy.value[at])}, at most ${show(entropy.baseline[at])})` : "";
+  if (value <= even) return `Gives none of the tokens that were asked about more than even attention would${broad}`;
+  return `Gives ${percent(value)} of its attention ${most.about} (even attention: ${percent(even)})${broad}`;
+}
+
+/** What the head is best at among the labels of a measure, if its interval is above the rule. */
+function skill(run: Run, at: number, measure: string): string {
+  const labels = bestLabels(run, at, measure);
+  const rule = run.contests.find((contest) => contest.measure === measure)?.rule ?? labels[0]?.baseline_name ?? "rule";
+  const best = labels.find((quantity) => clearlyAbove(quantity, at));
+  if (!labels.length) return "";
+  if (!best) return `in ${measure}, not clearly above the ${rule} for any of ${labels.length} labels`;
+  return `best at ${best.name}: ${interval(best.value[at] ?? null, best.low[at] ?? null, best.high[at] ?? null)}, ${rule} ${show(best.baseline[at])}`;
+}
+
+/** One sentence on a head; empty where nothing is known of it. */
+export function sentence(run: Run, at: number): string {
+  const measures = [...new Set(run.quantities.filter(isContest).map(({ measure }) => measure))];
+  const parts = [surface(run, at), ...measures.map((measure) => skill(run, at, measure))].filter(Boolean);
+  const text = parts.join("; ");
+  return text && `${text[0]!.toUpperCase()}${text.slice(1)}.`;
+}

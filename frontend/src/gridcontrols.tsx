@@ -1,0 +1,68 @@
+/** What the grid of heads shows, in which order, and which heads it leaves out. */
+import type { JSX } from "preact";
+import { useId } from "preact/hooks";
+import { present } from "./shade";
+import { plain } from "./thumbs";
+import type { Quantity, Run } from "./types";
+import { Select, show, Slider, Toggle } from "./ui";
+
+export interface GridState {
+  mode: "number" | "map";
+  scale: "value" | "above";
+  order: "model" | "value";
+  least: number | null; // of what is shown; null lets all pass
+  only: boolean; // those above the baseline
+  layers: string; // "3, 5-8"; "" for all
+  text: number; // index into `stacks`
+}
+
+export const START: GridState = { mode: "number", scale: "value", order: "model", least: null, only: false, layers: "", text: 0 };
+
+/** Which layers a list such as "3, 5-8" names; what cannot be read names none, and an empty list all. */
+export function layersIn(list: string): (layer: number) => boolean {
+  const parts = list.split(/[\s,;]+/).filter(Boolean).map((part) => /^(\d+)(?:[-–](\d+))?$/.exec(part));
+  if (!parts.length) return () => true;
+  return (layer) => parts.some((part) => part !== null && layer >= Number(part[1]) && layer <= Number(part[2] ?? part[1]));
+}
+
+/** The controls. `shown` are the numbers that the slider cuts. */
+export function GridControls(props: { run: Run; quantity: Quantity | undefined; shown: (number | null)[]; state: GridState; onChange: (state: GridState) => void }): JSX.Element {
+  const { run, quantity, state } = props;
+  const change = (part: Partial<GridState>): void => props.onChange({ ...state, ...part });
+  const layers = useId();
+  const known = present(props.shown);
+  const low = Math.min(...known), high = Math.max(...known);
+  const based = quantity ? present(quantity.baseline).length > 0 : false;
+  return (
+    <>
+      {quantity && run.stacks.length > 0 && <Switch label="show" value={state.mode} options={[["number", "number"], ["map", "map"]]} onChange={(mode) => change({ mode })} />}
+      {state.mode === "map" && run.stacks.length > 1 && (
+        <Select label="text" value={String(state.text)} options={run.stacks.map((stack, i) => [String(i), `${i + 1}: ${plain(run.texts[stack.text]!)}`] as const)} onChange={(text) => change({ text: Number(text) })} />
+      )}
+      {based && state.mode === "number" && <Switch label="colour" value={state.scale} options={[["value", "value"], ["above", "above baseline"]]} onChange={(scale) => change({ scale, least: null })} />}
+      {quantity && <Switch label="order" value={state.order} options={[["model", "model"], ["value", "by value"]]} onChange={(order) => change({ order })} />}
+      {known.length > 1 && high > low && (
+        <Slider label="at least" value={state.least ?? low} min={low} max={high} step={(high - low) / 100} text={show(state.least ?? low)} onChange={(least) => change({ least: least > low ? least : null })} />
+      )}
+      {based && <Toggle label={`only above ${quantity!.baseline_name}`} value={state.only} onChange={(only) => change({ only })} />}
+      <span class="hs-field">
+        <label for={layers}>layers</label>
+        <input id={layers} class="hs-layers" type="text" placeholder="all, or 3, 5-8" value={state.layers} onInput={(event) => change({ layers: event.currentTarget.value })} />
+      </span>
+    </>
+  );
+}
+
+/** A choice of few, as buttons side by side. */
+export function Switch<T extends string>(props: { label: string; value: T; options: readonly (readonly [T, string])[]; onChange: (value: T) => void }): JSX.Element {
+  return (
+    <span class="hs-field" role="group" aria-label={props.label}>
+      <span class="hs-faint" aria-hidden="true">{props.label}</span>
+      <span class="hs-switch">
+        {props.options.map(([value, text]) => (
+          <button type="button" aria-pressed={value === props.value} onClick={() => props.onChange(value)}>{text}</button>
+        ))}
+      </span>
+    </span>
+  );
+}

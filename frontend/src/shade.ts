@@ -1,0 +1,44 @@
+/** Numbers as colours, and how they are printed where there is little room. */
+import { scaleLinear } from "d3-scale";
+import { diverging, sequential } from "./colour";
+
+export type Maybe = number | null | undefined;
+
+/** A scale of colours: sequential from 0 (or what is below it), or diverging, the same on both sides of 0. */
+export interface Shade {
+  low: number;
+  high: number;
+  ticks: number[];
+  colour: (value: number) => string;
+}
+
+export const present = (values: readonly Maybe[]): number[] => values.filter((v): v is number => v !== null && v !== undefined && Number.isFinite(v));
+
+/** The scale for some values; `centred` asks for the diverging one, which values on both sides of 0 get anyway. */
+export function shadeOf(values: readonly Maybe[], centred = false): Shade {
+  const known = present(values);
+  const least = known.reduce((a, b) => Math.min(a, b), 0), most = known.reduce((a, b) => Math.max(a, b), 0);
+  if (centred || least < 0) {
+    const bound = Math.max(-least, most) || 1;
+    return { low: -bound, high: bound, ticks: scaleLinear([-bound, bound], [0, 1]).ticks(4), colour: (v) => diverging(v / bound) };
+  }
+  const high = most || 1;
+  return { low: 0, high, ticks: scaleLinear([0, high], [0, 1]).ticks(4), colour: (v) => sequential(v / high) };
+}
+
+/** Weights as maps are coloured in small: by their square root, so that broad heads do not vanish. */
+export const WEIGHTS: Shade = { low: 0, high: 1, ticks: [0, 0.1, 0.25, 0.5, 1], colour: (v) => sequential(Math.sqrt(v)) };
+
+/** A number in few characters: `.62`, `−.08`, `2.4`, `31`. */
+export function short(value: Maybe): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  const text = size >= 9.95 ? size.toFixed(0) : size >= 0.995 ? size.toFixed(1) : size.toFixed(2).slice(1);
+  return value < 0 && /[1-9]/.test(text) ? `−${text}` : text;
+}
+
+/** A difference with its sign: `+0.12`, `−0.03`. */
+export const signed = (value: Maybe): string => (value === null || value === undefined || !Number.isFinite(value) ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`);
+
+/** A difference with its interval: `+0.12 [+0.05 +0.19]`. */
+export const signedInterval = (value: Maybe, low: Maybe, high: Maybe): string => (present([low, high]).length < 2 ? signed(value) : `${signed(value)} [${signed(low)} ${signed(high)}]`);
