@@ -16,6 +16,7 @@ import { TextView } from "./text";
 import type { Comparison, MapSource, Run, TextData } from "./types";
 
 export { chosen, groups, links, unpack, wordMap } from "./maps";
+export { default } from "./widget";
 
 /** Draw into an element that brings its own style, so that several views on one page do not disturb each other. */
 export function draw(element: HTMLElement, content: ComponentChild): () => void {

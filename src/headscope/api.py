@@ -1,4 +1,4 @@
-"""The Python interface: load, read, run, measure, open_run."""
+"""The Python interface: load, read, run, measure, view, open_run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
 
+    from headscope.core.heads import HeadId
     from headscope.models.model import Model
+    from headscope.runs.grids import Level, Specials
     from headscope.runs.work import Progress
+    from headscope.widget.run import RunView
+    from headscope.widget.view import View
 
 Measures = Sequence[str] | Mapping[str, Mapping[str, Any]]
 DEFAULT_MEASURES = ("positions", "tokens", "entropy")  # headscope.measures.DEFAULT, without importing torch
@@ -76,6 +80,12 @@ class Run:
         from headscope.report import write_report
 
         return write_report(self.results, Path(path) if path is not None else None)
+
+    def show(self, head: str | None = None) -> RunView:
+        """Every head and what is known of the chosen one, to look through in a notebook."""
+        from headscope.widget.run import RunView
+
+        return RunView(self.results, head)
 
     def __repr__(self) -> str:
         return f"Run({self.signature})\n  " + ", ".join(f"{name}: {len(self.results[name])} rows" for name in self.measures)
@@ -189,6 +199,32 @@ def _array(maps: Any) -> np.ndarray:
     return np.asarray(maps.detach().cpu() if hasattr(maps, "detach") else maps)
 
 
+def view(
+    model: Model | str | Path,
+    text: str,
+    second: str | None = None,
+    heads: str | Sequence[str | HeadId] | None = None,
+    *,
+    level: Level | None = None,
+    specials: Specials | None = None,
+    max_length: int | None = None,
+) -> View:
+    """What a model's heads look at in one text: drawn in a notebook, or saved with `.save("page.html")` or `.save("figure.svg")`.
+
+    `second` is the other text of a pair, or what the decoder of an encoder-decoder reads. `heads` are those to show first, as in
+    `["8-10", "5-4"]`; without them, the head that links far words most clearly. `level` is `token` or `word`, `specials`
+    is `show`, `hide` or `renormalise`.
+
+    >>> import headscope as hs
+    >>> hs.view("mini", "The keys to the cabinet are on the table.", heads=["8-11"]).grid("8-11").rows[:3]
+    ('[CLS]', 'The', 'keys')
+    """
+    from headscope.widget.view import View
+
+    named = [heads] if isinstance(heads, str) else heads
+    return View(load(model) if isinstance(model, str | Path) else model, text, second, named, level, specials, max_length)
+
+
 def open_run(path: str | Path) -> Run:
     """The run in a folder."""
     return Run(Results.open(Path(path)))
@@ -200,4 +236,4 @@ def _measures(measures: Measures) -> dict[str, dict[str, Any]]:
     return {name: {} for name in ([measures] if isinstance(measures, str) else measures)}
 
 
-__all__ = ["Measured", "Run", "Word", "load", "measure", "open_run", "read", "run"]
+__all__ = ["Measured", "Run", "Word", "load", "measure", "open_run", "read", "run", "view"]

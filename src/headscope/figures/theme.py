@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -36,8 +37,9 @@ _STYLE = {
 
 @contextmanager
 def theme() -> Iterator[None]:
-    """Draw in headscope's style, and leave matplotlib as it was."""
-    with matplotlib.rc_context(_STYLE):
+    """Draw in headscope's style, and leave matplotlib as it was. Letters that the font lacks are no warning: `lines.lacking` names them."""
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         yield
 
 

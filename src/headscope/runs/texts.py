@@ -42,7 +42,7 @@ def typed(model: Model, text: str, second: str | None = None, max_length: int | 
     tally = Tally()
     encoder = Encoder(model.tokenizer, "sentence", room, "truncate", decoder_start=model.decoder_start)
     encoded = encoder.encode("text", [Sentence(words) for words in parts], tally)
-    return Typed(encoded, "; ".join(tally.lines()))
+    return Typed(encoded, "; ".join(f"{n:,} {reason}" for reason, n in sorted(tally.counts.items())))
 
 
 def words_of(text: str) -> tuple[Word, ...]:

@@ -56,7 +56,7 @@ def shell(title: str, body: str, data: Mapping[str, Any], *, style: str = "") ->
 
 def encode(data: Any) -> str:
     """Strict JSON for inside a script element: NaN and infinities are null, and no text can end the element."""
-    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
@@ -82,12 +82,12 @@ def _script() -> str:
     return re.sub(r"<(?=/script|script|!--)", r"\\x3c", source, flags=re.IGNORECASE) + f"\n{exported.group(1)}();"
 
 
-def _plain(value: Any) -> Any:
-    """The value with what JSON has no word for replaced: NaN by null, arrays by lists."""
+def plain(value: Any) -> Any:
+    """The value as strict JSON can say it: null for NaN and infinities, lists for arrays."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return _plain(value.tolist()) if hasattr(value, "tolist") else value
+    return plain(value.tolist()) if hasattr(value, "tolist") else value

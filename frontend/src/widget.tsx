@@ -1,0 +1,121 @@
+/** A notebook's widget, as anywidget asks for it: drawn from the model's `data`, maps fetched from the kernel one by one. */
+import { render as paint } from "preact";
+import { draw, mountRun } from "./main";
+import { fromUint16, unpack } from "./maps";
+import { TextView } from "./text";
+import type { MapSource, Run, Text, TextData } from "./types";
+
+/** What anywidget gives: the parts of it that are used. */
+export interface Model {
+  get(name: string): unknown;
+  set(name: string, value: unknown): void;
+  save_changes(): void;
+  send(content: unknown): void;
+  on(event: "msg:custom", handler: (content: unknown, buffers: DataView[]) => void): void;
+  off(event: "msg:custom", handler: (content: unknown, buffers: DataView[]) => void): void;
+}
+
+interface Reply {
+  kind: "map";
+  id: string;
+  trouble?: string;
+}
+
+const PATIENCE = 60_000; // milliseconds; a kernel may be busy with another cell
+
+/** Maps that came with the data, and else from the kernel. Each view asks under its own name, so that none takes another's answer. */
+export class KernelMaps implements MapSource {
+  private readonly name = `${Date.now()}-${Math.random()}`;
+  private readonly waiting = new Map<string, (reply: Reply, buffer?: DataView) => void>();
+  private count = 0;
+
+  constructor(private readonly model: Model, private readonly data: TextData) {
+    model.on("msg:custom", this.receive);
+  }
+
+  async map(_: Text, head: string): Promise<Float32Array> {
+    const packed = this.data.maps?.[head];
+    if (packed !== undefined) return unpack(packed);
+    const id = `${this.name}/${(this.count += 1)}`;
+    return await new Promise((done, fail) => {
+      const late = setTimeout(() => this.receive({ kind: "map", id, trouble: "the kernel does not answer; it may be busy, or not be running" }, []), PATIENCE);
+      this.waiting.set(id, (reply, buffer) => {
+        clearTimeout(late);
+        if (buffer) done(fromUint16(new Uint16Array(buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength))));
+        else fail(new Error(reply.trouble ?? "the kernel sent no map"));
+      });
+      this.model.send({ kind: "map", id, head });
+    });
+  }
+
+  close(): void {
+    this.model.off("msg:custom", this.receive);
+    for (const id of [...this.waiting.keys()]) this.receive({ kind: "map", id, trouble: "the view was closed" }, []);
+  }
+
+  private readonly receive = (content: unknown, buffers: DataView[]): void => {
+    const reply = content as Reply;
+    const wake = reply?.kind === "map" ? this.waiting.get(reply.id) : undefined;
+    if (!wake) return;
+    this.waiting.delete(reply.id);
+    wake(reply, buffers[0]);
+  };
+}
+
+/** Light or dark, as the notebook is behind an element, whatever the system prefers; null where nothing is painted. */
+export function groundOf(element: Element): "light" | "dark" | null {
+  for (let at: Element | null = element; at; at = at.parentElement) {
+    const [r = 0, g = 0, b = 0, alpha = 1] = (getComputedStyle(at).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
+    if (alpha > 0.5) return 0.299 * r + 0.587 * g + 0.114 * b > 127 ? "light" : "dark";
+  }
+  return null;
+}
+
+/** Keep a view's theme that of the page around it; gives what ends that. */
+function follow(page: Element, view: HTMLElement): () => void {
+  const turn = (): void => {
+    const ground = groundOf(page);
+    if (ground) view.dataset["theme"] = ground;
+    else delete view.dataset["theme"];
+  };
+  const watch = new MutationObserver(turn);
+  for (const element of [document.documentElement, document.body]) watch.observe(element, { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-light", "data-vscode-theme-kind", "theme", "data-theme"] });
+  const late = setTimeout(turn, 500); // style sheets of a new theme may come after its name
+  turn();
+  return () => {
+    clearTimeout(late);
+    watch.disconnect();
+  };
+}
+
+/** Draw a model's data into an element, shut off from the page's styles and ids. Gives what takes it away again. */
+export function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
+  const data = model.get("data") as { text?: TextData; run?: Run };
+  const host = el.appendChild(document.createElement("div"));
+  const root = host.attachShadow({ mode: "open" });
+  const view = root.appendChild(document.createElement("div"));
+  const forget = follow(el, view);
+  let close = (): void => {};
+  if (data.text) {
+    const source = new KernelMaps(model, data.text);
+    draw(view, <TextView data={data.text} source={source} />);
+    close = () => source.close();
+  } else if (data.run) {
+    view.dataset["view"] = "explorer";
+    mountRun(root, data.run, {
+      head: (model.get("head") as string | null) ?? null,
+      onSelect: (head) => {
+        model.set("head", head);
+        model.save_changes();
+      },
+    });
+  }
+  return () => {
+    close();
+    forget();
+    paint(null, view);
+    host.remove();
+  };
+}
+
+export default { render };

@@ -1,0 +1,100 @@
+"""Clark et al. 2019, Figures 1 and 5: two columns of words, and lines whose darkness is the weight between them; a panel a head."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.heads import HeadId
+from headscope.errors import RunError
+from headscope.figures.theme import COLOURS, sign, theme
+from headscope.runs.grids import Grid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST = 8  # panels of a figure
+INK, LINE = "#1b1f24", COLOURS[0]  # as in the browser
+LEAST = 0.01  # a fainter line cannot be seen
+_SIZE, _STEP, _GAP, _SPACE = 8.0, 0.165, 1.15, 0.3  # points of a word; inches between words, columns, panels
+_WIDTH, _LONGEST = 10.0, 28  # inches of a row of panels; letters of a word
+
+
+def draw(grids: Mapping[HeadId, Grid], n: str, signature: str) -> Figure:
+    """A panel a head, side by side. `n` says how much text that is: "12 words"."""
+    from matplotlib.figure import Figure
+
+    if len(grids) > MOST:
+        raise RunError(f"a figure has room for {MOST} heads, not {len(grids)}", "Name fewer with --heads, or write a page: -o page.html")
+    if not all(grid.rows and grid.columns for grid in grids.values()):
+        raise RunError("without special tokens there is nothing to draw", "Use --specials show")
+    with theme():
+        panels = {head: [[label(word) for word in words] for words in (grid.rows, grid.columns)] for head, grid in grids.items()}
+        widths = [max(_wide(word) for labels in panels.values() for word in labels[side]) for side in (0, 1)]
+        wide = widths[0] + _GAP + widths[1]
+        tall = _STEP * (max(len(side) for labels in panels.values() for side in labels) + 2)
+        across = max(1, min(4, len(panels), int((_WIDTH + _SPACE) / (wide + _SPACE))))
+        down = -(-len(panels) // across)
+        width, height = across * (wide + _SPACE) + 0.1, down * tall + 0.3
+        figure = Figure(figsize=(max(width, 3.2), height))
+        width = figure.get_figwidth()
+        for number, (head, labels) in enumerate(panels.items()):
+            left, top = 0.15 + number % across * (wide + _SPACE), 0.05 + number // across * tall
+            axes = figure.add_axes((left / width, 1 - (top + tall) / height, wide / width, tall / height))
+            _panel(axes, head, grids[head], labels, widths[0], wide, tall)
+        sign(figure, n, signature)
+    return figure
+
+
+def _panel(axes: Axes, head: HeadId, grid: Grid, labels: list[list[str]], start: float, wide: float, tall: float) -> None:
+    """One head, in inches from the upper left corner."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgb
+
+    axes.set_axis_off()
+    axes.set_xlim(0, wide)
+    axes.set_ylim(tall, 0)
+    axes.text(0, 0.5 * _STEP, f"Head {head}", fontsize=9, fontweight="bold", color=INK, va="center")
+    heights = [_STEP * (1.75 + (tall / _STEP - 2 - len(side)) / 2 + np.arange(len(side))) for side in labels]
+    for words, ys, x, side in zip(labels, heights, (start, start + _GAP), ("right", "left"), strict=True):
+        for word, y in zip(words, ys, strict=True):
+            axes.text(x, y, word, fontsize=_SIZE, color=INK, ha=side, va="center", parse_math=False)
+    rows, columns = np.nonzero(grid.weights >= LEAST)
+    weights = grid.weights[rows, columns]
+    order = np.argsort(weights, kind="stable")  # the darkest on top
+    rows, columns, weights = rows[order], columns[order], weights[order]
+    ends = [((start + 0.06, heights[0][row]), (start + _GAP - 0.06, heights[1][column])) for row, column in zip(rows, columns, strict=True)]
+    colours = np.column_stack([np.tile(to_rgb(LINE), (len(weights), 1)), np.clip(weights, 0, 1)])
+    axes.add_collection(LineCollection(ends, colors=colours, linewidths=1.4, capstyle="round"), autolim=False)
+
+
+def label(word: str) -> str:
+    """A word as it is drawn: no longer than there is room for, and without signs that a picture cannot hold."""
+    shown = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(mark) in ("Cc", "Cs") else mark for mark in word)
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+
+
+def lacking(words: Iterable[str]) -> str:
+    """The letters that the figures' font does not have: a PNG or PDF shows boxes for them, an SVG the reader's own font."""
+    return "".join(sorted({mark for word in words for mark in label(word)} - _letters()))
+
+
+def _wide(word: str) -> float:
+    """How wide a word is drawn, in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    width, _, _ = text_to_path.get_text_width_height_descent(word, FontProperties(size=_SIZE), ismath=False)
+    return float(width) / 72
+
+
+@cache
+def _letters() -> frozenset[str]:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    return frozenset(map(chr, get_font(findfont(FontProperties())).get_charmap()))

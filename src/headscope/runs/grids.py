@@ -1,0 +1,87 @@
+"""What is shown of one head's map: between tokens or words, with special tokens or without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import torch
+
+from headscope.core.batch import WORD
+from headscope.core.heads import HeadId, Kind
+from headscope.encoding.texts import Encoded
+from headscope.encoding.words import WordGroups, group, word_map
+from headscope.errors import RunError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+Level = Literal["token", "word"]
+Specials = Literal["show", "hide", "renormalise"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+SPECIALS: tuple[Specials, ...] = get_args(Specials)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A map and what stands at its rows, which attend, and its columns, which are attended to."""
+
+    weights: Float[np.ndarray, "row column"]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def strongest(self, row: int, top: int, least: float = 0.0) -> list[tuple[str, float]]:
+        """What a row attends to most, and how much; the earlier first where weights are equal."""
+        order = np.argsort(-self.weights[row], kind="stable")[:top]
+        return [(self.columns[column], float(self.weights[row, column])) for column in order if self.weights[row, column] > least]
+
+
+def sides(encoded: Encoded, kind: Kind) -> tuple[Encoded, Encoded]:
+    """The text that attends and the text that is attended to. A decoder without an encoder reads the text itself."""
+    target = encoded.target if encoded.target is not None else encoded
+    return (encoded if kind == "encoder" else target), (target if kind == "decoder" else encoded)
+
+
+def grid(
+    encoded: Encoded, head: HeadId, weights: Float[np.ndarray, "query key"], level: Level = "word", specials: Specials = "show"
+) -> Grid:
+    """One head's map as it is asked for. Without special tokens rows keep their weights, or are divided by what is left of them."""
+    check(level, specials)
+    queries, keys = sides(encoded, head.kind)
+    if level == "word":
+        weights = between_words(queries, keys, weights[None])[0]
+    (rows, row_roles), (columns, column_roles) = (_positions(side, level) for side in (queries, keys))
+    if specials != "show":
+        kept, seen = (np.flatnonzero(np.array(roles) == WORD) for roles in (row_roles, column_roles))
+        weights = weights[np.ix_(kept, seen)]
+        rows, columns = [rows[i] for i in kept], [columns[i] for i in seen]
+    if specials == "renormalise":
+        left = weights.sum(1, keepdims=True)
+        weights = np.divide(weights, left, out=np.zeros_like(weights), where=left > 0)
+    return Grid(weights, tuple(rows), tuple(columns))
+
+
+def between_words(
+    queries: Encoded, keys: Encoded, weights: Float[np.ndarray, "head query key"]
+) -> Float[np.ndarray, "head queryword keyword"]:
+    """Maps between words; a special token stands for itself."""
+    cpu = torch.device("cpu")
+    maps = word_map(torch.from_numpy(np.ascontiguousarray(weights))[None], WordGroups.build([queries], cpu), WordGroups.build([keys], cpu))
+    values: Float[np.ndarray, "head queryword keyword"] = maps[0].numpy()
+    return values
+
+
+def check(level: str, specials: str) -> None:
+    """Refuse a level or a way with special tokens that is none."""
+    for name, value, known in (("level", level, LEVELS), ("specials", specials, SPECIALS)):
+        if value not in known:
+            raise RunError(f"{name} {value!r} is unknown", f"Use one of {', '.join(known)}")
+
+
+def _positions(side: Encoded, level: Level) -> tuple[list[str], list[int]]:
+    """The form and the role of every token, or of every word and special token."""
+    if level == "token":
+        return list(side.pieces), list(side.roles)
+    _, forms, roles = group(side.word_of, side.roles, [word.form for word in side.words], side.pieces)
+    return forms, roles

@@ -1,0 +1,62 @@
+"""A run to look through in a notebook: every head, and what is known of the chosen one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from headscope.core.heads import HeadId
+from headscope.errors import RunError
+from headscope.runs.results import Results
+from headscope.runs.store import write_atomically
+from headscope.views.page import shell
+from headscope.views.run import run_data
+from headscope.widget.shown import Shown
+
+
+class RunView(Shown):
+    """The grid of a run's heads with a card of the chosen one. In a notebook it draws itself; `save` writes a page."""
+
+    height = 900
+
+    def __init__(self, results: Results, head: str | None = None) -> None:
+        self._run = run_data(results)
+        self._head = _known(head, results) if head is not None else None
+
+    @property
+    def head(self) -> str | None:
+        """The chosen head: where the view is live, the one that was last chosen in it."""
+        chosen: str | None = self.widget.head if "widget" in self.__dict__ else self._head
+        return chosen
+
+    def data(self) -> dict[str, Any]:
+        """The run, and the head that is chosen at first."""
+        return {"run": self._run, "head": self._head}
+
+    def page(self) -> str:
+        """One HTML page with all numbers, that works offline."""
+        return shell(f"headscope: {self._run['name']}", '<main><div data-view="explorer"></div></main>', self.data())
+
+    def save(self, path: str | Path) -> Path:
+        """Write the view as a page (.html), and return where it is."""
+        target = Path(path)
+        if target.suffix.lower() != ".html":
+            raise RunError(f"the view of a run cannot be written as {target.name!r}", "Use a name that ends in .html")
+        write_atomically(target, self.page().encode())
+        return target
+
+    def __repr__(self) -> str:
+        return f"RunView({self._run['signature']})\n" + '  In a notebook this is drawn; .save("page.html") writes it'
+
+
+def _known(name: str, results: Results) -> str:
+    """A head's full name, if the run has the head. `8-10` without a kind means the first kind of attention that there is."""
+    try:
+        asked = HeadId.parse(name)
+    except ValueError as error:
+        raise RunError(str(error)) from None
+    sites = results.manifest["sites"]
+    kind = asked.kind if "/" in name else sites[0]["kind"]
+    if not any((kind, asked.layer + 1) == (site["kind"], site["layer"]) and asked.head < site["heads"] for site in sites):
+        raise RunError(f"the run has no head {name}", f"It has {', '.join(dict.fromkeys(site['kind'] for site in sites))} attention")
+    return str(HeadId(kind, asked.layer, asked.head))

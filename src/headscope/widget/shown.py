@@ -1,0 +1,64 @@
+"""What all views in a notebook share: a live widget where anywidget is installed, and a page in a frame for everywhere else."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from html import escape
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import RunError
+from headscope.views.page import plain
+
+if TYPE_CHECKING:
+    from headscope.widget.live import LiveView
+
+
+class Shown(ABC):
+    """Something a notebook draws when it is the last line of a cell."""
+
+    height = 600  # pixels of the frame
+
+    @abstractmethod
+    def page(self) -> str:
+        """The view as one HTML page that needs nothing else."""
+
+    @abstractmethod
+    def data(self) -> Mapping[str, Any]:
+        """What the live view draws at first."""
+
+    def bytes_of(self, head: str) -> bytes:
+        """The map of a head that the live view asks for: uint16, row by row."""
+        raise RunError(f"the map of head {head} was not kept")
+
+    @cached_property
+    def widget(self) -> LiveView:
+        """The live widget, to be put beside others; needs anywidget."""
+        if not live():
+            raise RunError("anywidget is not installed", "Install it with: pip install 'headscope[notebook]'")
+        from headscope.widget.live import LiveView
+
+        return LiveView(plain(self.data()), self.bytes_of)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, which can run scripts and save files, and reach nothing around it."""
+        return (
+            f'<iframe srcdoc="{escape(self.page())}" sandbox="allow-scripts allow-downloads" title="headscope"'
+            f' style="width:100%;height:{self.height}px;border:0;resize:vertical;overflow:auto"></iframe>'
+        )
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """The widget for a notebook with a kernel, the page for where there is none, a line for a terminal."""
+        bundle: dict[str, Any] = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        if live():
+            shown = self.widget._repr_mimebundle_()
+            found = shown[0] if isinstance(shown, tuple) else shown
+            bundle = {**{kind: value for kind, value in (found or {}).items() if kind != "text/plain"}, **bundle}
+        return bundle
+
+
+def live() -> bool:
+    """Whether a live widget can be made."""
+    return find_spec("anywidget") is not None
