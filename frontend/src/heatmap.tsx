@@ -207,7 +207,9 @@ function Drawing(props: { grid: Grid; view: View; plot: Plot; most: number; mark
       {props.image && <image href={props.image} x={plot.x} y={plot.y} width={plot.width} height={plot.height} preserveAspectRatio="none" style="image-rendering:pixelated" />}
       {around}
       {cell && cell[0] >= view.row && cell[0] < view.row + view.rows && cell[1] >= view.column && cell[1] < view.column + view.columns && (
-        <rect x={plot.x + (cell[1] - view.column) * wide - 1} y={plot.y + (cell[0] - view.row) * high - 1} width={wide + 2} height={high + 2} fill="none" stroke="var(--hs-ink)" stroke-width={2} />
+        <g fill="none" stroke-width={1.5}>
+          {["#ffffff", "#000000"].map((colour, ring) => <rect x={plot.x + (cell[1] - view.column) * wide - 1 - 1.5 * ring} y={plot.y + (cell[0] - view.row) * high - 1 - 1.5 * ring} width={wide + 2 + 3 * ring} height={high + 2 + 3 * ring} stroke={colour} />)}
+        </g>
       )}
       <g font-size={11}>
         <text x={plot.x} y={low + 24} text-anchor="start">0</text>

@@ -1,5 +1,5 @@
 /** Hooks: maps that arrive one by one, the width that there is, the theme. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 import type { MapSource, Text } from "./types";
 
@@ -29,7 +29,7 @@ export function useMaps(source: MapSource, text: Text, heads: readonly string[])
 /** The width in pixels of an element, followed as it changes; 0 before it is on the page. */
 export function useWidth(element: RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const target = element.current;
     if (!target) return undefined;
     setWidth(Math.floor(target.clientWidth));

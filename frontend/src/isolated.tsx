@@ -1,7 +1,7 @@
 /** One word by itself: its links, their weights, and both in words. */
 import type { JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { fit, visible } from "./labels";
+import { fit, visible, widthOf } from "./labels";
 import type { Position } from "./maps";
 import type { Layout, Line, Place, Scene } from "./scene";
 import { ends, linksAt, middle, samePlace, strokeOf } from "./scene";
@@ -40,33 +40,40 @@ export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.
   const { layout, layers, rows, columns } = props;
   const pinned = props.pins.some((pin) => samePlace(pin, place));
   const left = place.side === "row";
-  const weights = layers.map((layer) => linksAt(layer, rows.length, columns.length, place));
+  const strokes = new Map<string, { colour: string; opacity: string; path: string }>(); // one for all links that look alike: 512 elements take too long
   const printed = new Map<number, { weight: number; layer: number }[]>();
-  weights.forEach((found, layer) => found.forEach(({ other, weight }) => printed.set(other, [...(printed.get(other) ?? []), { weight, layer }])));
+  layers.forEach((of, layer) => {
+    for (const { other, weight } of linksAt(of, rows.length, columns.length, place)) {
+      const line: Line = { row: left ? place.at : other, column: left ? other : place.at, weight, layer, strong: pinned };
+      const [x1, y1, x2, y2] = ends(layout, line, layers.length);
+      const opacity = weight.toFixed(2), key = `${layer} ${opacity}`;
+      const path = `${strokes.get(key)?.path ?? ""}M${x1},${y1}L${x2},${y2}`;
+      strokes.set(key, { colour: strokeOf(line, layers, true).colour, opacity, path });
+      printed.set(other, [...(printed.get(other) ?? []), { weight, layer }]);
+    }
+  });
   const start = left ? layout.width - layout.slots * layout.slot : 0; // of the weights
-  const edge = left ? 0 : layout.right - 4; // of the word itself
+  const own = widthOf(layout.labels[place.side][place.at]!, layout.font) + 8;
   return (
-    <g class="hs-isolated">
-      <rect x={edge + 1} y={middle(layout, place.at) - layout.step / 2 + 0.5} width={(left ? layout.left + 4 : layout.width - edge - 1) - 2} height={layout.step - 1} rx={3} fill="none" stroke="var(--hs-line)" />
-      {weights.flatMap((found, layer) =>
-        found.map(({ other, weight }) => {
-          const line: Line = { row: left ? place.at : other, column: left ? other : place.at, weight, layer, strong: pinned };
-          const [x1, y1, x2, y2] = ends(layout, line, layers.length);
-          const stroke = strokeOf(line, layers, true);
-          return <line x1={x1} y1={y1} x2={x2} y2={y2} stroke={stroke.colour} stroke-opacity={weight.toFixed(3)} stroke-width={2.6} stroke-linecap="round" />;
-        }),
-      )}
-      {[...printed].map(([other, list]) =>
-        list.sort((a, b) => b.weight - a.weight).slice(0, layout.slots).map(({ weight, layer }, slot) => {
-          const x = start + (slot + 1) * layout.slot - 4, y = middle(layout, other);
-          return (
-            <>
-              {layers.length > 1 && <circle cx={x - 29} cy={y} r={3.5} fill={layers[layer]!.colour} />}
-              <text x={x} y={y + 4} font-size={11} text-anchor="end" class="hs-weight">{show(weight)}</text>
-            </>
-          );
-        }),
-      )}
+    <g>
+      <rect x={left ? layout.left + 4 - own : layout.right - 4} y={middle(layout, place.at) - layout.step / 2} width={own} height={layout.step} rx={3} fill="var(--hs-line)" />
+      <g class="hs-isolated" stroke-width={2.6} fill="none" stroke-linecap="round">
+        {[...strokes.values()].map(({ colour, opacity, path }) => <path d={path} stroke={colour} stroke-opacity={opacity} />)}
+      </g>
+      <g class="hs-weights" font-size={11} text-anchor="end">
+        {[...printed].map(([other, list]) =>
+          list.sort((a, b) => b.weight - a.weight).slice(0, layout.slots).map(({ weight, layer }, rank) => {
+            const slot = layers.length > layout.slots ? rank : layer; // each head has its own, if there is room
+            const x = start + (slot + 1) * layout.slot - 4, y = middle(layout, other);
+            return (
+              <>
+                {layers.length > 1 && <circle cx={x - 29.5} cy={y} r={3} fill={layers[layer]!.colour} />}
+                <text x={x} y={y + 4}>{show(weight)}</text>
+              </>
+            );
+          }),
+        )}
+      </g>
     </g>
   );
 }
@@ -87,7 +94,7 @@ export function Readout(props: Scene & { watch: Watch }): JSX.Element {
             return (
               <>
                 {i > 0 && "; "}
-                {layers.length > 1 && `in ${layer.head} `}
+                {layers.length > 1 && `(${layer.head}) `}
                 {found.length ? found.map(({ other, weight }, j) => <>{j > 0 && ", "}{name((place.side === "row" ? columns : rows)[other])} {show(weight)}</>) : "no word by 0.01 or more"}
               </>
             );

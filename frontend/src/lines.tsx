@@ -14,7 +14,7 @@ import { ends, layoutOf, middle, PAD, strokeOf } from "./scene";
 const ON_CANVAS = 2_000; // lines; above this they are painted, not made elements
 
 /** The picture of lines, with everything that one can do to its words. */
-export function Lines(props: Scene & { onPin: (place: Place) => void; onClear: () => void }): JSX.Element {
+export function Lines(props: Scene & { onPin: (place: Place) => void }): JSX.Element {
   const { rows, columns, layers, lines } = props;
   const body = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLDivElement>(null);
@@ -38,21 +38,17 @@ export function Lines(props: Scene & { onPin: (place: Place) => void; onClear: (
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const place = placeOf(event.target);
-    if (event.key === "Escape") {
-      isolate(null);
-      props.onClear();
-    } else if (place) {
-      const { side, at } = place;
-      const moves: Record<string, () => void> = {
-        ArrowDown: () => focusOn(side, at + 1), ArrowUp: () => focusOn(side, at - 1),
-        PageDown: () => focusOn(side, at + 10), PageUp: () => focusOn(side, at - 10),
-        Home: () => focusOn(side, 0), End: () => focusOn(side, Infinity),
-        ArrowLeft: () => focusOn("row", at), ArrowRight: () => focusOn("column", at),
-        Enter: () => props.onPin(place), " ": () => props.onPin(place),
-      };
-      if (!(event.key in moves)) return;
-      moves[event.key]!();
-    } else return;
+    if (!place) return;
+    const { side, at } = place;
+    const moves: Record<string, () => void> = {
+      ArrowDown: () => focusOn(side, at + 1), ArrowUp: () => focusOn(side, at - 1),
+      PageDown: () => focusOn(side, at + 10), PageUp: () => focusOn(side, at - 10),
+      Home: () => focusOn(side, 0), End: () => focusOn(side, Infinity),
+      ArrowLeft: () => focusOn("row", at), ArrowRight: () => focusOn("column", at),
+      Enter: () => props.onPin(place), " ": () => props.onPin(place),
+    };
+    if (!(event.key in moves)) return;
+    moves[event.key]!();
     event.preventDefault();
   };
   // One word of each column can be reached by Tab; arrows move on from there.
@@ -78,8 +74,8 @@ export function Lines(props: Scene & { onPin: (place: Place) => void; onClear: (
           }}
           onKeyDown={onKeyDown}
         >
-          {painted && <Painted layout={layout} layers={layers} lines={lines} />}
-          <LinesPicture {...props} lines={painted ? [] : lines} layout={layout} watch={watch} />
+          {room > 0 && painted && <Painted layout={layout} layers={layers} lines={lines} />}
+          {room > 0 && <LinesPicture {...props} lines={painted ? [] : lines} layout={layout} watch={watch} />}
         </div>
       </div>
     </div>
@@ -138,7 +134,7 @@ function Words({ side, positions, layout, red, pins }: { side: SideName; positio
           const fill = red.has(at) ? "var(--hs-red)" : position.special ? "var(--hs-faint)" : undefined;
           return (
             <text
-              class="hs-word" role="option" aria-selected={pinned.has(at)} tabIndex={-1} data-at={at}
+              class="hs-word" role="option" aria-selected={pinned.has(at)} tabindex={-1} data-at={at}
               x={x} y={middle(layout, at) + layout.font * 0.35} font-weight={red.has(at) ? 700 : undefined}
               style={`unicode-bidi:plaintext${fill ? `;fill:${fill}` : ""}`}
             >

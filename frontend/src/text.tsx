@@ -7,7 +7,7 @@ import type { View } from "./heatmap";
 import { Heatmap, heatmapSvg, whole } from "./heatmap";
 import type { Highlight } from "./highlight";
 import { highlightKey, highlightOptions, wordPairs } from "./highlight";
-import { kindOf } from "./heads";
+import { allHeads, kindOf } from "./heads";
 import { useMaps } from "./hooks";
 import { Lines, linesSvg } from "./lines";
 import type { Choice } from "./maps";
@@ -25,8 +25,13 @@ const LEVELS = [["token", "tokens"], ["word", "words"]] as const;
 const SPECIALS = [["show", "show"], ["hide", "hide"], ["renormalise", "hide, renormalise"]] as const;
 const TOPS = ["0", "1", "2", "3", "5", "10"].map((top): [string, string] => [top, top === "0" ? "all" : top]);
 
+interface Amount {
+  threshold: number;
+  top: number;
+}
+
 /** How much to draw at first: everything of a sentence, less of what is longer. */
-const atFirst = (length: number): { threshold: number; top: number } => (length <= 40 ? { threshold: 0, top: 0 } : { threshold: 0.05, top: 3 });
+const atFirst = (length: number): Amount => (length <= 40 ? { threshold: 0, top: 0 } : { threshold: 0.05, top: 3 });
 
 /**
  * The maps of one text. `compact` is for one example under a head: no other heads to choose, and the other controls folded away.
@@ -36,10 +41,10 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
   const { data, source } = props;
   const { text } = data;
   const first = highlightKey(props.highlight);
-  const [heads, setHeads] = useState(() => addHeads([], data.heads).heads);
+  const [heads, setHeads] = useState(() => addHeads([], data.heads.length ? data.heads : allHeads(data.sites).slice(0, 1).map((head) => head.name)).heads);
   const [view, setView] = useState<Kind>("lines");
   const [choice, setChoice] = useState<Choice>({ level: first ? "word" : "token", specials: "show" });
-  const [amount, setAmount] = useState(() => atFirst(Math.max(text.source.tokens.length, text.target?.tokens.length ?? 0)));
+  const [asked, setAmount] = useState<Amount | null>(null); // until someone asks for more or less, it follows the length
   const [highlight, setHighlight] = useState(first);
   const [pins, setPins] = useState<readonly Place[]>([]);
   const [alone, setAlone] = useState(heads[0] ?? ""); // the head of the heatmap
@@ -48,10 +53,17 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
   const head = heads[0] ?? "";
   const single = heads.includes(alone) ? alone : head;
   const { rows, columns } = useMemo(() => positions(text, head, choice), [text, kindOf(head), choice]);
+  const amount = useMemo(() => asked ?? atFirst(Math.max(rows.length, columns.length)), [asked, rows, columns]);
   useEffect(() => {
     setPins([]);
     setNear(null);
   }, [rows, columns]);
+  useEffect(() => {
+    if (!pins.length) return undefined;
+    const escape = (event: KeyboardEvent): void => void (event.key === "Escape" && setPins([]));
+    document.addEventListener("keydown", escape);
+    return () => document.removeEventListener("keydown", escape);
+  }, [pins]);
 
   const arrived = useMaps(source, text, heads);
   const ready = heads.filter((name) => arrived.get(name) instanceof Float32Array);
@@ -81,7 +93,7 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
       ["head", "row", "column", "row_word", "column_word", "weight"],
       shownLayers.flatMap((layer) => rows.flatMap((row, i) => columns.map((column, j) => [layer.head, i + 1, j + 1, row.text, column.text, Number(layer.weights[i * columns.length + j]!.toFixed(5))]))),
     );
-  const strongest = layers.reduce((most, layer) => Math.max(most, layer.weights.reduce((a, b) => Math.max(a, b), 0)), 0);
+  const strongest = (): number => Math.max(0, ...layers.map((layer) => layer.weights.reduce((a, b) => Math.max(a, b), 0)));
 
   const controls = (
     <>
@@ -93,12 +105,12 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
           <Select label="links a word" value={String(amount.top)} options={TOPS} onChange={(top) => setAmount({ ...amount, top: Number(top) })} />
         </>
       )}
-      {options.length > 0 && <Select label="in red" value={marked.size ? highlight : ""} options={[["", "nothing"], ...options]} onChange={setHighlight} />}
+      {options.length > 0 && <Select label={layers.length > 1 ? "highlight" : "in red"} value={marked.size ? highlight : ""} options={[["", "nothing"], ...options]} onChange={setHighlight} />}
     </>
   );
   return (
     <Frame
-      name={`attention-${heads.join("+")}-${text.id}`}
+      name={`attention-${heads.join("_")}-${text.id}`}
       {...(props.title ? { title: props.title } : {})}
       caption={captionOf({ text, view, heads: shownLayers.map((layer) => layer.head), rows, columns, choice, ...amount, lines: lines.length, of, highlight: options.find(([key]) => key === highlight)?.[1] ?? "", pins: known.length, near })}
       signature={data.signature}
@@ -113,12 +125,12 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
           </span>
           {view === "heatmap" && heads.length > 1 && <Select label="head" value={single} options={heads.map((name) => [name, name] as const)} onChange={setAlone} />}
           {props.compact ? <details class="hs-more"><summary>options</summary><div class="hs-controls">{controls}</div></details> : controls}
-          {known.length > 0 && <button type="button" onClick={() => setPins([])}>clear {known.length} pinned</button>}
+          {view === "lines" && known.length > 0 && <button type="button" onClick={() => setPins([])}>clear {known.length} pinned</button>}
           <span role="status" class="hs-busy">{waiting.length > 0 && `loading ${waiting.join(", ")} …`}</span>
         </div>
         {troubles.length > 0 && <p class="hs-trouble" role="alert">{troubles.join(" ")}</p>}
-        {view === "lines" && layers.length > 0 && !lines.length && <p class="hs-note">No weight is as high as {amount.threshold.toFixed(2)}: the highest is {strongest.toFixed(3)}. Lower the least weight to see lines.</p>}
-        {view === "lines" && <Lines {...scene} onPin={pin} onClear={() => setPins([])} />}
+        {view === "lines" && layers.length > 0 && !lines.length && <p class="hs-note">No weight is as high as {amount.threshold.toFixed(2)}: the highest is {strongest().toFixed(3)}. Lower the least weight to see lines.</p>}
+        {view === "lines" && <Lines {...scene} onPin={pin} />}
         {view === "heatmap" && grid && <Heatmap grid={grid} head={single} marked={marked} view={near ?? whole(grid)} onView={setNear} />}
       </div>
     </Frame>
