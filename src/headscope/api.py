@@ -112,9 +112,12 @@ def run(
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
+    gallery: int = 96,
     **settings: Any,
 ) -> Run:
     """Measure a model's heads over a corpus in one pass. `settings` are those of a specification: `unit`, `preset`, `limit`, ...
+
+    `gallery` is the number of texts looked at again for maps to show (docs/runs.md); it changes no number.
 
     >>> import headscope as hs
     >>> run = hs.run("mini", "sampler", ["entropy"], limit=8)
@@ -139,6 +142,7 @@ def run(
         resume=resume,
         overwrite=overwrite,
         progress=progress,
+        gallery=gallery,
     )
     return Run(results)
 
@@ -160,7 +164,7 @@ def measure(
     for a batch of one), a list of texts with a list of tokens, or one or more files (.npz, .safetensors) that hold both.
     `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones), `annotation` (headscope Words)
     and `documents` (what intervals resample) are given like `tokens`. `options` are `preset`, `rows`, `causal`, `replicates`,
-    `seed`, `out` and `overwrite`.
+    `seed`, `gallery`, `out` and `overwrite`.
     """
     from headscope.runs.map_files import read_maps
     from headscope.runs.maps import GivenMaps, measure_maps

@@ -40,6 +40,7 @@ def run(
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     engine: Annotated[str, Option(help="local, or processes: several workers, the same bits")] = "local",
     workers: Annotated[int, Option(help="workers of the processes engine", min=1)] = 2,
+    gallery: Annotated[int, Option(help="texts to look at again for maps to show; 0: none", min=0)] = 96,
     resume: Annotated[bool, Option("--resume", help="go on with the run in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the run in the folder")] = False,
     maps: Annotated[list[Path] | None, Option(help="measure saved maps (.npz, .safetensors) instead; may be repeated")] = None,
@@ -70,10 +71,10 @@ def run(
     if maps:
         if resume or limit is not None or layers is not None:
             raise RunError("--resume, --limit and --layers say nothing about --maps", "Leave them out")
-        results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite)
+        results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite, gallery)
     else:
         usual = Path("runs") / "-".join(Path(name).name.split(".")[0] for name in (final.model, final.corpus[0]))
-        results = _execute(final, out or folder or usual, quiet, device, engine, workers, resume, overwrite)
+        results = _execute(final, out or folder or usual, quiet, device, engine, workers, resume, overwrite, gallery)
     if not quiet:
         summarise(results)
 
@@ -96,7 +97,7 @@ def _settings(spec: Path | None, given: dict[str, Any], measures: str | None, op
 
 
 def _execute(
-    spec: RunSpec, out: Path, quiet: bool, device: str | None, engine: str, workers: int, resume: bool, overwrite: bool
+    spec: RunSpec, out: Path, quiet: bool, device: str | None, engine: str, workers: int, resume: bool, overwrite: bool, gallery: int
 ) -> Results:
     from headscope.cli.progress import bar
     from headscope.runs.execute import execute
@@ -112,6 +113,7 @@ def _execute(
                 resume=resume,
                 overwrite=overwrite,
                 progress=progress,
+                gallery=gallery,
             )
     except KeyboardInterrupt:
         typer.echo(
@@ -120,7 +122,7 @@ def _execute(
         raise typer.Exit(130) from None
 
 
-def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path, overwrite: bool) -> Results:
+def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path, overwrite: bool, gallery: int) -> Results:
     from headscope.runs.map_files import read_maps
     from headscope.runs.maps import measure_maps
 
@@ -135,4 +137,5 @@ def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path,
         seed=spec.seed,
         out=out,
         overwrite=overwrite,
+        gallery=gallery,
     )

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
@@ -62,6 +67,17 @@ class HeadLayout:
         """The part of the head axis that belongs to site number `index`."""
         start = sum(site.heads for site in self.sites[:index])
         return slice(start, start + self.sites[index].heads)
+
+    def by_kind(self) -> dict[Kind, list[int]]:
+        """The positions on the head axis of each kind's heads, kinds in the order of their first sites."""
+        kinds: dict[Kind, list[int]] = {}
+        for number, id in enumerate(self.ids()):
+            kinds.setdefault(id.kind, []).append(number)
+        return kinds
+
+    def site_of(self) -> Int[np.ndarray, "head"]:
+        """For each position of the head axis the number of its site."""
+        return np.repeat(np.arange(len(self.sites)), [site.heads for site in self.sites])
 
     def ids(self) -> list[HeadId]:
         """A name for each position of the head axis."""

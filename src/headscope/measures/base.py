@@ -5,12 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.encoding.texts import Overlong, Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Float64
+
+    Glimpse = dict[str, tuple[Float64[np.ndarray, "head"], Float64[np.ndarray, "head"]]]
 
 Level = Literal["token", "word"]
 Columns = Mapping[str, Any]  # a table: column name -> values, all of one length
@@ -45,6 +51,10 @@ class Measure(ABC):
     @abstractmethod
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Tidy tables: one row a head and quantity under the measure's name, one a layer and quantity under `<name>_layers`."""
+
+    def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
+        """Value and n of each head by quantity, as the table of heads names it: however few cases there are, without intervals."""
+        return {}
 
     def options(self) -> dict[str, Any]:
         """The options in force, as a specification would write them."""

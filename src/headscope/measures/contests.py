@@ -7,7 +7,7 @@ scoring it on the other, and resampling can all wait until the stream has ended,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -24,6 +24,8 @@ from headscope.stats.selection import Scored, crossfit, in_sample, interval, sha
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
+
+    from headscope.measures.base import Glimpse
 
 Selection = Literal["crossfit", "in-sample"]
 _HEAD_COLUMNS: dict[str, type] = {
@@ -84,15 +86,28 @@ class Contests:
         replicates, seed = (int(number) for number in state["draws"])
         weights = group_weights(replicates, seed)
         heads, best = Rows(_HEAD_COLUMNS), Rows(_BEST_COLUMNS)
-        for kind in dict.fromkeys(site.kind for site in layout.sites):
-            ids = [id for id in layout.ids() if id.kind == kind]
-            flat = [number for number, id in enumerate(layout.ids()) if id.kind == kind]
+        for kind, flat in layout.by_kind().items():
+            ids = [layout.ids()[number] for number in flat]
             for label, n in self.listed(state, kind):
                 right = state[f"right/{label}"][:, :, flat]
                 rules = state[f"rule/{kind}/{label}"]
                 self._heads(heads, kind, ids, label, n, right, in_sample(n, rules, late=True), weights)
                 self._best(best, kind, ids, label, n, right.reshape(GROUPS, -1), rules, weights, self._chance(state, kind, label, flat))
         return {self.name: heads.columns, f"{self.name}_best": best.columns}
+
+    def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
+        """The share of right answers of each head, by label and direction; NaN where there is no case."""
+        found: Glimpse = {}
+        for kind, flat in layout.by_kind().items():
+            for label, n in replace(self, least=1).listed(state, kind):
+                right = state[f"right/{label}"].sum(0)
+                for number in range(len(self.directions)):
+                    value, cases = found.setdefault(self._quantity(label, number), (np.full(layout.size, np.nan), np.zeros(layout.size)))
+                    value[flat], cases[flat] = right[number, flat] / n.sum(), n.sum()
+        return found
+
+    def _quantity(self, label: str, direction: int) -> str:
+        return label if direction == 0 else f"{label} ({self.directions[direction]})"
 
     def listed(self, state: State, kind: Kind) -> list[tuple[str, Int64[np.ndarray, "group"]]]:
         """Labels with enough cases: "all" first, then the most frequent."""
@@ -121,7 +136,7 @@ class Contests:
                 kind=kind,
                 layer=[id.layer + 1 for id in ids],
                 head=[id.head + 1 for id in ids],
-                quantity=label if number == 0 else f"{label} ({direction})",
+                quantity=self._quantity(label, number),
                 label=label,
                 direction=direction,
                 value=value[number],

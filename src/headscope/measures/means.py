@@ -17,7 +17,9 @@ from headscope.stats.bootstrap import percentile_interval
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Bool, Float, Float64
+    from jaxtyping import Bool, Float, Float64, Int
+
+    from headscope.measures.base import Glimpse
 
     Sums = Float[torch.Tensor, "batch quantity head"]
     Counts = Float64[np.ndarray, "batch quantity"]
@@ -82,10 +84,10 @@ class HeadMeans(Measure):
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""
-        site_of = np.repeat(np.arange(len(layout.sites)), [site.heads for site in layout.sites])
+        site_of = layout.site_of()
         weight = state["weight"]
+        heads = _means(state, site_of)
         with np.errstate(invalid="ignore", divide="ignore"):
-            heads = state["sum"] / weight[:, :, site_of]
             baseline = state["even"] / weight[0]
         layers = np.stack([heads[:, :, layout.slice(i)].mean(-1) for i in range(len(layout.sites))], -1)
         ids = layout.ids()
@@ -100,6 +102,15 @@ class HeadMeans(Measure):
             self.name: self._table(shown, head_columns, heads, weight[:, :, site_of], baseline[:, site_of]),
             f"{self.name}_layers": self._table(shown, layer_columns, layers, weight, baseline),
         }
+
+    def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
+        """All quantities; nothing (NaN, n = 0) for heads of a kind that a quantity is not defined for."""
+        site_of = layout.site_of()
+        means, n = _means(state, site_of)[0], state["weight"][0][:, site_of]
+        known = self.quantities()
+        defined = np.array([[self.defined(site.kind, name) for site in layout.sites] for name in known], dtype=bool)[:, site_of]
+        means, n = np.where(defined, means, np.nan), np.where(defined, n, 0.0)
+        return {name: (means[q], n[q]) for q, name in enumerate(known)}
 
     def _table(
         self,
@@ -123,6 +134,11 @@ class HeadMeans(Measure):
             "baseline": baseline[q, i],
         }
         return columns
+
+
+def _means(state: State, site_of: Int[np.ndarray, "head"]) -> Float64[np.ndarray, "replicate quantity head"]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return state["sum"] / state["weight"][:, :, site_of]
 
 
 def _several_documents(weight: Float64[np.ndarray, "replicate item"]) -> Bool[np.ndarray, "item"]:

@@ -24,6 +24,8 @@ from headscope.stats.bootstrap import group_of
 if TYPE_CHECKING:
     from jaxtyping import Int
 
+    from headscope.measures.base import Glimpse
+
 CLITICS = frozenset({"'s", "’s", "'", "’"})
 _REFERENCE_CLITICS = frozenset({"'s", "s'"})
 _POSSESSIVES = frozenset({"poss", "nmod:poss", "det:poss"})
@@ -111,6 +113,10 @@ class Relations(Measure):
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Every head and relation; and the best head of each relation beside the best fixed offset."""
         return self.contests.tables(state, layout)
+
+    def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
+        """Every relation and direction there is a word of."""
+        return self.contests.glimpse(state, layout)
 
     def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor, _Scored]:
         device = batch.weights.device

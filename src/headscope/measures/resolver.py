@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from headscope.core.annotation import Annotation
 from headscope.core.batch import MapBatch
@@ -16,6 +16,9 @@ from headscope.errors import MeasureError
 from headscope.measures.base import Level, Measure
 from headscope.measures.contests import Contests
 from headscope.measures.questions import Question, Questions
+
+if TYPE_CHECKING:
+    from headscope.measures.base import Glimpse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,10 @@ class Resolver(Measure):
         """Score all heads of a site on a batch."""
         if batch.site.kind != "cross":
             batch.once(self, lambda: self._questions(batch)).put(self.contests, state, batch)
+
+    def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
+        """Every label and direction there is a question of."""
+        return self.contests.glimpse(state, layout)
 
     def _questions(self, batch: MapBatch) -> Questions:
         counts: Counter[str] = Counter()

@@ -13,9 +13,11 @@ from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.runs import engines
+from headscope.runs.curate import Reading, curate
 from headscope.runs.ledger import Ledger
 from headscope.runs.plan import readings
 from headscope.runs.results import Results
+from headscope.runs.sample import SIZE
 from headscope.runs.shard import ShardRunner
 from headscope.runs.signature import differences, identity, key, signature
 from headscope.runs.spec import RunSpec
@@ -35,8 +37,12 @@ def execute(
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
+    gallery: int = SIZE,
 ) -> Results:
-    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name."""
+    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name.
+
+    `gallery` is how many texts of each reading are looked at again for the gallery; it changes no number.
+    """
     if engine not in ("local", "processes"):
         raise RunError(f"engine {engine!r} is unknown", "Use local or processes")
     if engine == "processes" and (model is not None or workers < 1):
@@ -62,7 +68,7 @@ def execute(
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := _prepare(folder, now, resume, overwrite)) is not None:
             return finished
-        return _run(spec, runner, corpus, folder, now, device, engine, workers, resume, progress)
+        return _run(spec, runner, corpus, folder, now, device, engine, workers, resume, progress, gallery)
 
 
 def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
@@ -108,6 +114,7 @@ def _run(
     workers: int,
     resume: bool,
     progress: Progress | None,
+    gallery: int,
 ) -> Results:
     model, plan = runner.model, runner.plan
     manifest = {
@@ -121,7 +128,7 @@ def _run(
         folder.write_manifest(manifest)
     started = time.monotonic()
     ledger = Ledger(folder, key(now), resume)
-    work = Work(corpus, model, spec, readings(plan.measures, spec.unit or "sentence", spec.overlong or "drop"), ledger, progress)
+    work = Work(corpus, model, spec, readings(plan.measures, spec.unit or "sentence", spec.overlong or "drop"), ledger, progress, gallery)
     done = engines.local(work, runner) if engine == "local" else engines.processes(work, spec, device, workers)
     for number, states in done:
         ledger.add(number, states)
@@ -138,4 +145,12 @@ def _run(
         ],
         "dropped": dropped,
     }
-    return Results.make({**manifest, **report}, plan.measures, ledger.merged, plan.layout, folder)
+    sampled = [Reading(sample.texts(), way.measures) for sample, way in zip(work.samples, work.ways, strict=True)]
+    return Results.make(
+        {**manifest, **report},
+        plan.measures,
+        ledger.merged,
+        plan.layout,
+        folder,
+        (lambda tables: curate(plan, sampled, runner.look, tables, spec.word_rows or "mean")) if gallery else None,
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from contextlib import nullcontext
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,10 @@ from headscope.encoding.texts import Encoded
 from headscope.encoding.words import ROWS, Rows
 from headscope.errors import MeasureError, RunError
 from headscope.measures import make
+from headscope.runs.curate import Reading, curate
 from headscope.runs.plan import Plan
 from headscope.runs.results import Results
+from headscope.runs.sample import SIZE, Sample
 from headscope.runs.shard import Accumulator, BatchView
 from headscope.runs.signature import describe, options_line, versions
 from headscope.runs.store import Folder
@@ -30,6 +33,8 @@ from headscope.stats.bootstrap import poisson_weights
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
+    from headscope.runs.curate import Take
 
 # Special tokens as the common tokenizers write them. Only for maps that come with nothing but token strings.
 _ROLES = {
@@ -137,6 +142,7 @@ def measure_maps(
     seed: int = 0,
     out: str | Path | None = None,
     overwrite: bool = False,
+    gallery: int = SIZE,
 ) -> Results:
     """The tables of given maps. `causal` is read off the maps unless it is said; it decides baselines, and what `next` means."""
     folder = Folder(Path(out)) if out is not None else None
@@ -171,11 +177,17 @@ def measure_maps(
     plan = Plan.make(built, [Site("decoder" if causal else "encoder", layer, heads, heads, "given") for layer in range(layers)])
     accumulator = Accumulator(plan, replicates, seed)
     digest = hashlib.sha256()
+    sample = Sample(gallery)
+    given: dict[str, GivenMaps] = {}
     for number, text in enumerate(checked):
         weights = poisson_weights([text.document or f"{text.name}#{number}"], replicates, seed)
-        view = BatchView([text.encoded()], rows, weights)
+        name = text.name if text.name not in given else f"{text.name}#{number + 1}"
+        encoded = replace(text.encoded(), id=name)
+        given[name] = text
+        sample.add(encoded)
+        view = BatchView([encoded], rows, weights)
         for layer, maps in enumerate(text.attention):
-            accumulator.add(view, layer, torch.from_numpy(np.array(maps[None], dtype=np.float32)))
+            accumulator.add(view, layer, _tensor(maps))
         digest.update(np.ascontiguousarray(text.attention).tobytes())
         annotated = [astuple(word) for word in text.annotation or ()]
         digest.update(json.dumps([text.tokens, text.roles, text.words, text.document, annotated]).encode())
@@ -189,8 +201,18 @@ def measure_maps(
         "counts": {"texts": len(checked)},
         "dropped": tally.lines(),
     }
-    if folder is None:
-        return Results.make(manifest, built, accumulator.states, plan.layout, None)
-    with folder.locked():
-        folder.clear()
-        return Results.make(manifest, built, accumulator.states, plan.layout, folder)
+
+    def look(text: Encoded, take: Take) -> None:
+        for layer, maps in enumerate(given[text.id].attention):
+            take(layer, _tensor(maps))
+
+    readings = [Reading(sample.texts(), frozenset(measures))]
+    hang = (lambda tables: curate(plan, readings, look, tables, rows)) if gallery else None
+    with folder.locked() if folder is not None else nullcontext():
+        if folder is not None:
+            folder.clear()
+        return Results.make(manifest, built, accumulator.states, plan.layout, folder, hang)
+
+
+def _tensor(maps: Float[np.ndarray, "head query key"]) -> Float[torch.Tensor, "1 head query key"]:
+    return torch.from_numpy(np.array(maps[None], dtype=np.float32))

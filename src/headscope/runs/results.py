@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from headscope.core.heads import HeadLayout
 from headscope.core.state import States
 from headscope.errors import RunError
 from headscope.measures import Measure
+from headscope.runs.gallery import Gallery
 from headscope.runs.signature import describe
 from headscope.runs.store import Folder
 from headscope.runs.table import Table
@@ -18,19 +20,31 @@ from headscope.runs.table import Table
 BASELINES = {"trees": "chain of words"}
 
 
+Curate = Callable[[Mapping[str, Table]], Gallery]
+
+
 class Results(Mapping[str, Table]):
     """Tables by name, with the manifest that says where they come from; in memory or in a folder, read when asked for."""
 
-    def __init__(self, manifest: Mapping[str, Any], tables: Mapping[str, Table], path: Path | None = None) -> None:
+    def __init__(
+        self, manifest: Mapping[str, Any], tables: Mapping[str, Table], path: Path | None = None, gallery: Gallery | None = None
+    ) -> None:
         self.manifest = manifest
         self.path = path
         self._tables = tables
+        self._gallery = gallery
 
     @classmethod
     def make(
-        cls, manifest: Mapping[str, Any], measures: Sequence[Measure], states: States, layout: HeadLayout, folder: Folder | None
+        cls,
+        manifest: Mapping[str, Any],
+        measures: Sequence[Measure],
+        states: States,
+        layout: HeadLayout,
+        folder: Folder | None,
+        curate: Curate | None = None,
     ) -> Results:
-        """The results of merged states, written to `folder` if there is one."""
+        """The results of merged states, written to `folder` if there is one. A gallery that fails does not take them with it."""
         metadata = {"signature": manifest["signature"]}
         tables = {
             name: Table.of(columns, metadata)
@@ -39,9 +53,16 @@ class Results(Mapping[str, Table]):
         }
         sites = [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites]
         complete = {**manifest, "status": "complete", "measures": describe(measures), "tables": list(tables), "sites": sites}
+        gallery = data = None
+        if curate is not None:
+            try:
+                gallery = curate(tables)
+                data = gallery.encode() if folder is not None else None
+            except Exception as error:  # whatever it is, hours of work must not be lost to it
+                complete["dropped"] = [*complete["dropped"], f"gallery left out ({type(error).__name__}: {error})"]
         if folder is not None:
-            folder.finish(tables, states, complete)
-        return cls(complete, tables, folder.path if folder is not None else None)
+            folder.finish(tables, states, complete, data)
+        return cls(complete, tables, folder.path if folder is not None else None, gallery)
 
     @classmethod
     def open(cls, path: Path) -> Results:
@@ -61,6 +82,13 @@ class Results(Mapping[str, Table]):
     def measures(self) -> dict[str, dict[str, Any]]:
         """The measures of the run, in its order, each with the options in force."""
         return dict(self.manifest["measures"])
+
+    @cached_property
+    def gallery(self) -> Gallery | None:
+        """Maps of some texts, found by the run, and distances between heads; None for a run that has none."""
+        if self._gallery is None and self.path is not None and (path := Folder(self.path).gallery).is_file():
+            return Gallery.read(path)
+        return self._gallery
 
     def of_heads(self) -> dict[str, Table]:
         """The tables that have a row a head and quantity."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,9 @@ from headscope.stats.bootstrap import poisson_weights
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
 
-_SIDES: dict[Kind, tuple[str, str]] = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}
+    from headscope.models.capture import Consumer
+
+SIDES: dict[Kind, tuple[str, str]] = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}
 
 
 class BatchView:
@@ -52,7 +54,7 @@ class BatchView:
         self, plan: Plan, index: int, weights: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None
     ) -> MapBatch:
         """The maps of one site between tokens. Padded rows, where a model may leave anything, are emptied."""
-        queries, keys = (self._token_side(name) for name in _SIDES[plan.layout.sites[index].kind])
+        queries, keys = (self._token_side(name) for name in SIDES[plan.layout.sites[index].kind])
         if (queries.positions < 0).any():
             weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
         return MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, self._shared["token"])
@@ -60,7 +62,7 @@ class BatchView:
     def words(self, maps: MapBatch) -> MapBatch:
         """The same between words; a word is visible to another if any of its tokens is to any of the other's."""
         device = maps.weights.device
-        queries, keys = (self._word_groups(name, device) for name in _SIDES[maps.site.kind])
+        queries, keys = (self._word_groups(name, device) for name in SIDES[maps.site.kind])
         visible = maps.once("visible words", lambda: _visible_words(maps.visible, queries, keys))
         weights = word_map(maps.weights, queries, keys, self._rows)
         return MapBatch(maps.index, maps.layout, weights, queries.side, keys.side, maps.replicates, visible, self._shared["word"])
@@ -124,10 +126,17 @@ class ShardRunner:
     def _run(self, batch: Sequence[Encoded], accumulator: Accumulator) -> None:
         replicates = poisson_weights([text.document for text in batch], self._replicates, self._seed)
         view = BatchView(batch, self._word_rows, replicates)
+        self._stream(batch, lambda index, weights, visible: accumulator.add(view, index, weights, visible))
+
+    def look(self, text: Encoded, take: Callable[[int, Float[torch.Tensor, "1 h q k"]], None]) -> None:
+        """Give `take` each of the plan's sites, by its number there, and its maps of one text."""
+        self._stream([text], lambda index, weights, visible: take(index, weights))
+
+    def _stream(self, batch: Sequence[Encoded], consume: Consumer) -> None:
         place = {site: index for index, site in enumerate(self.plan.chosen)}
         self.model.stream(
             self.model.inputs(batch),
-            lambda site, weights, visible: accumulator.add(view, place[site], weights, visible),
+            lambda site, weights, visible: consume(place[site], weights, visible),
             frozenset(self.plan.chosen),
         )
 

@@ -3,6 +3,7 @@
     run.json              settings, signature, versions, counts
     tables/NAME.parquet   one a table
     states.safetensors    the merged states, from which the tables can be made again
+    gallery.safetensors   maps of some of its texts: runs/gallery.py
     partial/A-B.safetensors   while running: merged shards A to B
 
 Files appear under their name only when complete: they are written beside it, synced, and renamed.
@@ -86,6 +87,11 @@ class Folder:
         return self.path / "run.json"
 
     @property
+    def gallery(self) -> Path:
+        """`gallery.safetensors`."""
+        return self.path / "gallery.safetensors"
+
+    @property
     def _partial(self) -> Path:
         return self.path / "partial"
 
@@ -135,7 +141,7 @@ class Folder:
     def clear(self) -> None:
         """Remove the files of the run in this folder, its report included, and nothing else."""
         self.refuse_others()
-        names = ["run.json", "states.safetensors", "report.html"]
+        names = ["run.json", "states.safetensors", self.gallery.name, "report.html"]
         own = [self.path / name for name in names] + [*self._partial.glob("*.safetensors"), *(self.path / "tables").glob("*.parquet")]
         for path in [*own, *filter(_is_temporary, self.path.rglob(".*.tmp"))]:
             path.unlink(missing_ok=True)
@@ -170,11 +176,13 @@ class Folder:
                 raise RunError(f"{path} belongs to another run", "Use --overwrite to start afresh")
         return parts
 
-    def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> None:
+    def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any], gallery: bytes | None = None) -> None:
         """Write the results, the manifest last: a folder is complete when its manifest says so."""
         for name, table in tables.items():
             write_atomically(self.path / "tables" / f"{name}.parquet", table.to_parquet())
         write_atomically(self.path / "states.safetensors", encode_states(states, {}))
+        if gallery is not None:
+            write_atomically(self.gallery, gallery)
         self.write_manifest(manifest)
         shutil.rmtree(self._partial, ignore_errors=True)
 

@@ -17,6 +17,7 @@ from headscope.runs import engines
 from headscope.runs.counts import Counts
 from headscope.runs.ledger import Ledger
 from headscope.runs.plan import Reading
+from headscope.runs.sample import Sample
 from headscope.runs.spec import RunSpec
 
 
@@ -52,10 +53,18 @@ class Work:
     """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs."""
 
     def __init__(
-        self, corpus: Corpus, model: Model, spec: RunSpec, ways: Sequence[Reading], ledger: Ledger, progress: Progress | None
+        self,
+        corpus: Corpus,
+        model: Model,
+        spec: RunSpec,
+        ways: Sequence[Reading],
+        ledger: Ledger,
+        progress: Progress | None,
+        sampled: int = 0,
     ) -> None:
         self.ways = ways
         self.counts = [Counts() for _ in ways]
+        self.samples = [Sample(sampled) for _ in ways]
         self._corpus = corpus
         self._model = model
         self._spec = spec
@@ -64,18 +73,19 @@ class Work:
         self._turn = 0
         self._shards = self._pending()
 
-    def _texts(self, way: Reading, counts: Counts) -> Iterator[Encoded]:
+    def _texts(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Encoded]:
         trees = Trees(self._corpus) if way.control else None
         encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
         for text in islice(encoder.texts(self._corpus, counts.dropped), self._spec.limit):
             counts.add(text)
+            sample.add(text)
             yield text
 
     def _pending(self) -> Iterator[engines.Work]:
         number = 0
-        for turn, (way, counts) in enumerate(zip(self.ways, self.counts, strict=True)):
+        for turn, (way, counts, sample) in enumerate(zip(self.ways, self.counts, self.samples, strict=True)):
             self._turn = turn
-            for shard in shards(self._texts(way, counts), self._spec.shard_tokens or 1):
+            for shard in shards(self._texts(way, counts, sample), self._spec.shard_tokens or 1):
                 if not self._ledger.done(number):
                     yield number, shard, way.measures
                 else:

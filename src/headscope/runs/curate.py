@@ -1,0 +1,134 @@
+"""Making the gallery of a run: a second look, text by text, at a small sample of what the run read.
+
+A text's score for a head is the measure's own value on that text alone. Only the maps that are shown are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from headscope.core.heads import HeadId, HeadLayout, Kind, Site
+from headscope.encoding.texts import Encoded
+from headscope.encoding.words import Rows
+from headscope.measures import Measure
+from headscope.runs.behaviour import behaviours
+from headscope.runs.distances import Distances
+from headscope.runs.examples import Best, Seen
+from headscope.runs.gallery import Example, Gallery
+from headscope.runs.plan import Plan
+from headscope.runs.shard import Accumulator, BatchView
+from headscope.runs.skills import skilled, skills
+from headscope.runs.stacks import chosen_stacks
+from headscope.runs.table import Table
+from headscope.runs.texts import describe_text, quantised
+from headscope.runs.windows import Window
+from headscope.stats.bootstrap import poisson_weights
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from headscope.measures.base import Glimpse
+    from headscope.runs.gallery import Map
+
+    Take = Callable[[int, Float[torch.Tensor, "1 head query key"]], None]
+    Look = Callable[[Encoded, Take], None]  # gives each site's maps of one text, by the site's number in the plan
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Some texts of one way of reading the corpus, and the names of the measures that read it so."""
+
+    texts: Sequence[Encoded]
+    measures: frozenset[str]
+
+
+def curate(plan: Plan, readings: Sequence[Reading], look: Look, tables: Mapping[str, Table], rows: Rows) -> Gallery:
+    """The gallery of a run with these tables."""
+    layout = plan.layout
+    scorer = _Scorer([measure for measure in plan.measures if skilled(measure, tables)], layout, rows)
+    best = Best(skills(scorer.measures, tables, layout), {measure.name: measure for measure in scorer.measures}, layout)
+    stacks = chosen_stacks(readings[0].texts, layout)
+    distances = Distances(layout)
+    shelf = _Shelf()
+    stacked = []
+    for number, reading in enumerate(readings):
+        for text in reading.texts:
+            seen = Seen(number, text, layout, _maps(layout, look, text))
+            best.add(seen, scorer(seen, reading.measures))
+            if number == 0:
+                distances.add(seen.maps)
+                if (window := stacks.get(text.id)) is not None:
+                    stacked.append((shelf.place(number, text, window), _stack(seen, window)))
+    ids = layout.ids()
+    examples = [
+        Example(
+            ids[skill.head], skill.measure, skill.quantity, kept.value, kept.n, shelf.place(kept.reading, kept.text, kept.window), kept.map
+        )
+        for skill, kept in best.examples()
+    ]
+    return Gallery(tuple(shelf.texts), tuple(stacked), tuple(examples), *distances.finish(behaviours(tables, layout)))
+
+
+def _stack(seen: Seen, window: Window) -> dict[HeadId, Map]:
+    """The maps of all heads, in the order of the head axis."""
+    kinds = seen.layout.by_kind()
+    ids = seen.layout.ids()
+    maps = {head: map for kind in kinds for head, map in zip(kinds[kind], quantised(seen.cut(kind, window).cpu().numpy()), strict=True)}
+    return {id: maps[head] for head, id in enumerate(ids)}
+
+
+def _maps(layout: HeadLayout, look: Look, text: Encoded) -> dict[Kind, Float[torch.Tensor, "head query key"]]:
+    """The maps of a text, the heads of all layers of a kind side by side."""
+    found: dict[int, torch.Tensor] = {}
+    look(text, lambda index, weights: found.__setitem__(index, weights[0].float()))
+    kinds = dict.fromkeys(site.kind for site in layout.sites)
+    return {kind: torch.cat([found[index] for index, site in enumerate(layout.sites) if site.kind == kind]) for kind in kinds}
+
+
+class _Scorer:
+    """What measures say of one text. All layers of a kind are put to them as one site of many heads, which is much faster."""
+
+    def __init__(self, measures: Sequence[Measure], layout: HeadLayout, rows: Rows) -> None:
+        self.measures = measures
+        self._rows = rows
+        self._place = layout.by_kind()
+        wide = tuple(Site(kind, 0, len(heads), len(heads), kind) for kind, heads in self._place.items())
+        self._plan = Plan(tuple(measures), tuple(range(len(wide))), HeadLayout(wide))
+
+    def __call__(self, seen: Seen, names: frozenset[str]) -> dict[str, Glimpse]:
+        """By measure and quantity, each head's value and n."""
+        accumulator = Accumulator(self._plan, 0, 0, names)
+        view = BatchView([seen.text], self._rows, poisson_weights([seen.text.document], 0))
+        for index, kind in enumerate(self._place):
+            accumulator.add(view, index, seen.maps[kind][None])
+        order = np.argsort(np.concatenate([*self._place.values()]))
+        wide = self._plan.layout
+        return {
+            measure.name: {
+                quantity: (value[order], n[order])
+                for quantity, (value, n) in measure.glimpse(accumulator.states[measure.name], wide).items()
+            }
+            for measure in self.measures
+            if measure.name in names
+        }
+
+
+class _Shelf:
+    """The texts of a gallery, each once."""
+
+    def __init__(self) -> None:
+        self.texts: list[dict[str, Any]] = []
+        self._place: dict[tuple[int, str, Window], int] = {}
+
+    def place(self, reading: int, text: Encoded, window: Window) -> int:
+        """The number of a text, or of a window of it."""
+        key = (reading, text.id, window)
+        if key not in self._place:
+            self._place[key] = len(self.texts)
+            self.texts.append(describe_text(text, window))
+        return self._place[key]

@@ -1,0 +1,118 @@
+"""The texts in which heads do best what they are best at, kept while the texts go by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.heads import HeadLayout, Kind
+from headscope.encoding.texts import Encoded
+from headscope.measures import Measure
+from headscope.runs.sample import order
+from headscope.runs.shard import SIDES
+from headscope.runs.skills import Skill
+from headscope.runs.texts import quantised
+from headscope.runs.windows import LONGEST, Window, window
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Float, Float64
+
+    from headscope.measures.base import Glimpse
+    from headscope.runs.gallery import Map
+
+BYTES = 1_500_000  # of all examples' maps together
+NICE = range(8, 26)  # tokens of a text that shows a surface pattern well
+ELSE = 0.9  # what a share of attention in a text of another length is worth
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A text of the reading of this number, and the maps of all heads on it, those of a kind side by side."""
+
+    reading: int
+    text: Encoded
+    layout: HeadLayout
+    maps: Mapping[Kind, Float[torch.Tensor, "head query key"]]
+
+    def cut(self, kind: Kind, window: Window) -> Float[torch.Tensor, "head query key"]:
+        """The maps of a kind, cut to a window of the source: their rows, their columns, or both. A target is never cut."""
+        rows, columns = (slice(*window) if self.text.target is None or side == "source" else slice(None) for side in SIDES[kind])
+        return self.maps[kind][:, rows, columns]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A text kept for a skill."""
+
+    rank: tuple[float, bool, int]
+    reading: int
+    text: Encoded
+    window: Window
+    value: float
+    n: int
+    map: Map
+
+
+class Best:
+    """For each skill its best texts, of different documents."""
+
+    def __init__(self, skills: Sequence[Skill], measures: Mapping[str, Measure], layout: HeadLayout) -> None:
+        self._skills = skills
+        self._measures = measures
+        self._place = {head: (kind, number) for kind, heads in layout.by_kind().items() for number, head in enumerate(heads)}
+        self._kept: list[list[Kept]] = [[] for _ in skills]
+        self._of: dict[tuple[str, str], list[int]] = {}
+        for number, skill in enumerate(skills):
+            self._of.setdefault((skill.measure, skill.quantity), []).append(number)
+
+    def add(self, seen: Seen, glimpses: Mapping[str, Glimpse]) -> None:
+        """Consider a text, given what the measures say of it."""
+        if seen.text.target is not None and len(seen.text.target) > LONGEST:
+            return
+        for (measure, quantity), numbers in self._of.items():
+            if quantity not in glimpses.get(measure, {}):
+                continue
+            value, n = (column[[self._skills[number].head for number in numbers]] for column in glimpses[measure][quantity])
+            scores = _scores(seen.text, value, n, self._skills[numbers[0]].contest)
+            for place in np.flatnonzero(scores > 0):
+                self._offer(numbers[place], seen, float(scores[place]), float(value[place]), int(n[place]))
+
+    def _offer(self, number: int, seen: Seen, score: float, value: float, n: int) -> None:
+        skill, kept, text = self._skills[number], self._kept[number], seen.text
+        rank = (score, text.cost in NICE, -order(text))
+        rivals = [one for one in kept if one.text.document == text.document] or kept[skill.examples - 1 :]
+        if rivals and rank <= rivals[0].rank:
+            return
+        part = window(text, self._measures[skill.measure], skill.label)
+        kind, head = self._place[skill.head]
+        map = quantised(seen.cut(kind, part)[head].cpu().numpy())
+        others = [one for one in kept if one not in rivals]
+        self._kept[number] = sorted([*others, Kept(rank, seen.reading, text, part, value, n, map)], key=lambda one: one.rank, reverse=True)
+
+    def examples(self) -> list[tuple[Skill, Kept]]:
+        """What was kept, by head: if it is too much, the second texts go first, and then those of smaller lifts."""
+        ranked = sorted(
+            (place, number) for number, kept in enumerate(self._kept) for place in range(len(kept))
+        )  # skills come with the largest lift first
+        chosen = []
+        room = BYTES
+        for place, number in ranked:
+            room -= self._kept[number][place].map.nbytes
+            if room < 0:
+                break
+            chosen.append((self._skills[number].head, number, place))
+        return [(self._skills[number], self._kept[number][place]) for _, number, place in sorted(chosen)]
+
+
+def _scores(
+    text: Encoded, value: Float64[np.ndarray, "skill"], n: Float64[np.ndarray, "skill"], contest: bool
+) -> Float64[np.ndarray, "skill"]:
+    """How well a text shows a skill; 0 or less if it does not."""
+    right = np.nan_to_num(value) * n
+    if contest:  # three of three are better than one of one
+        return np.where(right > 0, (right + 1) / (n + 2), 0.0)
+    return np.where(right > 0, value * (1.0 if text.cost in NICE else ELSE), 0.0)
