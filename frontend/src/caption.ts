@@ -36,5 +36,5 @@ export function captionOf(shown: Shown): string {
   }
   if (shown.highlight) parts.push(`${shown.view === "lines" && shown.heads.length > 1 ? "highlighted" : "in red"}: ${shown.highlight}`);
   if (shown.pins && shown.view === "lines") parts.push(`${shown.pins} pinned`);
-  return `${parts.join("; ")}.${shown.view === "lines" ? " The darker a line, the higher the weight." : ""}`;
+  return `${parts.join("; ")}.${shown.view === "lines" ? " The stronger a line, the higher the weight." : ""}`;
 }

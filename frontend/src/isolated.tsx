@@ -26,16 +26,17 @@ export function useIsolation(picture: RefObject<HTMLDivElement | null>): [isolat
   return [isolate, watch];
 }
 
-function useWatched(watch: Watch | undefined, scene: Scene): Place | null {
+/** The word that is looked at, or else the only one that is pinned, whose lines the picture has drawn already. */
+function useWatched(watch: Watch | undefined, scene: Scene): { place: Place | null; drawn: boolean } {
   const [place, setPlace] = useState<Place | null>(null);
   useEffect(() => watch?.(setPlace), []);
   const known = place && place.at < (place.side === "row" ? scene.rows : scene.columns).length ? place : null;
-  return known ?? (scene.pins.length === 1 ? scene.pins[0]! : null);
+  return { place: known ?? (scene.pins.length === 1 ? scene.pins[0]! : null), drawn: !known };
 }
 
 /** The links of the word that is looked at, or of the only one that is pinned, with weights beside the words at their other ends. */
 export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.Element | null {
-  const place = useWatched(props.watch, props);
+  const { place, drawn } = useWatched(props.watch, props);
   if (!place) return null;
   const { layout, layers, rows, columns } = props;
   const pinned = props.pins.some((pin) => samePlace(pin, place));
@@ -53,12 +54,12 @@ export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.
     }
   });
   const start = left ? layout.width - layout.slots * layout.slot : 0; // of the weights
-  const own = widthOf(layout.labels[place.side][place.at]!, layout.font) + 8;
+  const own = widthOf(layout.labels[place.side][place.at]!, layout.font) * (pinned ? 1.12 : 1) + 8; // bold is wider
   return (
     <g>
-      <rect x={left ? layout.left + 4 - own : layout.right - 4} y={middle(layout, place.at) - layout.step / 2} width={own} height={layout.step} rx={3} fill="var(--hs-line)" />
+      <rect x={left ? layout.left + 4 - own : layout.right - 4} y={middle(layout, place.at) - layout.step / 2} width={own} height={layout.step} rx={3} fill="var(--hs-soft)" stroke="var(--hs-line)" />
       <g class="hs-isolated" stroke-width={2.6} fill="none" stroke-linecap="round">
-        {[...strokes.values()].map(({ colour, opacity, path }) => <path d={path} stroke={colour} stroke-opacity={opacity} />)}
+        {!drawn && [...strokes.values()].map(({ colour, opacity, path }) => <path d={path} stroke={colour} stroke-opacity={opacity} />)}
       </g>
       <g class="hs-weights" font-size={11} text-anchor="end">
         {[...printed].map(([other, list]) =>
@@ -79,13 +80,13 @@ export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.
 }
 
 /** The word that is looked at and its strongest links, in words. */
-export function Readout(props: Scene & { watch: Watch }): JSX.Element {
-  const place = useWatched(props.watch, props);
+export function Readout(props: Scene & { watch: Watch; hint: boolean }): JSX.Element {
+  const { place } = useWatched(props.watch, props);
   const { rows, columns, layers } = props;
   const name = (position: Position | undefined): JSX.Element => <bdi>{fit(visible(position?.text ?? ""), 220, 14)}</bdi>;
   return (
     <p class="hs-readout" aria-live="polite">
-      {!place && <span class="hs-quiet">Point at a word, or move to it with Tab and the arrow keys, to see its links alone. Click or Enter pins it.</span>}
+      {!place && props.hint && <span class="hs-quiet">Point at a word, or move to it with Tab and the arrow keys, to see its links alone. Click or Enter pins it.</span>}
       {place && (
         <>
           <b>{name((place.side === "row" ? rows : columns)[place.at])}</b> {place.side === "row" ? "attends to" : "is attended to by"}{" "}

@@ -14,7 +14,7 @@ import { ends, layoutOf, middle, PAD, strokeOf } from "./scene";
 const ON_CANVAS = 2_000; // lines; above this they are painted, not made elements
 
 /** The picture of lines, with everything that one can do to its words. */
-export function Lines(props: Scene & { onPin: (place: Place) => void }): JSX.Element {
+export function Lines(props: Scene & { hint: boolean; onPin: (place: Place) => void }): JSX.Element {
   const { rows, columns, layers, lines } = props;
   const body = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLDivElement>(null);

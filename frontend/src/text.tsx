@@ -43,7 +43,7 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
   const first = highlightKey(props.highlight);
   const [heads, setHeads] = useState(() => addHeads([], data.heads.length ? data.heads : allHeads(data.sites).slice(0, 1).map((head) => head.name)).heads);
   const [view, setView] = useState<Kind>("lines");
-  const [choice, setChoice] = useState<Choice>({ level: first ? "word" : "token", specials: "show" });
+  const [choice, setChoice] = useState<Choice>({ level: data.level ?? (first ? "word" : "token"), specials: data.specials ?? "show" });
   const [asked, setAmount] = useState<Amount | null>(null); // until someone asks for more or less, it follows the length
   const [highlight, setHighlight] = useState(first);
   const [pins, setPins] = useState<readonly Place[]>([]);
@@ -125,12 +125,12 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
           </span>
           {view === "heatmap" && heads.length > 1 && <Select label="head" value={single} options={heads.map((name) => [name, name] as const)} onChange={setAlone} />}
           {props.compact ? <details class="hs-more"><summary>options</summary><div class="hs-controls">{controls}</div></details> : controls}
-          {view === "lines" && known.length > 0 && <button type="button" onClick={() => setPins([])}>clear {known.length} pinned</button>}
+          {view === "lines" && <button type="button" disabled={!known.length} onClick={() => setPins([])}>unpin all</button>}
           <span role="status" class="hs-busy">{waiting.length > 0 && `loading ${waiting.join(", ")} …`}</span>
         </div>
         {troubles.length > 0 && <p class="hs-trouble" role="alert">{troubles.join(" ")}</p>}
         {view === "lines" && layers.length > 0 && !lines.length && <p class="hs-note">No weight is as high as {amount.threshold.toFixed(2)}: the highest is {strongest().toFixed(3)}. Lower the least weight to see lines.</p>}
-        {view === "lines" && <Lines {...scene} onPin={pin} />}
+        {view === "lines" && <Lines {...scene} hint={!props.compact} onPin={pin} />}
         {view === "heatmap" && grid && <Heatmap grid={grid} head={single} marked={marked} view={near ?? whole(grid)} onView={setNear} />}
       </div>
     </Frame>
