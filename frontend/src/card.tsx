@@ -8,7 +8,7 @@ import type { Head } from "./heads";
 import { allHeads } from "./heads";
 import type { Point } from "./plot";
 import { Plot } from "./plot";
-import { facts, lift, rank } from "./quantity";
+import { facts, lift, rank, titled } from "./quantity";
 import type { Row } from "./rows";
 import { DotRows } from "./rows";
 import type { Cell } from "./save";
@@ -26,7 +26,7 @@ export function HeadCard(props: { run: Run; source: MapSource; head: string; onS
   const at = heads.findIndex(({ name }) => name === props.head);
   const head = heads[at];
   if (!head) return <section class="hs-card"><p class="hs-trouble">This run has no head {props.head}.</p></section>;
-  const said = sentence(run, at);
+  const said = sentence(run, at), known = run.quantities.some(({ value }) => (value[at] ?? null) !== null);
   const step = (by: number): JSX.Element => {
     const other = heads[at + by];
     return <button type="button" disabled={!other} onClick={() => other && onSelect(other.name)} aria-label={`${by < 0 ? "previous" : "next"} head${other ? `, ${other.name}` : ""}`}>{by < 0 ? "‹" : ""} {other?.name ?? "–"} {by > 0 ? "›" : ""}</button>;
@@ -37,7 +37,7 @@ export function HeadCard(props: { run: Run; source: MapSource; head: string; onS
         <h3>Head {head.name} <small>{place(run, head)}</small></h3>
         <nav aria-label="other heads">{step(-1)}{step(1)}</nav>
       </header>
-      {said && <p class="hs-said">{said}</p>}
+      <p class="hs-said">{said || (known ? "" : "The run has no number for this head.")}</p>
       <div class="hs-columns">
         <Quantities run={run} at={at} head={head} />
         <BestAt run={run} at={at} head={head} />
@@ -79,7 +79,7 @@ function Quantities({ run, at, head }: { run: Run; at: number; head: Head }): JS
 function quantityRow(quantity: Quantity, at: number, first: boolean): Row {
   const value = quantity.value[at] ?? null, baseline = quantity.baseline[at] ?? null, placed = rank(quantity, at);
   const all = present([...quantity.value, ...quantity.baseline]);
-  const ends: [number, number] = quantity.share ? [0, 1] : [all.reduce((a, b) => Math.min(a, b), 0), all.reduce((a, b) => Math.max(a, b), 0) || 1];
+  const ends: [number, number] = [all.reduce((a, b) => Math.min(a, b), 0), all.reduce((a, b) => Math.max(a, b), quantity.share ? 1 : 0) || 1];
   return {
     label: quantity.name,
     ...(first ? { section: quantity.measure } : {}),
@@ -90,7 +90,7 @@ function quantityRow(quantity: Quantity, at: number, first: boolean): Row {
     ],
     rug: quantity.value,
     words: [{ text: interval(value, quantity.low[at] ?? null, quantity.high[at] ?? null) }, { text: placed ? `  rank ${placed.place}` : "" }],
-    note: [`${quantity.name}${quantity.about ? `: ${quantity.about}` : ""}`, ...facts(quantity, at), ...(placed ? [`rank ${placed.place} of ${placed.of}`] : [])],
+    note: [titled(quantity), ...facts(quantity, at), ...(placed ? [`rank ${placed.place} of ${placed.of}`] : [])],
   };
 }
 

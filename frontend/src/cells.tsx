@@ -93,6 +93,7 @@ export function Cells(props: {
       </g>
       <Marks
         first={(chosen ?? cells[0])?.at ?? 0}
+        has={(at) => cells.some((cell) => cell.at === at)}
         note={note}
         point={props.point}
         step={(at, right, down) => {
@@ -107,7 +108,7 @@ export function Cells(props: {
               key={cell.at}
               class="hs-cell"
               data-at={cell.at}
-              tabIndex={cell.at === current ? 0 : -1}
+              tabindex={cell.at === current ? 0 : -1}
               role={props.onSelect ? "button" : "img"}
               aria-pressed={props.onSelect ? cell === chosen : undefined}
               aria-label={note(cell.at).join(", ")}

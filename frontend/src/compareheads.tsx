@@ -8,7 +8,7 @@ import { allHeads } from "./heads";
 import { ColourBar } from "./legend";
 import type { Point } from "./plot";
 import { Plot } from "./plot";
-import { grouped, keyOf } from "./quantity";
+import { first, grouped, keyOf, titled } from "./quantity";
 import { csvFile } from "./save";
 import type { Shade } from "./shade";
 import { shadeOf, short, signedInterval } from "./shade";
@@ -22,7 +22,7 @@ const LISTED = 10;
 /** The grids of one quantity, chosen from those that both runs have. */
 export function CompareHeads({ data, sites }: { data: Comparison; sites: Site[] }): JSX.Element | null {
   const heads = useMemo(() => allHeads(sites), [sites]);
-  const [key, setKey] = useState(data.quantities[0] ? keyOf(data.quantities[0]) : "");
+  const [key, setKey] = useState(() => first(data.quantities));
   const pair = data.quantities.find((quantity) => keyOf(quantity) === key);
   const draw = useCallback((width: number, point: Point) => (pair ? <Three pair={pair} heads={heads} names={[data.a.name, data.b.name]} width={width} point={point} /> : <svg />), [pair, heads, data]);
   if (!pair) return <p class="hs-about">The runs have no quantity of heads in common.</p>;
@@ -31,7 +31,7 @@ export function CompareHeads({ data, sites }: { data: Comparison; sites: Site[] 
     <Frame
       name={`compare-${key}`}
       title="Head by head"
-      caption={captionOf(data, `${pair.name}${pair.about ? ` (${pair.about})` : ""}, n = ${heads.length} heads; dots mark the ${apart} whose interval excludes 0.`)}
+      caption={captionOf(data, `${titled(pair)}; n = ${heads.length} heads; dots mark the ${apart} whose interval excludes 0.`)}
       signature={signatures(data)}
       csv={() => csvFile(["head", "quantity", "a", "b", "difference", "low", "high"], heads.map((head, at) => [head.name, pair.name, ...(["a", "b", "difference", "low", "high"] as const).map((column) => pair[column][at] ?? null)]))}
     >

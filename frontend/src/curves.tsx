@@ -19,7 +19,7 @@ export function Curves(props: { run: Run; figure: CurvesFigure }): JSX.Element {
   const { run, figure } = props;
   const draw = useCallback((width: number, point: Point) => <Panels panels={panelsOf(run, figure)} width={width} point={point} />, [run, figure]);
   return (
-    <Frame name={figure.kind === "encoder" ? figure.name : `${figure.name}-${figure.kind}`} caption={`${figure.caption} n = ${figure.n}. Marks are heads, lines layer means with 95% intervals.`} signature={run.signature} csv={() => rows(run, figure)}>
+    <Frame name={figure.kind === "encoder" ? figure.name : `${figure.name}-${figure.kind}`} caption={`${figure.caption.replace(/\.?$/, ".")} n = ${figure.n}. Marks are heads, lines layer means with 95% intervals.`} signature={run.signature} csv={() => rows(run, figure)}>
       <Plot label={figure.caption}>{draw}</Plot>
     </Frame>
   );

@@ -17,18 +17,25 @@ export function bestLabels(run: Run, at: number, measure?: string): Quantity[] {
   return [...better.values()].sort((a, b) => lift(b, at)! - lift(a, at)!);
 }
 
+/** Where attention goes that a quantity counts: "to the previous token"; "" where it counts something else. */
+function target({ name, about }: Quantity): string {
+  const offset = /^offset_([+-])(\d+)$/.exec(name);
+  if (offset) return `to the token ${offset[2]} ${offset[1] === "+" ? "after" : "before"}`;
+  return about.startsWith("to ") ? about : "";
+}
+
 const percent = (share: number): string => `${Math.round(share * 100)}%`;
 
 /** Where most of the head's attention goes, against even attention. */
 function surface(run: Run, at: number): string {
-  const targets = run.quantities.filter((q) => q.share && !isContest(q) && q.about.startsWith("to ") && lift(q, at) !== null);
+  const targets = run.quantities.filter((q) => q.share && !isContest(q) && target(q) && lift(q, at) !== null);
   if (!targets.length) return "";
   const most = targets.reduce((a, b) => (lift(b, at)! > lift(a, at)! ? b : a));
   const value = most.value[at]!, even = most.baseline[at]!;
   const entropy = run.quantities.find((q) => q.name === "entropy" && lift(q, at) !== null);
   const broad = entropy && entropy.value[at]! > 0.9 * entropy.baseline[at]! ? `; attends broadly (entropy ${show(entropy.value[at])}, at most ${show(entropy.baseline[at])})` : "";
   if (value <= even) return `Gives none of the tokens that were asked about more than even attention would${broad}`;
-  return `Gives ${percent(value)} of its attention ${most.about} (even attention: ${percent(even)})${broad}`;
+  return `Gives ${percent(value)} of its attention ${target(most)} (even attention: ${percent(even)})${broad}`;
 }
 
 /** What the head is best at among the labels of a measure, if its interval is above the rule. */

@@ -31,7 +31,7 @@ export function Examples({ run, source, head }: { run: Run; source: MapSource; h
       <p class="hs-about">Found by the run, not picked by hand.</p>
       <div class="hs-columns">
         {own.map((example) => (
-          <TextView key={`${example.text}/${example.quantity}`} title={shows(run, example)} data={{ text: run.texts[example.text]!, sites: run.sites, signature: run.signature, heads: [head] }} source={source} compact highlight={marked(run, example)} />
+          <TextView key={`${head}/${example.text}/${example.quantity}`} title={shows(run, example)} data={{ text: run.texts[example.text]!, sites: run.sites, signature: run.signature, heads: [head] }} source={source} compact highlight={marked(run, example)} />
         ))}
       </div>
     </div>

@@ -8,7 +8,7 @@ export function Explorer(props: { run: Run; source: MapSource; head: string | nu
   return (
     <div>
       <ModelGrid run={props.run} source={props.source} selected={props.head} onSelect={props.onSelect} />
-      {props.head && <HeadCard key={props.head} run={props.run} source={props.source} head={props.head} onSelect={props.onSelect} />}
+      {props.head && <HeadCard run={props.run} source={props.source} head={props.head} onSelect={props.onSelect} />}
     </div>
   );
 }

@@ -3,11 +3,12 @@ import type { JSX } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 import type { Look } from "./cells";
 import { GridBoard } from "./gridboard";
+import type { GridState } from "./gridcontrols";
 import { GridControls, layersIn, START } from "./gridcontrols";
 import { allHeads, sidesOf } from "./heads";
 import type { Point } from "./plot";
 import { Plot } from "./plot";
-import { facts, grouped, keyOf, lift, sampleSize } from "./quantity";
+import { facts, first, grouped, keyOf, lift, sampleSize, titled } from "./quantity";
 import type { Cell } from "./save";
 import { csvFile } from "./save";
 import { shadeOf, short, WEIGHTS } from "./shade";
@@ -20,9 +21,9 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
   const { run, source, selected, onSelect } = props;
   const heads = useMemo(() => allHeads(run.sites).map((head, at) => ({ head, at })), [run]);
   const names = useMemo(() => heads.map(({ head }) => head.name), [heads]);
-  const first = run.quantities.find(({ about }) => about) ?? run.quantities[0];
-  const [key, setKey] = useState(first ? keyOf(first) : "");
+  const [key, setKey] = useState(() => first(run.quantities));
   const [state, setState] = useState(START);
+  const change = (part: Partial<GridState>): void => setState((now) => ({ ...now, ...part }));
   const quantity = run.quantities.find((q) => keyOf(q) === key);
   const pictures = run.stacks.length > 0 && (state.mode === "map" || !quantity);
   const text = pictures ? (run.texts[run.stacks[state.text]?.text ?? -1] ?? null) : null;
@@ -59,7 +60,7 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
   const counted = passes.filter(Boolean).length;
   const caption = pictures
     ? `Attention of every head of ${run.model} on one text (n = 1): a row a query, a column a key, coloured by the square root of the weight.`
-    : `Every head of ${run.model}${quantity ? `: ${named(quantity)}, n = ${sampleSize(run, quantity)}.${above ? ` Colours show how far heads are above ${quantity.baseline_name}.` : ""}` : "."}`;
+    : `Every head of ${run.model}${quantity ? `, ${titled(quantity)}; n = ${sampleSize(run, quantity)}.${above ? ` Colours show how far heads are above ${quantity.baseline_name}.` : ""}` : "."}`;
   return (
     <Frame
       name={pictures ? "head-maps" : `heads-${key}`}
@@ -69,12 +70,12 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
       csv={() => (text ? weightRows(maps.weights, text) : numberRows(run, quantity))}
     >
       <div class="hs-controls">
-        {quantity && <Select label="quantity" value={key} options={grouped(run.quantities)} onChange={(value) => (setKey(value), setState({ ...state, least: null }))} />}
-        <GridControls run={run} quantity={quantity} shown={shown} state={state} onChange={setState} />
+        {quantity && <Select label="quantity" value={key} options={grouped(run.quantities)} onChange={(value) => (setKey(value), change({ least: null }))} />}
+        <GridControls run={run} quantity={quantity} shown={shown} state={state} onChange={change} />
       </div>
       {quantity && (
         <p class="hs-about">
-          <b>{quantity.name}</b>{quantity.about && `: ${quantity.about}`}
+          {titled(quantity)}
           {counted < heads.length && ` · ${counted} of ${heads.length} heads pass the filter`}
         </p>
       )}
@@ -84,8 +85,6 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
     </Frame>
   );
 }
-
-const named = (quantity: Quantity): string => quantity.name + (quantity.about ? ` (${quantity.about})` : "");
 
 function numberRows(run: Run, quantity: Quantity | undefined): string {
   const rows = allHeads(run.sites).map(({ kind, layer, head }, at): Cell[] => [

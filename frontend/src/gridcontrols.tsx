@@ -26,9 +26,8 @@ export function layersIn(list: string): (layer: number) => boolean {
 }
 
 /** The controls. `shown` are the numbers that the slider cuts. */
-export function GridControls(props: { run: Run; quantity: Quantity | undefined; shown: (number | null)[]; state: GridState; onChange: (state: GridState) => void }): JSX.Element {
-  const { run, quantity, state } = props;
-  const change = (part: Partial<GridState>): void => props.onChange({ ...state, ...part });
+export function GridControls(props: { run: Run; quantity: Quantity | undefined; shown: (number | null)[]; state: GridState; onChange: (part: Partial<GridState>) => void }): JSX.Element {
+  const { run, quantity, state, onChange: change } = props;
   const layers = useId();
   const known = present(props.shown);
   const low = Math.min(...known), high = Math.max(...known);

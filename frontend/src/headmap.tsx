@@ -18,7 +18,7 @@ import { Frame, show } from "./ui";
 
 type Colour = "layer" | "behaviour";
 const KINDS = ["encoder", "decoder", "cross"];
-const PAD = 24;
+const PAD = 24, TALL = 500;
 
 /** The map of a run's heads; choosing one is told to `onSelect`. */
 export function HeadMapView(props: { run: Run; selected: string | null; onSelect: (head: string) => void }): JSX.Element | null {
@@ -69,7 +69,7 @@ function Scatter(props: { map: HeadMap; heads: Head[]; colour: Colour; selected:
   // One scale for both directions, so that distances on the page are distances of the map.
   const spread = (values: number[]): [number, number] => [Math.min(...values), Math.max(...values)];
   const [left, right] = spread(points.map((point) => point.x)), [low, high] = spread(points.map((point) => point.y));
-  const unit = (width - 2 * PAD) / Math.max(right - left, (high - low) / 1.1, 1e-9);
+  const unit = Math.min((width - 2 * PAD) / Math.max(right - left, 1e-9), TALL / Math.max(high - low, 1e-9));
   const height = (high - low) * unit + 2 * PAD;
   const x = scaleLinear([left, left + 1], [width / 2 - ((right - left) * unit) / 2, width / 2 - ((right - left) * unit) / 2 + unit]);
   const y = scaleLinear([high, high - 1], [top + PAD, top + PAD + unit]);
@@ -94,12 +94,12 @@ function Scatter(props: { map: HeadMap; heads: Head[]; colour: Colour; selected:
       {colour === "layer" && <ColourBar shade={shade} title="layer" x={8} y={8} width={150} format={String} />}
       <EntryList entries={entries} x={0} y={colour === "layer" ? 34 : 0} width={width} />
       <rect x={0.5} y={top + 0.5} width={width - 1} height={height - 1} fill="none" stroke="var(--hs-line)" rx={4} />
-      <Marks first={(chosen ?? points[0])?.at ?? 0} note={note} step={step} point={props.point} onSelect={(at) => props.onSelect(heads[at]!.name)}>
+      <Marks first={(chosen ?? points[0])?.at ?? 0} has={(at) => points.some((point) => point.at === at)} note={note} step={step} point={props.point} onSelect={(at) => props.onSelect(heads[at]!.name)}>
         {(current) =>
           points.map((point) => {
             const { at } = point, { d, fill, opacity } = look(at);
             return (
-              <g class="hs-point" data-at={at} tabIndex={at === current ? 0 : -1} role="button" aria-pressed={point === chosen} aria-label={note(at).join(", ")} transform={`translate(${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)})`}>
+              <g class="hs-point" data-at={at} tabindex={at === current ? 0 : -1} role="button" aria-pressed={point === chosen} aria-label={note(at).join(", ")} transform={`translate(${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)})`}>
                 <circle r={9} fill="transparent" />
                 <path d={d} fill={fill} opacity={opacity} stroke={colour === "layer" ? "var(--hs-ink)" : "var(--hs-paper)"} stroke-width={0.6} />
                 {point === chosen && <circle class="hs-ring" r={9} fill="none" stroke="var(--hs-ink)" stroke-width={1.8} />}

@@ -60,7 +60,7 @@ export function Panels(props: { panels: PanelData[]; width: number; point: Point
 }
 
 const entriesOf = (panel: PanelData): Entry[] => [
-  ...panel.lines.map(({ label, colour, symbol, heads }): Entry => ({ label, colour, line: "solid", ...(heads.length ? { symbol } : {}) })),
+  ...panel.lines.map(({ label, colour, symbol }): Entry => ({ label, colour, symbol, line: "solid" })),
   ...(panel.baseline ? [{ label: panel.baseline.label, colour: "var(--hs-faint)", line: "dashed" } as const] : []),
 ];
 
@@ -116,12 +116,12 @@ function Panel(props: { panel: PanelData; layers: number[]; x: ReturnType<typeof
           fill="none" stroke="var(--hs-faint)" stroke-dasharray="4 3" stroke-width={1.2}
         />
       )}
-      <Marks first={0} note={note} step={step} point={props.point}>
+      <Marks first={0} has={(at) => at < means.length} note={note} step={step} point={props.point}>
         {(current) => (
           <>
             {marks.map(({ line: of, head, x: at }, i) => <path class="hs-dot" data-at={means.length + i} d={outline(of.symbol, 5)} transform={`translate(${at.toFixed(1)} ${y(head.value).toFixed(1)})`} fill={of.colour} opacity={0.55} />)}
             {means.map(({ line: of, layer, value }, at) => (
-              <circle class="hs-dot" data-at={at} tabIndex={at === current ? 0 : -1} role="img" aria-label={note(at).join(", ")} cx={x(layer)} cy={y(value)} r={3.4} fill={of.colour} stroke="var(--hs-paper)" stroke-width={1.2} />
+              <path class="hs-dot" data-at={at} tabindex={at === current ? 0 : -1} role="img" aria-label={note(at).join(", ")} d={outline(of.symbol, 7.5)} transform={`translate(${x(layer).toFixed(1)} ${y(value).toFixed(1)})`} fill={of.colour} stroke="var(--hs-paper)" stroke-width={1.2} />
             ))}
           </>
         )}

@@ -61,7 +61,8 @@ const WAYS = new Map<string, [right: number, down: number]>([["ArrowLeft", [-1, 
 
 /** Marks (elements with `data-at`) that can be pointed at, walked over with the arrow keys, and chosen. One of them is in the tab order. */
 export function Marks(props: {
-  first: number;
+  first: number; // in the tab order until another one had the focus
+  has: (at: number) => boolean;
   note: (at: number) => string[];
   step: (at: number, right: number, down: number) => number | undefined;
   point: Point;
@@ -104,7 +105,7 @@ export function Marks(props: {
         if (element) props.onSelect?.(Number(element.dataset["at"]));
       }}
     >
-      {props.children(walked ?? props.first)}
+      {props.children(walked !== null && props.has(walked) ? walked : props.first)}
     </g>
   );
 }

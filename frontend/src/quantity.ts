@@ -5,6 +5,17 @@ import { interval, show } from "./ui";
 
 export const keyOf = (quantity: { measure: string; name: string }): string => `${quantity.measure}/${quantity.name}`;
 
+/** The key of the quantity to begin with: the first that there are words for. */
+export function first(quantities: readonly { measure: string; name: string; about: string }[]): string {
+  const found = quantities.find(({ about }) => about) ?? quantities[0];
+  return found ? keyOf(found) : "";
+}
+
+/** A quantity's name with what it is: `previous: to the previous token`. */
+export function titled({ name, about }: { name: string; about: string }): string {
+  return !about ? name : about.startsWith(`${name}:`) ? about : `${name}: ${about}`;
+}
+
 /** What a select of quantities offers: those of a measure together. */
 export function grouped(quantities: readonly { measure: string; name: string }[]): { group: string; options: [string, string][] }[] {
   const measures = [...new Set(quantities.map(({ measure }) => measure))];

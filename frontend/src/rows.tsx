@@ -50,8 +50,8 @@ export function DotRows(props: {
   onSelect?: (head: string) => void;
 }): JSX.Element {
   const { rows, axis } = props;
-  const width = Math.max(300, Math.min(props.width, 860)), narrow = width < 540;
-  const names = Math.min(width * 0.34, Math.max(...rows.map((row) => (row.label.length + (row.extra?.length ?? 0)) * 6.1 + 16), 60));
+  const width = Math.max(300, Math.min(props.width, 920)), narrow = width < 540;
+  const names = Math.min(width * 0.34, Math.max(...rows.map((row) => (row.label.length + (row.extra?.length ?? 0)) * 6.8 + 20), 60));
   const texts = Math.max(...rows.map((row) => length(row.words) * CHARACTER + 12), 40);
   const left = narrow ? 8 : names, right = narrow ? width - 8 : Math.max(left + 120, width - texts);
   const high = narrow ? 38 : 22;
@@ -70,15 +70,15 @@ export function DotRows(props: {
     <svg width={full} height={total} viewBox={`0 0 ${full} ${total}`} role="group" aria-label={props.label}>
       <EntryList entries={props.entries} x={0} y={0} width={width} />
       {axis !== null && <BottomAxis scale={common} top={top} y={y} label={axis} />}
-      <Marks first={0} note={(at) => rows[at]!.note} point={props.point} step={(at, _, down) => (rows[at + down] ? at + down : undefined)}>
+      <Marks first={0} has={(at) => at < rows.length} note={(at) => rows[at]!.note} point={props.point} step={(at, _, down) => (rows[at + down] ? at + down : undefined)}>
         {(current) =>
           rows.map((row, i) => {
             const scale = row.domain ? scaleLinear(row.domain, [left, right]) : common;
-            const line = tops[i]! + high / 2 + (narrow ? 4 : 0), words = narrow ? tops[i]! + 12 : line + 3.8;
+            const line = tops[i]! + high / 2 + (narrow ? 5 : 0), words = narrow ? tops[i]! + 12 : line + 3.8;
             return (
               <>
                 {row.section && <text x={0} y={tops[i]! - 5} font-size={11} font-weight={600}>{row.section}</text>}
-                <g class="hs-row" data-at={i} tabIndex={i === current ? 0 : -1} role="img" aria-label={row.note.join(", ")}>
+                <g class="hs-row" data-at={i} tabindex={i === current ? 0 : -1} role="img" aria-label={row.note.join(", ")}>
                   <rect class="hs-row-face" x={0} y={tops[i]} width={full} height={high} fill="transparent" />
                   <text x={narrow ? 0 : 6} y={words} font-size={11.5}>
                     {row.label}
@@ -127,7 +127,7 @@ function Words(props: { words: Word[]; x: number; y: number; end: boolean; onSel
           <tspan
             class="hs-link"
             role="button"
-            tabIndex={0}
+            tabindex={0}
             aria-label={`head ${head}`}
             style={{ fill: "var(--hs-accent)", textDecoration: "underline", cursor: "pointer" }}
             onClick={() => onSelect(head)}

@@ -27,7 +27,7 @@ export function shadeOf(values: readonly Maybe[], centred = false): Shade {
 }
 
 /** Weights as maps are coloured in small: by their square root, so that broad heads do not vanish. */
-export const WEIGHTS: Shade = { low: 0, high: 1, ticks: [0, 0.1, 0.25, 0.5, 1], colour: (v) => sequential(Math.sqrt(v)) };
+export const WEIGHTS: Shade = { low: 0, high: 1, ticks: [0, 0.25, 0.5, 1], colour: (v) => sequential(Math.sqrt(v)) };
 
 /** A number in few characters: `.62`, `−.08`, `2.4`, `31`. */
 export function short(value: Maybe): string {
