@@ -11,7 +11,7 @@ export function useMaps(source: MapSource, text: Text, heads: readonly string[])
   const kept = useRef<{ source: MapSource; text: Text; arrived: Arrived; asked: Set<string> } | null>(null);
   if (kept.current?.text !== text || kept.current.source !== source) kept.current = { source, text, arrived: new Map(), asked: new Set() };
   const current = kept.current;
-  useEffect(() => {
+  useLayoutEffect(() => {
     for (const head of heads) {
       if (current.asked.has(head)) continue;
       current.asked.add(head);

@@ -11,6 +11,7 @@ export function visible(token: string): string {
   return BLANK.test(shown) ? "␣".repeat(Math.max(1, shown.length)) : shown;
 }
 
+const segmenter = "Segmenter" in Intl ? new Intl.Segmenter() : null; // older Firefox has none
 let pen: CanvasRenderingContext2D | null = null;
 const widths = new Map<string, number>();
 
@@ -30,7 +31,7 @@ export function widthOf(text: string, size: number): number {
 /** A text that takes at most `room` pixels, with an ellipsis for what does not fit. */
 export function fit(text: string, room: number, size: number): string {
   if (widthOf(text, size) <= room) return text;
-  const letters = Array.from(new Intl.Segmenter().segment(text), (part) => part.segment);
+  const letters = segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text);
   let low = 0, high = letters.length;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);

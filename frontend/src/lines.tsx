@@ -19,7 +19,7 @@ export function Lines(props: Scene & { hint: boolean; onPin: (place: Place) => v
   const body = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLDivElement>(null);
   const room = useWidth(body);
-  const layout = useMemo(() => layoutOf(rows, columns, layers.length, Math.max(280, room - 2)), [rows, columns, layers.length, room]);
+  const layout = useMemo(() => layoutOf(rows, columns, layers.length, Math.max(280, (room || 800) - 2)), [rows, columns, layers.length, room]);
   const painted = lines.length > ON_CANVAS;
   const [isolate, watch] = useIsolation(picture);
 
