@@ -89,7 +89,8 @@ export function start(): void {
     const named = /^#head=(.+)$/.exec(decodeURIComponent(location.hash))?.[1];
     mountRun(document, data.run, {
       head: named ?? data.head ?? null,
-      onSelect: (head) => history.replaceState(null, "", data.served ? `${data.served}/heads/${head}` : `#head=${head}`),
+      // The frame of a notebook has no address that could change.
+      onSelect: (head) => location.protocol !== "about:" && history.replaceState(null, "", data.served ? `${data.served}/heads/${head}` : `#head=${head}`),
     });
   }
   for (const element of document.querySelectorAll<HTMLElement>("[data-view=text]")) {

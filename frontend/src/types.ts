@@ -172,6 +172,8 @@ export interface TextData {
   sites: Site[];
   signature: string;
   heads: string[]; // shown first
+  level?: "token" | "word"; // at first; without them the view decides
+  specials?: "show" | "hide" | "renormalise";
   maps?: Packed;
 }
 

@@ -1,0 +1,127 @@
+"""A notebook's views in a browser: the widget with a stand-in for its kernel, and pages in frames, several at once."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headscope as hs
+from headscope.views.page import bundle, plain
+
+TEXT = "The keys to the old cabinet that my sister bought are on the table."
+# What anywidget does: one module, a model with the data, an element to draw into.
+HOST = """<!doctype html><meta charset="utf-8"><body style="background:GROUND">
+<style>button { display: none !important } .hs text { fill: red !important }</style>
+<div id="one"></div><div id="two"></div></body>"""
+START = """async ({ source, views }) => {
+  const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  window.closers = {};
+  window.models = {};
+  for (const [id, values] of Object.entries(views)) {
+    const heard = new Set();
+    const model = {
+      get: (name) => values[name], set: (name, value) => { values[name] = value; },
+      save_changes: () => { window.saved = { ...values, data: null }; },
+      on: (_, handler) => heard.add(handler), off: (_, handler) => heard.delete(handler), heard,
+      send: async (message) => {
+        const answer = await window.kernel(id, message);
+        const bytes = answer.bytes ? Uint8Array.from(atob(answer.bytes), (c) => c.charCodeAt(0)) : null;
+        const padded = bytes && new Uint8Array([0, 0, 0, ...bytes]);  // a view into a larger buffer, as the protocol may give
+        for (const handler of [...heard]) handler(answer.content, bytes ? [new DataView(padded.buffer, 3)] : []);
+      },
+    };
+    window.models[id] = model;
+    window.closers[id] = module.default.render({ model, el: document.getElementById(id) });
+  }
+}"""
+
+
+class Kernel:
+    """Answers as the widget in Python does."""
+
+    def __init__(self, views: dict[str, Any]) -> None:
+        self.views = views
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, id: str, message: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append((id, message["head"]))
+        content = {"kind": "map", "id": message["id"]}
+        return {"content": content, "bytes": base64.b64encode(self.views[id].bytes_of(message["head"])).decode()}
+
+
+def notebook(visitor: Any, tmp_path: Path, views: dict[str, Any], ground: str = "#fff", dark: bool = False) -> tuple[Any, Kernel]:
+    (tmp_path / "notebook.html").write_text(HOST.replace("GROUND", ground), encoding="utf-8")
+    (tmp_path / "ready.html").write_text('<p class="hs">ready</p>', encoding="utf-8")
+    page = visitor.open(f"file://{tmp_path}/ready.html", dark=dark)
+    page.goto(f"file://{tmp_path}/notebook.html")
+    kernel = Kernel(views)
+    page.expose_function("kernel", kernel)
+    page.evaluate(START, {"source": bundle(), "views": {id: {"data": plain(view.data()), "head": None} for id, view in views.items()}})
+    return page, kernel
+
+
+@pytest.fixture(scope="module")
+def views() -> dict[str, Any]:
+    model = hs.load("mini")
+    return {"one": hs.view(model, TEXT, heads=["8-4"]), "two": hs.view(model, "Dogs and cats play in the garden all day.", heads=["2-1"])}
+
+
+def test_two_live_views_fetch_maps_and_do_not_disturb_each_other(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
+    page, kernel = notebook(visitor, tmp_path, views)
+    one, two = page.locator("#one"), page.locator("#two")
+    one.get_by_text("cabinet").first.wait_for()
+    two.get_by_text("garden").first.wait_for()
+    assert kernel.asked == [], "what is shown first came with the data"
+    before = two.inner_html()
+    one.get_by_role("textbox").fill("11-2")
+    one.get_by_role("textbox").press("Enter")
+    one.locator("figcaption").get_by_text("11-2").wait_for()  # which names a head when its map is drawn
+    assert kernel.asked == [("one", "11-2")]
+    assert two.inner_html() == before
+    assert one.locator("button").first.is_visible(), "the notebook's own styles stay outside"
+    ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map((element) => element.id)")
+    assert sorted(ids) == ["one", "two"], "no ids leak into the notebook"
+
+
+def test_a_closed_view_leaves_nothing_behind(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
+    page, _ = notebook(visitor, tmp_path, views)
+    page.locator("#one").get_by_text("cabinet").first.wait_for()
+    assert page.evaluate(
+        "() => { closers.one(); return [document.getElementById('one').innerHTML, models.one.heard.size, models.two.heard.size]; }"
+    ) == ["", 0, 1]
+    assert page.locator("#two").get_by_text("garden").first.is_visible()
+
+
+@pytest.mark.parametrize(("ground", "dark", "theme"), [("#fff", True, "light"), ("#111", False, "dark")])
+def test_the_theme_is_the_notebooks_not_the_systems(
+    visitor: Any, tmp_path: Path, views: dict[str, Any], ground: str, dark: bool, theme: str
+) -> None:
+    page, _ = notebook(visitor, tmp_path, views, ground, dark)
+    page.locator("#one").get_by_text("cabinet").first.wait_for()
+    assert page.evaluate("() => document.querySelector('#one > div').shadowRoot.querySelector('.hs').dataset.theme") == theme
+
+
+def test_a_live_run_tells_python_which_head_is_chosen(visitor: Any, tmp_path: Path) -> None:
+    run = hs.run("mini", "sampler", ["positions", "entropy"], limit=3, replicates=5)
+    page, _ = notebook(visitor, tmp_path, {"one": run.show()})
+    page.locator("#one").get_by_text("All heads").first.wait_for()
+    page.locator("#one [data-head='3-2'], #one [aria-label*='3-2']").first.click()
+    page.wait_for_function("() => window.saved?.head === '3-2'")
+
+
+def test_pages_in_frames(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
+    run = hs.run("mini", "sampler", ["positions"], limit=3, replicates=5)
+    frames = [view._repr_html_() for view in (*views.values(), run.show("3-2"))]
+    (tmp_path / "frames.html").write_text('<!doctype html><p class="hs">notebook</p>' + "".join(frames), encoding="utf-8")
+    page = visitor.open(f"file://{tmp_path}/frames.html", offline=True)
+    first, last = page.frame_locator("iframe >> nth=0"), page.frame_locator("iframe >> nth=2")
+    first.get_by_text("cabinet").first.wait_for()
+    with page.expect_download() as saved:
+        first.get_by_role("button", name="SVG").click()
+    assert "bought" in Path(saved.value.path()).read_text(encoding="utf-8")
+    page.locator("iframe").nth(2).scroll_into_view_if_needed()
+    last.get_by_text("3-3 ›").click()
+    last.get_by_text("Head 3-3").first.wait_for()
