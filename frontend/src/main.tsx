@@ -92,6 +92,7 @@ export function start(): void {
       // The frame of a notebook has no address that could change.
       onSelect: (head) => location.protocol !== "about:" && history.replaceState(null, "", data.served ? `${data.served}/heads/${head}` : `#head=${head}`),
     });
+    if (data.served && data.head) document.querySelector("[data-view=explorer] .hs-card")?.scrollIntoView({ block: "start" });
   }
   for (const element of document.querySelectorAll<HTMLElement>("[data-view=text]")) {
     if (data.text) draw(element, <TextView data={data.text} source={textSource(data.text)} />);

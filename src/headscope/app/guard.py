@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import re
 import socket
 from collections.abc import Collection
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from headscope.app.limits import Limits
 
 log = logging.getLogger("headscope.app")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+))(?::[0-9]{1,5})?", re.ASCII)
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -88,10 +90,8 @@ class Guard:
 
     def known(self, host: str) -> bool:
         """Whether a Host header names this server. A server on all addresses answers to any address, but not to any name."""
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
+        found = _HOST.fullmatch(host)
+        name = (found[1] or found[2]).lower() if found else ""
         return name in self.hosts or (self.any_address and _is_address(name))
 
     async def body(self, headers: Headers, receive: Receive) -> bytes:

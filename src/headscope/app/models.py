@@ -99,11 +99,11 @@ def find_models(named: Sequence[str], runs: Mapping[str, Results]) -> dict[str, 
 
     A hub model is only ever fetched if it was named: a run's is offered if it is the embedded one or a folder.
     """
-    from headscope.models.load import load
-
     found: dict[str, Model | str] = {}
     seen: set[str] = set()
     for name in dict.fromkeys(named):
+        from headscope.models.load import load
+
         found[unique(_short(name), found)] = load(name)
         seen.add(_place(name))
     for results in runs.values():

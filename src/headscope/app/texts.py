@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -20,16 +21,19 @@ if TYPE_CHECKING:
     from headscope.encoding.texts import Encoded
     from headscope.models.model import Model
 
+    Maps = dict[str, UInt16[np.ndarray, "query key"]]
+
 _WINDOW = re.compile(r"([0-9]{0,9}):([0-9]{0,9})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A text as a model reads it."""
+    """A text as a model reads it, and as views are told of it."""
 
     model: str
     encoded: Encoded
     heads: dict[str, HeadId]
+    described: dict[str, Any]
 
 
 class Texts:
@@ -47,32 +51,38 @@ class Texts:
         for part in (text, second or ""):
             if len(part) > self._limits.characters:
                 raise Refusal(422, f"the text has {len(part):,} characters where {self._limits.characters:,} are allowed", "Shorten it")
-        described, sent = await self._models.work(model, lambda loaded: self._read(loaded, model, text, second))
-        self._texts[described["id"]] = sent
-        self._texts.move_to_end(described["id"])
+        sent, maps = await self._models.work(model, lambda loaded: self._read(loaded, model, text, second))
+        id = sent.described["id"]
+        self._texts[id] = sent
+        self._texts.move_to_end(id)
         while len(self._texts) > self._limits.texts:
             gone, _ = self._texts.popitem(last=False)
             for key in [key for key in self._maps if key[0] == gone]:
                 self.bytes -= self._maps.pop(key).nbytes
-        return described
+        self._keep(id, maps, sent.described["heads"][0])
+        return sent.described
 
-    def _read(self, model: Model, name: str, text: str, second: str | None) -> tuple[dict[str, Any], Sent]:
-        from headscope.runs.signature import versions
-        from headscope.runs.texts import describe_text, typed
+    def _read(self, model: Model, name: str, text: str, second: str | None) -> tuple[Sent, Maps]:
+        """The text, and its maps if they were needed to say which head to begin with."""
+        from headscope.runs.heads import rank
+        from headscope.runs.texts import look, quantised, typed
+        from headscope.views.text import text_data
 
+        id = hashlib.sha256(json.dumps([model.fingerprint, name, text, second]).encode()).hexdigest()[:24]
+        if (known := self._texts.get(id)) is not None:
+            return known, {}
         reading = typed(model, text, second, self._limits.max_tokens)
-        content = "\0".join((model.fingerprint, name, text, "" if second is None else f"+{second}")).encode()
-        id = hashlib.sha256(content).hexdigest()[:24]
         heads = {str(head): head for head in model.layout.ids()}
-        described = {
-            "id": id,
-            "text": {**describe_text(reading.encoded), "id": id},
-            "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in model.sites],
-            "signature": f"headscope:{versions()['headscope']}|model:{name}@{model.fingerprint[:8]}|text:{id[:8]}",
-            "note": reading.note,
-            "heads": [first_head(model)],
-        }
-        return described, Sent(name, reading.encoded, heads)
+        maps = look(model, reading.encoded) if self._fits(reading.encoded, len(heads)) else None
+        data = text_data(model, reading, rank(model, reading.encoded, maps)[:1], {})
+        del data["maps"]  # they are asked for one by one
+        described = {**data, "id": id, "text": {**data["text"], "id": id}, "note": reading.note}
+        return Sent(name, reading.encoded, heads, described), {str(head): quantised(weights) for head, weights in (maps or {}).items()}
+
+    def _fits(self, encoded: Encoded, heads: int) -> bool:
+        """Whether the maps of so many heads would fill at most half of the room."""
+        longest = max(len(encoded), len(encoded.target) if encoded.target is not None else 0)
+        return 2 * longest**2 * heads <= self._limits.map_bytes // 2
 
     async def map(self, id: str, head: str, rows: str, columns: str) -> UInt16[np.ndarray, "query key"]:
         """One head's map of a text, or a window of it, as 16-bit numbers."""
@@ -82,31 +92,29 @@ class Texts:
         if head not in sent.heads:
             raise missing("the model has no such head", f"Its heads are {next(iter(sent.heads))} to {list(sent.heads)[-1]}")
         self._texts.move_to_end(id)
-        if (id, head) not in self._maps:
-            self._keep(id, await self._models.work(sent.model, lambda model: self._look(model, id, sent, head)), head)
         weights = self._maps.get((id, head))
-        if weights is None:  # dropped while other requests were served, or too large to keep
-            weights = (await self._models.work(sent.model, lambda model: self._look(model, id, sent, head, only=True)))[head]
+        if weights is None:
+            maps = await self._models.work(sent.model, lambda model: self._look(model, id, sent, head))
+            self._keep(id, maps, head)
+            weights = maps[head]
         else:
             self._maps.move_to_end((id, head))
         return weights[window(rows, len(weights), "rows"), window(columns, weights.shape[1], "columns")]
 
-    def _look(self, model: Model, id: str, sent: Sent, head: str, only: bool = False) -> dict[str, UInt16[np.ndarray, "query key"]]:
+    def _look(self, model: Model, id: str, sent: Sent, head: str) -> Maps:
         """The maps of all heads if that many can be kept, else those of the head's layer, else that of the head."""
         from headscope.runs.texts import look, quantised
 
         if (kept := self._maps.get((id, head))) is not None:  # while this request waited for its turn
             return {head: kept}
         asked = sent.heads[head]
-        room = self._limits.map_bytes // 2
-        longest = max(len(sent.encoded), len(sent.encoded.target) if sent.encoded.target is not None else 0)
         layer = {name: one for name, one in sent.heads.items() if (one.kind, one.layer) == (asked.kind, asked.layer)}
-        choices = [] if only else [choice for choice in (sent.heads, layer) if 2 * longest**2 * len(choice) <= room]
+        choices = [choice for choice in (sent.heads, layer) if self._fits(sent.encoded, len(choice))]
         wanted = (choices or [{head: asked}])[0]
         maps = look(model, sent.encoded, wanted.values())
         return {name: quantised(maps[one]) for name, one in wanted.items()}
 
-    def _keep(self, id: str, maps: dict[str, UInt16[np.ndarray, "query key"]], asked: str) -> None:
+    def _keep(self, id: str, maps: Maps, asked: str) -> None:
         if id not in self._texts or sum(weights.nbytes for weights in maps.values()) > self._limits.map_bytes:
             return
         for head in sorted(maps, key=lambda head: head == asked):
@@ -116,13 +124,6 @@ class Texts:
             self._maps.move_to_end((id, head))
         while self.bytes > self._limits.map_bytes:
             self.bytes -= self._maps.popitem(last=False)[1].nbytes
-
-
-def first_head(model: Model) -> str:
-    """The head to begin with: the first of the middle layer of the first kind."""
-    sites = [site for site in model.sites if site.kind == model.sites[0].kind]
-    middle = sites[len(sites) // 2]
-    return str(next(head for head in model.layout.ids() if (head.kind, head.layer) == (middle.kind, middle.layer)))
 
 
 def window(text: str, size: int, name: str) -> slice:

@@ -1,0 +1,86 @@
+"""Apps over a small run and tiny models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from architectures import build
+from families import FAMILIES
+from fastapi.testclient import TestClient
+
+import headscope as hs
+from headscope.app.create import create_app
+from headscope.app.limits import Limits
+from headscope.encoding.tokenizer import Tokenizer
+from headscope.models.model import Model
+from headscope.models.sites import find_sites
+from headscope.runs.results import Results
+
+HOST = "http://localhost:8765"
+NASTY = "<script>alert(1)<b>'\"&"
+
+
+def tiny(architecture: str, tokenizer: str) -> Model:
+    tokens = FAMILIES[tokenizer]()
+    network = build(architecture, vocabulary=len(tokens))
+    return Model(architecture, network, Tokenizer(tokens), *find_sites(network))
+
+
+@pytest.fixture(scope="session")
+def bert() -> Model:
+    return tiny("bert", "wordpiece")
+
+
+@pytest.fixture(scope="session")
+def t5() -> Model:
+    return tiny("t5", "t5")
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder of the embedded model."""
+    path = tmp_path_factory.mktemp("runs") / "first"
+    hs.run("mini", "sampler", ["tokens", "entropy"], path, limit=8, replicates=20)
+    return path
+
+
+@pytest.fixture(scope="session")
+def results(folder: Path) -> Results:
+    return Results.open(folder)
+
+
+@pytest.fixture(scope="session")
+def crossed(t5: Model) -> Results:
+    """A run of an encoder-decoder, in memory."""
+    return hs.run(t5, "sampler", ["entropy"], limit=3, replicates=5).results
+
+
+@pytest.fixture(scope="session")
+def nasty(results: Results) -> Results:
+    """A run whose names are markup."""
+    settings = {**results.manifest["settings"], "model": f"x/{NASTY}", "corpus": [NASTY]}
+    manifest = {**results.manifest, "settings": settings, "signature": "</script><script>alert(1)</script>"}
+    return Results(manifest, {name: results[name] for name in results})
+
+
+Start = Callable[..., TestClient]
+
+
+@pytest.fixture(scope="session")
+def start(results: Results, crossed: Results, nasty: Results, bert: Model, t5: Model) -> Start:
+    """A client of a new app, with limits of one's own."""
+
+    def client(**limits: float) -> TestClient:
+        runs = {"first": results, "crossed": crossed, NASTY: nasty}
+        app = create_app(runs, {"bert": bert, "t5": t5}, Limits(**limits))  # type: ignore[arg-type]
+        return TestClient(app, base_url=HOST, follow_redirects=False)
+
+    return client
+
+
+@pytest.fixture(scope="session")
+def client(start: Start) -> Iterator[TestClient]:
+    with start() as client:
+        yield client

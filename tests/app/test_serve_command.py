@@ -1,0 +1,123 @@
+"""`headscope serve`: which runs and models it finds, and what it says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headscope.app import server
+from headscope.app.models import find_models
+from headscope.app.shelf import find_runs, unique
+from headscope.cli.main import app
+from headscope.errors import RunError
+from headscope.runs.results import Results
+
+
+def test_names_of_runs(folder: Path, tmp_path: Path) -> None:
+    for place in ("a/run", "b/run", "c"):
+        shutil.copytree(folder, tmp_path / place)
+    (tmp_path / "not a run").mkdir()
+    found = find_runs([tmp_path / "a", tmp_path / "b" / "run", tmp_path, tmp_path / "c"])
+    assert list(found) == ["run", "run-2", "c"]
+    assert [results.path for results in found.values()] == [tmp_path / "a/run", tmp_path / "b/run", tmp_path / "c"]
+    assert unique("run", ["run", "run-2"]) == "run-3"
+    assert unique("\udcff", []) == "?"
+
+
+def test_folders_that_hold_no_run(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="holds no run"):
+        find_runs([tmp_path])
+    with pytest.raises(RunError, match="is not a run folder"):
+        find_runs([tmp_path / "none"])
+    shutil.copytree(folder, tmp_path / "good")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "run.json").write_text("{")
+    said: list[str] = []
+    assert list(find_runs([tmp_path], said.append)) == ["good"]
+    assert said[0].startswith("passed over: ")
+
+
+def test_a_table_whose_name_is_a_path(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "run")
+    manifest = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(json.dumps({**manifest, "tables": ["../../first/tables/tokens"]}))
+    with pytest.raises(RunError, match="no name"):
+        find_runs([tmp_path / "run"])
+
+
+def test_models_of_runs(results: Results, tmp_path: Path) -> None:
+    def run(model: str, **settings: str) -> Results:
+        return Results({**results.manifest, "settings": {"model": model, **settings}}, {})
+
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "config.json").write_text("{}")
+    runs = {"a": run(str(tmp_path / "tiny")), "b": run("bert-base-uncased"), "c": run("mini"), "d": run("mini"), "e": run("")}
+    assert find_models([], runs) == {"tiny": str(tmp_path / "tiny"), "mini": "mini"}
+    assert find_models([], {"b": runs["b"]}) == {"mini": "mini"}  # a hub model is not fetched because a run names it
+    assert find_models([], {"r": run(str(tmp_path / "tiny"), weights="random")}) == {"mini": "mini"}
+    assert find_models([], {}) == {"mini": "mini"}
+
+
+def test_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "find_spec", lambda name: None)
+    with pytest.raises(RunError, match=r"pip install 'headscope\[serve\]'"):
+        server.serve([])
+
+
+def test_mistakes_at_the_keyboard(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["serve", str(tmp_path)])
+    assert isinstance(result.exception, RunError)
+    assert CliRunner().invoke(app, ["serve", "--port", "99999"]).exit_code == 2
+
+
+def test_help_is_quick() -> None:
+    code = "import sys; from headscope.cli.main import app; app(['serve', '--help'], standalone_mode=False)"
+    code += "; print('torch' in sys.modules, 'fastapi' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.endswith("False False\n")
+
+
+def test_a_server_from_the_command_line(folder: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "headscope", "serve", str(folder), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == f"headscope serves 1 run at http://127.0.0.1:{port}/ (stop with Ctrl+C)\n"
+            for _ in range(200):
+                try:
+                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/runs") as answer:
+                        assert json.load(answer)[0]["name"] == "first"
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            else:
+                pytest.fail("the server did not start")
+        finally:
+            process.send_signal(2)
+        _, errors = process.communicate(timeout=30)
+        assert errors == ""
+        assert process.returncode == 0
+
+
+def test_a_warning_where_others_can_reach_it(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    import uvicorn
+
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: None)
+    said: list[str] = []
+    server.serve([folder], host="0.0.0.0", port=0, say=said.append)
+    assert said[0].startswith("warning: anyone who can reach 0.0.0.0 ")
+    said.clear()
+    server.serve([folder], port=0, say=said.append)
+    assert len(said) == 1
