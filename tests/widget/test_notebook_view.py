@@ -46,8 +46,8 @@ def asked(view: View, head: str, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[
     pytest.importorskip("anywidget")
     sent: list[tuple[dict[str, Any], list[bytes]]] = []
     monkeypatch.setattr(view.widget, "send", lambda content, buffers=None: sent.append((content, buffers or [])))
-    view.widget._answer(None, {"kind": "other"}, [])
-    view.widget._answer(None, {"kind": "map", "id": "a/1", "head": head}, [])
+    for message in ({"kind": "other"}, {"kind": "map", "id": "a/1", "head": head}):
+        view.widget._handle_custom_msg(message, [])
     (reply,) = sent
     return reply
 
@@ -79,6 +79,8 @@ def test_a_text_too_long_for_a_page_holds_some_heads_and_a_live_one_sends_all(mi
     assert small.order == view.heads
     assert "10 of 144 heads are in the page" in small.note
     monkeypatch.setattr("headscope.widget.view.look_at", lambda model, text, heads: small)
+    monkeypatch.setattr("headscope.widget.view.BESIDE", size)
+    assert list(held(hs.view(mini, TEXT)._repr_html_())["text"]["maps"]) == [str(small.order[0])], "beside a live view"
     last = str(view.heads[-1])
     _, buffers = asked(hs.view(mini, TEXT), last, monkeypatch)
     assert buffers[0] == quantised(view.map(last)).tobytes()

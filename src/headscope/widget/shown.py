@@ -25,6 +25,10 @@ class Shown(ABC):
     def page(self) -> str:
         """The view as one HTML page that needs nothing else."""
 
+    def frame_page(self) -> str:
+        """The page that a notebook keeps beside a live view, for readers without a kernel: it may hold less."""
+        return self.page()
+
     @abstractmethod
     def data(self) -> Mapping[str, Any]:
         """What the live view draws at first."""
@@ -44,8 +48,9 @@ class Shown(ABC):
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, which can run scripts and save files, and reach nothing around it."""
+        page = self.frame_page() if live() else self.page()
         return (
-            f'<iframe srcdoc="{escape(self.page())}" sandbox="allow-scripts allow-downloads" title="headscope"'
+            f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts allow-downloads" title="headscope"'
             f' style="width:100%;height:{self.height}px;border:0;resize:vertical;overflow:auto"></iframe>'
         )
 

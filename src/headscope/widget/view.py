@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from matplotlib.figure import Figure
 
+BESIDE = 1_000_000  # bytes of maps that a notebook keeps beside a live view
 FIRST = 3  # heads of a picture or a list if none are named
 
 
@@ -125,6 +126,15 @@ class View(Shown):
     def page(self) -> str:
         """One HTML page, with the maps of all heads if they fit."""
         return text_page(self._payload(self._looked.maps), title_of(self.model, self.text), "; ".join(self.notes("page.html")))
+
+    def frame_page(self) -> str:
+        """The same with the maps of all heads only where they are small, and else of those shown first."""
+        if sum(weights.size * 2 for weights in self._looked.maps.values()) <= BESIDE:
+            return self.page()
+        first = self._first()
+        note = f"{len(first)} of {self.model.layout.size} heads are kept without a kernel"
+        maps = {head: self.map(head) for head in first}
+        return text_page(self._payload(maps), title_of(self.model, self.text), "; ".join([*self.notes(), note]))
 
     def data(self) -> dict[str, Any]:
         """What the live view draws at first: the text and the maps of the heads shown; it asks for the others when they are chosen."""
