@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 import { SERIES } from "./colour";
-import { bestLabels, isContest, sentence } from "./describe";
+import { bestLabels, isContest, ruleOf, sentence } from "./describe";
 import { Examples } from "./examples";
 import type { Head } from "./heads";
 import { allHeads } from "./heads";
@@ -13,9 +13,9 @@ import type { Row } from "./rows";
 import { DotRows } from "./rows";
 import type { Cell } from "./save";
 import { csvFile } from "./save";
-import { present, signed } from "./shade";
+import { digitsOf, present, signed, spelled } from "./shade";
 import type { MapSource, Quantity, Run } from "./types";
-import { Frame, interval, show } from "./ui";
+import { Frame, show } from "./ui";
 
 const LABELS = 8; // listed of what a head is best at
 
@@ -89,7 +89,7 @@ function quantityRow(quantity: Quantity, at: number, first: boolean): Row {
       ...(baseline === null ? [] : [{ value: baseline, low: null, high: null, colour: SERIES[1]!, symbol: 3 }]),
     ],
     rug: quantity.value,
-    words: [{ text: interval(value, quantity.low[at] ?? null, quantity.high[at] ?? null) }, { text: placed ? `  rank ${placed.place}` : "" }],
+    words: [{ text: spelled(value, quantity.low[at], quantity.high[at], digitsOf(quantity.value)) }, { text: placed ? `  rank ${placed.place}` : "" }],
     note: [titled(quantity), ...facts(quantity, at), ...(placed ? [`rank ${placed.place} of ${placed.of}`] : [])],
   };
 }
@@ -103,7 +103,7 @@ function BestAt({ run, at, head }: { run: Run; at: number; head: Head }): JSX.El
       <DotRows
         rows={shown.map((quantity) => labelRow(quantity, at))}
         domain={[0, 1]} axis="accuracy" width={width} label={`what head ${head.name} is best at`} point={point}
-        entries={[{ label: "this head", colour: SERIES[0]!, symbol: 0 }, { label: [...new Set(shown.map((quantity) => quantity.baseline_name))].join(" / "), colour: SERIES[1]!, symbol: 3 }]}
+        entries={[{ label: "this head", colour: SERIES[0]!, symbol: 0 }, { label: [...new Set(shown.map((quantity) => ruleOf(run, quantity)))].join(" / "), colour: SERIES[1]!, symbol: 3 }]}
       />
     ),
     [labels, at, head],
@@ -123,7 +123,6 @@ function BestAt({ run, at, head }: { run: Run; at: number; head: Head }): JSX.El
 }
 
 function labelRow(quantity: Quantity, at: number): Row {
-  const above = lift(quantity, at);
   return {
     label: quantity.label,
     extra: quantity.direction.replace("-to-", " → "),
@@ -131,7 +130,7 @@ function labelRow(quantity: Quantity, at: number): Row {
       { value: quantity.value[at] ?? null, low: quantity.low[at] ?? null, high: quantity.high[at] ?? null, colour: SERIES[0]!, symbol: 0 },
       { value: quantity.baseline[at] ?? null, low: null, high: null, colour: SERIES[1]!, symbol: 3 },
     ],
-    words: [{ text: interval(quantity.value[at] ?? null, quantity.low[at] ?? null, quantity.high[at] ?? null) }, { text: `  ${signed(above)}` }],
+    words: [{ text: spelled(quantity.value[at], quantity.low[at], quantity.high[at]) }, { text: `  ${signed(lift(quantity, at))}` }],
     note: [`${quantity.label}, ${quantity.direction}`, ...facts(quantity, at)],
   };
 }

@@ -11,7 +11,7 @@ import { Plot } from "./plot";
 import { first, grouped, keyOf, titled } from "./quantity";
 import { csvFile } from "./save";
 import type { Shade } from "./shade";
-import { shadeOf, short, signedInterval } from "./shade";
+import { digitsOf, powerOf, shadeOf, short, signedInterval, timesPower } from "./shade";
 import { captionOf, differs, signatures } from "./sides";
 import type { Comparison, Site } from "./types";
 import { Frame, Select, show } from "./ui";
@@ -53,11 +53,12 @@ function Three({ pair, heads, names, width, point }: { pair: Pair; heads: Head[]
   const side = Math.max(22, Math.min(34, ((beside ? width / 3 : width) - 44) / most));
   const size: Size = { width: side, height: Math.max(20, side * 0.8) };
   const both = shadeOf([...pair.a, ...pair.b]), apart = shadeOf(pair.difference, true);
+  const digits = digitsOf([...pair.a, ...pair.b]);
   const items = heads.map((head, at) => ({ head, at }));
   const boards = kinds.map((kind) => byLayer(items.filter(({ head }) => head.kind === kind), size));
   const high = 58 + boards.reduce((sum, board) => sum + board.height + 40, 0);
   const broad = Math.max(...boards.map((board) => board.width)) + 44;
-  const note = (at: number): string[] => [`head ${heads[at]!.name}`, `a ${show(pair.a[at])}, b ${show(pair.b[at])}`, `difference ${signedInterval(pair.difference[at], pair.low[at], pair.high[at])}`];
+  const note = (at: number): string[] => [`head ${heads[at]!.name}`, `a ${show(pair.a[at], digits)}, b ${show(pair.b[at], digits)}`, `difference ${signedInterval(pair.difference[at], pair.low[at], pair.high[at], digits)}`];
   const thirds: [string, (number | null)[], Shade, boolean][] = [[`a: ${names[0]}`, pair.a, both, false], [`b: ${names[1]}`, pair.b, both, false], ["b − a", pair.difference, apart, true]];
   const [total, tall] = beside ? [broad * 3, high] : [broad, high * 3];
   return (
@@ -65,7 +66,7 @@ function Three({ pair, heads, names, width, point }: { pair: Pair; heads: Head[]
       {thirds.map(([title, values, shade, marked], i) => (
         <g transform={`translate(${beside ? i * broad : 0} ${beside ? 0 : i * high})`}>
           <text x={28} y={14} font-size={12} font-weight={600}>{title}</text>
-          <ColourBar shade={shade} title="" x={28} y={22} width={Math.min(150, broad - 60)} />
+          <ColourBar shade={shade} title={timesPower(powerOf(values))} x={28} y={22} width={Math.min(150, broad - 60)} />
           <Stack boards={boards} kinds={kinds} size={size} values={values} shade={shade} note={note} point={point} marks={marked ? (at) => differs(pair.low[at], pair.high[at]) : () => false} />
         </g>
       ))}
@@ -80,9 +81,10 @@ function Stack(props: { boards: Board[]; kinds: string[]; size: Size; values: (n
       {props.boards.map((board, i) => {
         const top = y + 26;
         y += board.height + 40;
+        const power = powerOf(props.values);
         const look = (at: number) => {
           const value = props.values[at] ?? null;
-          return { fill: value === null ? null : props.shade.colour(value), text: value === null ? "" : short(value), strong: props.marks(at) };
+          return { fill: value === null ? null : props.shade.colour(value), text: value === null ? "" : short(value * 10 ** power), strong: props.marks(at) };
         };
         return (
           <>
@@ -96,8 +98,10 @@ function Stack(props: { boards: Board[]; kinds: string[]; size: Size; values: (n
 }
 
 function Largest({ pair, heads }: { pair: Pair; heads: Head[] }): JSX.Element {
+  const digits = digitsOf([...pair.a, ...pair.b]);
   const size = (at: number): number => Math.abs(pair.difference[at] ?? 0);
-  const order = heads.map((_, at) => at).filter((at) => (pair.difference[at] ?? null) !== null).sort((x, y) => size(y) - size(x)).slice(0, LISTED);
+  const order = heads.map((_, at) => at).filter((at) => pair.difference[at]).sort((x, y) => size(y) - size(x)).slice(0, LISTED);
+  if (!order.length) return <p class="hs-about">No head differs.</p>;
   return (
     <div class="hs-scroll" tabIndex={0} role="group" aria-label="largest differences">
       <table class="hs-largest">
@@ -106,7 +110,7 @@ function Largest({ pair, heads }: { pair: Pair; heads: Head[] }): JSX.Element {
         <tbody>
           {order.map((at) => (
             <tr class={differs(pair.low[at], pair.high[at]) ? "hs-differs" : ""}>
-              <td>{heads[at]!.name}</td><td>{show(pair.a[at])}</td><td>{show(pair.b[at])}</td><td>{signedInterval(pair.difference[at], pair.low[at], pair.high[at])}</td>
+              <td>{heads[at]!.name}</td><td>{show(pair.a[at], digits)}</td><td>{show(pair.b[at], digits)}</td><td>{signedInterval(pair.difference[at], pair.low[at], pair.high[at], digits)}</td>
             </tr>
           ))}
         </tbody>

@@ -6,6 +6,7 @@ import type { Line, PanelData } from "./panel";
 import { Panels } from "./panel";
 import type { Point } from "./plot";
 import { Plot } from "./plot";
+import { first } from "./quantity";
 import { csvFile } from "./save";
 import { captionOf, signatures } from "./sides";
 import type { Comparison } from "./types";
@@ -14,9 +15,15 @@ import { Frame, Select } from "./ui";
 type Pair = Comparison["layers"][number];
 const keyOf = (pair: Pair): string => `${pair.measure}/${pair.name}/${pair.kind}`;
 
+/** What to begin with: the quantity that the grids begin with, if layers have it. */
+function begin({ layers, quantities }: Comparison): string {
+  const found = layers.find((pair) => `${pair.measure}/${pair.name}` === first(quantities)) ?? layers[0];
+  return found ? keyOf(found) : "";
+}
+
 /** The layer means of one quantity, chosen from those that both runs have. */
 export function CompareLayers({ data }: { data: Comparison }): JSX.Element | null {
-  const [key, setKey] = useState(data.layers[0] ? keyOf(data.layers[0]) : "");
+  const [key, setKey] = useState(() => begin(data));
   const pair = data.layers.find((layers) => keyOf(layers) === key);
   const draw = useCallback((width: number, point: Point) => <Panels panels={pair ? panelsOf(pair, data) : []} width={width} point={point} />, [pair, data]);
   if (!pair) return null;

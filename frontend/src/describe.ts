@@ -1,7 +1,8 @@
 /** What a head does, in a sentence made from its numbers, and what it is best at. */
 import { clearlyAbove, lift } from "./quantity";
+import { spelled } from "./shade";
 import type { Quantity, Run } from "./types";
-import { interval, show } from "./ui";
+import { show } from "./ui";
 
 /** Whether a quantity asks the head a question with a right answer, label by label and in two directions. */
 export const isContest = (quantity: Quantity): boolean => quantity.direction !== "";
@@ -24,6 +25,9 @@ function target({ name, about }: Quantity): string {
   return about.startsWith("to ") ? about : "";
 }
 
+/** What heads are measured against in a contest: "best fixed offset". */
+export const ruleOf = (run: Run, quantity: Quantity): string => run.contests.find(({ measure }) => measure === quantity.measure)?.rule ?? quantity.baseline_name;
+
 const percent = (share: number): string => `${Math.round(share * 100)}%`;
 
 /** Where most of the head's attention goes, against even attention. */
@@ -33,19 +37,19 @@ function surface(run: Run, at: number): string {
   const most = targets.reduce((a, b) => (lift(b, at)! > lift(a, at)! ? b : a));
   const value = most.value[at]!, even = most.baseline[at]!;
   const entropy = run.quantities.find((q) => q.name === "entropy" && lift(q, at) !== null);
-  const broad = entropy && entropy.value[at]! > 0.9 * entropy.baseline[at]! ? `; attends broadly (entropy ${show(entropy.value[at])}, at most ${show(entropy.baseline[at])})` : "";
-  if (value <= even) return `Gives none of the tokens that were asked about more than even attention would${broad}`;
-  return `Gives ${percent(value)} of its attention ${target(most)} (even attention: ${percent(even)})${broad}`;
+  const broad = entropy && entropy.value[at]! > 0.9 * entropy.baseline[at]! ? `attends broadly (entropy ${show(entropy.value[at])}, even attention ${show(entropy.baseline[at])}); ` : "";
+  if (value <= even) return `${broad}gives nothing that was asked about more than even attention would`;
+  return `${broad}gives ${percent(value)} of its attention ${target(most)} (even attention: ${percent(even)})`;
 }
 
 /** What the head is best at among the labels of a measure, if its interval is above the rule. */
 function skill(run: Run, at: number, measure: string): string {
   const labels = bestLabels(run, at, measure);
-  const rule = run.contests.find((contest) => contest.measure === measure)?.rule ?? labels[0]?.baseline_name ?? "rule";
+  const rule = labels[0] ? ruleOf(run, labels[0]) : "";
   const best = labels.find((quantity) => clearlyAbove(quantity, at));
   if (!labels.length) return "";
   if (!best) return `in ${measure}, not clearly above the ${rule} for any of ${labels.length} labels`;
-  return `best at ${best.name}: ${interval(best.value[at] ?? null, best.low[at] ?? null, best.high[at] ?? null)}, ${rule} ${show(best.baseline[at])}`;
+  return `best at ${best.name}: ${spelled(best.value[at], best.low[at], best.high[at]).replaceAll(" ", "\u00a0")}, ${rule} ${show(best.baseline[at])}`;
 }
 
 /** One sentence on a head; empty where nothing is known of it. */

@@ -8,6 +8,7 @@ export function Explorer(props: { run: Run; source: MapSource; head: string | nu
   return (
     <div>
       <ModelGrid run={props.run} source={props.source} selected={props.head} onSelect={props.onSelect} />
+      {!props.head && <p class="hs-about">Choose a head to see all that is known of it.</p>}
       {props.head && <HeadCard run={props.run} source={props.source} head={props.head} onSelect={props.onSelect} />}
     </div>
   );

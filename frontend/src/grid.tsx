@@ -11,7 +11,7 @@ import { Plot } from "./plot";
 import { facts, first, grouped, keyOf, lift, sampleSize, titled } from "./quantity";
 import type { Cell } from "./save";
 import { csvFile } from "./save";
-import { shadeOf, short, WEIGHTS } from "./shade";
+import { powerOf, shadeOf, short, timesPower, WEIGHTS } from "./shade";
 import { plain, useMaps } from "./thumbs";
 import type { MapSource, Quantity, Run, Text } from "./types";
 import { Frame, Select } from "./ui";
@@ -43,15 +43,15 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
 
   const draw = useCallback(
     (width: number, point: Point) => {
-      const shade = pictures ? WEIGHTS : shadeOf(shown, above);
+      const shade = pictures ? WEIGHTS : shadeOf(shown, above), power = powerOf(shown);
       const look = (at: number): Look => {
         const value = shown[at] ?? null;
         const common = { dim: !passes[at], name: ranked !== null };
         if (pictures) return { ...common, fill: null, image: maps.pictures.get(names[at]!) ?? "" };
-        return { ...common, fill: value === null ? null : shade.colour(value), text: value === null ? "" : short(value) };
+        return { ...common, fill: value === null ? null : shade.colour(value), text: value === null ? "" : short(value * 10 ** power) };
       };
       const note = (at: number): string[] => [`head ${names[at]}`, ...(quantity ? facts(quantity, at) : [])];
-      const legend = pictures ? "weight" : quantity ? quantity.name + (above ? ` − ${quantity.baseline_name}` : "") : "";
+      const legend = pictures ? "weight" : quantity ? `${quantity.name}${above ? ` − ${quantity.baseline_name}` : ""}${power ? `; numbers${timesPower(power)}` : ""}` : "";
       return <GridBoard {...{ sites: run.sites, heads, ranked, pictures, shade, legend, look, note, selected, onSelect, width, point }} />;
     },
     [run, shown, passes, ranked, maps, pictures, selected, onSelect],

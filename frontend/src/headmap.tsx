@@ -60,7 +60,7 @@ function Scatter(props: { map: HeadMap; heads: Head[]; colour: Colour; selected:
   const { map, heads, colour, selected } = props;
   const points = placed(map);
   const width = Math.max(300, Math.min(props.width, 720));
-  const behaviours = [...new Set(map.behaviour.filter(Boolean))].sort();
+  const behaviours = frequent(points.map(({ at }) => map.behaviour[at] ?? ""));
   const layers = Math.max(...points.map(({ at }) => heads[at]!.layer));
   const shade: Shade = { low: 1, high: Math.max(2, layers), ticks: [...new Set([1, Math.round((layers + 1) / 2), layers])], colour: (layer) => sequential((layer - 1) / Math.max(1, layers - 1)) };
   const kinds = KINDS.filter((kind) => points.some(({ at }) => heads[at]!.kind === kind));
@@ -116,6 +116,12 @@ function Scatter(props: { map: HeadMap; heads: Head[]; colour: Colour; selected:
 function Label({ name, x, y, width }: { name: string; x: number; y: number; width: number }): JSX.Element {
   const end = x > width - 70;
   return <text x={end ? x - 13 : x + 13} y={y + 4} font-size={12} font-weight={700} text-anchor={end ? "end" : "start"} stroke="var(--hs-paper)" stroke-width={3} paint-order="stroke" pointer-events="none">{name}</text>;
+}
+
+/** The labels that heads have, the most frequent first. */
+function frequent(all: string[]): string[] {
+  const count = (label: string): number => all.filter((other) => other === label).length;
+  return [...new Set(all.filter(Boolean))].sort((a, b) => count(b) - count(a) || a.localeCompare(b));
 }
 
 function behaviourEntries(all: string[], behaviours: string[]): Entry[] {

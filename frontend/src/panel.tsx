@@ -7,9 +7,9 @@ import type { Entry } from "./legend";
 import { entriesHeight, EntryList } from "./legend";
 import type { Point } from "./plot";
 import { Marks } from "./plot";
-import { present } from "./shade";
+import { digitsOf, present, spelled } from "./shade";
 import { outline } from "./symbols";
-import { interval, show } from "./ui";
+import { show } from "./ui";
 
 type Values = (number | null)[];
 
@@ -77,15 +77,16 @@ function Panel(props: { panel: PanelData; layers: number[]; x: ReturnType<typeof
   const y = scaleLinear(domain(panel), [top + HEIGHT, top + 2]);
   const means = panel.lines.flatMap((l) => l.layer.flatMap((layer, i) => (l.value[i] === null || l.value[i] === undefined ? [] : [{ line: l, layer, value: l.value[i]!, low: l.low[i] ?? null, high: l.high[i] ?? null }])));
   const marks = panel.lines.flatMap((l, i) => l.heads.map((head) => ({ line: l, head, x: x(head.layer + (i - (panel.lines.length - 1) / 2) * 0.12) })));
+  const digits = digitsOf([...means, ...marks.map(({ head }) => head)].map(({ value }) => value));
   const note = (at: number): string[] => {
     const mean = means[at];
-    if (mean) return [`${mean.line.label}, layer ${mean.layer}`, `${mean.line.heads.length ? "mean " : ""}${interval(mean.value, mean.low, mean.high)}`, ...even(mean.layer)];
+    if (mean) return [`${mean.line.label}, layer ${mean.layer}`, `${mean.line.heads.length ? "mean " : ""}${spelled(mean.value, mean.low, mean.high, digits)}`, ...even(mean.layer)];
     const { line: of, head } = marks[at - means.length]!;
-    return [`${of.label}, head ${head.name}`, interval(head.value, head.low, head.high), ...even(head.layer)];
+    return [`${of.label}, head ${head.name}`, spelled(head.value, head.low, head.high, digits), ...even(head.layer)];
   };
   const even = (layer: number): string[] => {
     const at = panel.baseline?.layer.indexOf(layer) ?? -1;
-    return panel.baseline && at >= 0 ? [`${panel.baseline.label} ${show(panel.baseline.value[at])}`] : [];
+    return panel.baseline && at >= 0 ? [`${panel.baseline.label} ${show(panel.baseline.value[at], digits)}`] : [];
   };
   const step = (at: number, right: number, down: number): number | undefined => {
     const here = means[at];

@@ -28,7 +28,7 @@ export function Plot(props: { label: string; children: (width: number, point: Po
   const drawing = useMemo(() => props.children(width, setNote), [width, props.children]);
   return (
     <div class="hs-plot">
-      <div class="hs-scroll" ref={room} tabIndex={0} role="group" aria-label={props.label} onScroll={() => setNote(null)}>
+      <div class="hs-scroll" ref={room} role="group" aria-label={props.label} onScroll={() => setNote(null)}>
         {drawing}
       </div>
       {note && <Tip note={note} />}

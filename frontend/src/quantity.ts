@@ -1,7 +1,7 @@
 /** What is known of one head in one quantity. */
-import { present, signed } from "./shade";
+import { digitsOf, present, signed, spelled } from "./shade";
 import type { Quantity, Run } from "./types";
-import { interval, show } from "./ui";
+import { show } from "./ui";
 
 export const keyOf = (quantity: { measure: string; name: string }): string => `${quantity.measure}/${quantity.name}`;
 
@@ -50,9 +50,10 @@ export function facts(quantity: Quantity, at: number): string[] {
   const baseline = quantity.baseline[at] ?? null;
   const value = quantity.value[at] ?? null;
   if (value === null) return [`${quantity.name}: no value`];
+  const digits = digitsOf(quantity.value);
   return [
-    `${quantity.name} ${interval(value, quantity.low[at] ?? null, quantity.high[at] ?? null)}`,
-    ...(baseline === null ? [] : [`${quantity.baseline_name} ${show(baseline)}, above it ${signed(value - baseline)}`]),
+    `${quantity.name} ${spelled(value, quantity.low[at], quantity.high[at], digits)}`,
+    ...(baseline === null ? [] : [`${quantity.baseline_name} ${show(baseline, digits)}, above it ${signed(value - baseline, digits)}`]),
     `n = ${(quantity.n[at] ?? 0).toLocaleString("en")}`,
   ];
 }

@@ -36,6 +36,7 @@ export interface Row {
 }
 
 const CHARACTER = 5.9; // at font size 11, on average
+const tidy = (value: number): string => String(Number(value.toPrecision(2))).replace("-", "−");
 const length = (words: readonly Word[]): number => words.reduce((sum, word) => sum + word.text.length, 0);
 
 /** The rows as one drawing, with a legend above and the common axis below. Where it is narrow the dots get a line of their own. */
@@ -53,7 +54,8 @@ export function DotRows(props: {
   const width = Math.max(300, Math.min(props.width, 920)), narrow = width < 540;
   const names = Math.min(width * 0.34, Math.max(...rows.map((row) => (row.label.length + (row.extra?.length ?? 0)) * 6.8 + 20), 60));
   const texts = Math.max(...rows.map((row) => length(row.words) * CHARACTER + 12), 40);
-  const left = narrow ? 8 : names, right = narrow ? width - 8 : Math.max(left + 120, width - texts);
+  const end = (side: 0 | 1): number => Math.max(0, ...rows.map((row) => (row.domain ? tidy(row.domain[side]).length * 5 + 8 : 0))); // room for the numbers at the ends of rows' own scales
+  const left = (narrow ? 4 : names) + end(0), right = narrow ? width - 6 - end(1) : Math.max(left + 120, width - texts - end(1));
   const high = narrow ? 38 : 22;
   const top = entriesHeight(props.entries, width) + 6;
   let y = top;
@@ -65,7 +67,7 @@ export function DotRows(props: {
   });
   const common = scaleLinear(props.domain, [left, right]);
   const total = y + (axis === null ? 4 : 36);
-  const full = narrow ? width : Math.max(width, right + texts);
+  const full = narrow ? width : Math.max(width, right + end(1) + texts);
   return (
     <svg width={full} height={total} viewBox={`0 0 ${full} ${total}`} role="group" aria-label={props.label}>
       <EntryList entries={props.entries} x={0} y={0} width={width} />
@@ -86,7 +88,7 @@ export function DotRows(props: {
                   </text>
                   <Line row={row} scale={scale} y={line} own={row.domain !== undefined} />
                 </g>
-                <Words words={row.words} x={narrow ? width : right + 10} y={words} end={narrow} {...(props.onSelect ? { onSelect: props.onSelect } : {})} />
+                <Words words={row.words} x={narrow ? width : right + 10 + end(1)} y={words} end={narrow} {...(props.onSelect ? { onSelect: props.onSelect } : {})} />
               </>
             );
           })
@@ -103,6 +105,8 @@ function Line({ row, scale, y, own }: { row: Row; scale: (value: number) => numb
     <>
       {row.rug && <path d={present(row.rug).map((value) => `M${scale(value).toFixed(1)} ${y - 3.5}v7`).join("")} stroke="var(--hs-faint)" stroke-width={0.6} opacity={0.4} />}
       {own && <line x1={scale(low)} x2={scale(high)} y1={y} y2={y} stroke="var(--hs-line)" />}
+      {own && <text x={scale(low) - 5} y={y + 3} font-size={9} text-anchor="end" style={{ fill: "var(--hs-faint)" }}>{tidy(low)}</text>}
+      {own && <text x={scale(high) + 5} y={y + 3} font-size={9} style={{ fill: "var(--hs-faint)" }}>{tidy(high)}</text>}
       {row.tick !== null && row.tick !== undefined && <line x1={scale(row.tick)} x2={scale(row.tick)} y1={y - shift - 5} y2={y - shift + 5} stroke="var(--hs-faint)" stroke-width={1.5} />}
       {row.dots.map((dot, i) => {
         if (dot.value === null) return null;

@@ -1,7 +1,25 @@
 /** Marks of series, in the order of the static figures: a second sign beside the colour. */
-import { symbol, symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolTimes, symbolTriangle } from "d3-shape";
+import type { SymbolType } from "d3-shape";
+import { symbol, symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolStar, symbolTriangle, symbolWye } from "d3-shape";
 
-const TYPES = [symbolCircle, symbolSquare, symbolTriangle, symbolDiamond, symbolCross, symbolTimes];
+type Corner = [x: number, y: number];
+
+/** A polygon with these corners around the origin, turned by `degrees` and scaled to an area. */
+const polygon = (corners: Corner[], area: number, degrees: number): SymbolType => ({
+  draw(context, size) {
+    const scale = Math.sqrt(size / area), angle = (degrees * Math.PI) / 180;
+    corners.forEach(([x, y], i) => {
+      const at: Corner = [scale * (x * Math.cos(angle) - y * Math.sin(angle)), scale * (x * Math.sin(angle) + y * Math.cos(angle))];
+      if (i) context.lineTo(...at);
+      else context.moveTo(...at);
+    });
+    context.closePath();
+  },
+});
+
+const DOWN = polygon([[0, -1], [Math.sqrt(3) / 2, 0.5], [-Math.sqrt(3) / 2, 0.5]], (3 * Math.sqrt(3)) / 4, 180);
+const TIMES = polygon([[-3, -1], [-1, -1], [-1, -3], [1, -3], [1, -1], [3, -1], [3, 1], [1, 1], [1, 3], [-1, 3], [-1, 1], [-3, 1]], 20, 45);
+const TYPES = [symbolCircle, symbolSquare, symbolTriangle, symbolDiamond, DOWN, symbolCross, TIMES, symbolStar, symbolWye];
 
 /** The outline of mark number `number` around the origin, `size` wide or so. */
 export const outline = (number: number, size: number): string => symbol(TYPES[number % TYPES.length], (size * size * Math.PI) / 4)() ?? "";
