@@ -14,7 +14,8 @@ export function svgFile(svg: SVGSVGElement, caption: string): string {
   const file =
     `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="${width}" height="${total}" viewBox="${box.x} ${box.y} ${width} ${total}" font-family="system-ui, sans-serif">` +
     `<rect x="${box.x}" y="${box.y}" width="${width}" height="${total}" fill="#ffffff"/>${inner}${text}</svg>\n`;
-  return file.replace(/var\((--hs-[a-z0-9-]+)\)/g, (whole, name: string) => LIGHT[name] ?? whole).replace(/currentColor/g, LIGHT["--hs-ink"]!);
+  // Only inside of tags: a word of the text may be spelled like a colour.
+  return file.replace(/<[^>]*>/g, (tag) => tag.replace(/var\((--hs-[a-z0-9-]+)\)/g, (whole, name: string) => LIGHT[name] ?? whole).replace(/currentColor/g, LIGHT["--hs-ink"]!));
 }
 
 function wrap(text: string, room: number): string[] {

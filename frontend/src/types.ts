@@ -121,8 +121,8 @@ export interface Example {
 
 /** Heads as points whose distances are those between their attention: Clark et al., Figure 6. */
 export interface HeadMap {
-  x: number[];
-  y: number[];
+  x: (number | null)[]; // null for kinds of heads that were not compared
+  y: (number | null)[];
   behaviour: string[]; // one label a head, "" for none
   stress: number;
   about: string; // what the distances are, over how many rows
@@ -151,6 +151,7 @@ export interface Comparison {
   a: { name: string; model: string; corpus: string; signature: string };
   b: { name: string; model: string; corpus: string; signature: string };
   how: string; // how the intervals of differences were made: "paired by document", "as of independent samples"
+  left_out: string[]; // what could not be compared, and why
   sites: Site[] | null; // null where the models' heads do not correspond
   quantities: {
     measure: string;

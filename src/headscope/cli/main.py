@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from headscope.cli import corpus, doctor, inspect, plot, report, run, serve, show, view
+from headscope.cli import compare, corpus, doctor, inspect, plot, report, run, serve, show, view
 from headscope.cli.options import examples
 from headscope.errors import HeadscopeError
 
@@ -21,6 +21,7 @@ app = typer.Typer(
     headscope plot RUN clark2 -o fig2.svg    a figure for a paper
     headscope report RUN                     one offline page with everything
     headscope view "Keys open doors."        what heads look at in a text of your own
+    headscope compare A B                    two runs, head by head
     headscope serve RUN                      the same in the browser, and a box to type a sentence into
     """),
     no_args_is_help=True,
@@ -29,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (run.run, show.show, plot.plot, report.report, view.view, serve.serve, inspect.inspect, doctor.doctor):
+for verb in (run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, inspect.inspect, doctor.doctor):
     app.command(help=examples(verb.__doc__))(verb)
 app.add_typer(corpus.app, name="corpus")
 

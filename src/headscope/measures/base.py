@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,12 +14,32 @@ from headscope.encoding.texts import Overlong, Unit
 
 if TYPE_CHECKING:
     import numpy as np
-    from jaxtyping import Float64
+    from jaxtyping import Bool, Float64
 
     Glimpse = dict[str, tuple[Float64[np.ndarray, "head"], Float64[np.ndarray, "head"]]]
 
 Level = Literal["token", "word"]
 Columns = Mapping[str, Any]  # a table: column name -> values, all of one length
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """One quantity on the data, in the first row, and in every replicate; `usable` where more than one document gives it."""
+
+    quantity: str  # as the table of heads names it
+    values: Float64[np.ndarray, "replicate+1 item"]
+    usable: Bool[np.ndarray, "item"]
+    n: Float64[np.ndarray, "item"]
+
+
+@dataclass(frozen=True)
+class Champion:
+    """What a label's best heads score, as the table of best heads has it, on the data and in every replicate."""
+
+    kind: str
+    label: str
+    heads: str
+    scores: Resampled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +72,17 @@ class Measure(ABC):
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Tidy tables: one row a head and quantity under the measure's name, one a layer and quantity under `<name>_layers`."""
 
+    def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
+        """Every quantity of every head with its replicates; of labels, those with at least `least` cases, if that is said."""
+        return iter(())
+
+    def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
+        """The best head of each label with its replicates, for measures that have such."""
+        return iter(())
+
     def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
-        """Value and n of each head by quantity, as the table of heads names it: however few cases there are, without intervals."""
-        return {}
+        """Value and n of each head by quantity, as the table of heads names it, however few cases there are."""
+        return {one.quantity: (one.values[0], one.n) for one in self.resampled(state, layout, least=1)}
 
     def options(self) -> dict[str, Any]:
         """The options in force, as a specification would write them."""

@@ -6,7 +6,7 @@ scoring it on the other, and resampling can all wait until the stream has ended,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +16,7 @@ import torch
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadId, HeadLayout, Kind
 from headscope.core.state import Merge, State
-from headscope.measures.base import Columns
+from headscope.measures.base import Champion, Columns, Resampled
 from headscope.measures.cases import Cases
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights
@@ -24,8 +24,6 @@ from headscope.stats.selection import Scored, crossfit, in_sample, interval, sha
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
-
-    from headscope.measures.base import Glimpse
 
 Selection = Literal["crossfit", "in-sample"]
 _HEAD_COLUMNS: dict[str, type] = {
@@ -95,16 +93,30 @@ class Contests:
                 self._best(best, kind, ids, label, n, right.reshape(GROUPS, -1), rules, weights, self._chance(state, kind, label, flat))
         return {self.name: heads.columns, f"{self.name}_best": best.columns}
 
-    def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
+    def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
         """The share of right answers of each head, by label and direction; NaN where there is no case."""
-        found: Glimpse = {}
+        weights = _weights(state)
+        found: dict[str, Resampled] = {}
         for kind, flat in layout.by_kind().items():
-            for label, n in replace(self, least=1).listed(state, kind):
-                right = state[f"right/{label}"].sum(0)
+            for label, n in replace(self, least=self.least if least is None else least).listed(state, kind):
+                shares = share(state[f"right/{label}"][:, :, flat], n, weights)
                 for number in range(len(self.directions)):
-                    value, cases = found.setdefault(self._quantity(label, number), (np.full(layout.size, np.nan), np.zeros(layout.size)))
-                    value[flat], cases[flat] = right[number, flat] / n.sum(), n.sum()
-        return found
+                    name = self._quantity(label, number)
+                    one = found.setdefault(name, _nothing(name, len(weights), layout.size))
+                    one.values[:, flat], one.usable[flat], one.n[flat] = shares[:, number], np.count_nonzero(n) > 1, n.sum()
+        yield from found.values()
+
+    def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
+        """What the best heads score, chosen as in the table of best heads."""
+        weights = _weights(state)
+        choose = crossfit if self.selection == "crossfit" else in_sample
+        for kind, flat in layout.by_kind().items():
+            ids = [layout.ids()[number] for number in flat]
+            for label, n in self.listed(state, kind):
+                best = choose(n, state[f"right/{label}"][:, :, flat].reshape(GROUPS, -1))
+                several = np.array([np.count_nonzero(best.n) > 1])
+                scores = Resampled(label, share(best.right, best.n, weights)[:, None], several, np.array([float(n.sum())]))
+                yield Champion(kind, label, _names(ids, best.picks), scores)
 
     def _quantity(self, label: str, direction: int) -> str:
         return label if direction == 0 else f"{label} ({self.directions[direction]})"
@@ -164,13 +176,12 @@ class Contests:
         head, rule = fair if self.selection == "crossfit" else seen
         head_shares, rule_shares = share(head.right, head.n, weights), share(rule.right, rule.n, weights)
         bounds = [interval(values, head.n) for values in (head_shares, rule_shares, head_shares - rule_shares)]
-        entrants = [ids[pick % len(ids)] for pick in head.picks]
         rows.add(
             1,
             kind=kind,
             label=label,
             n=int(n.sum()),
-            heads=" | ".join(dict.fromkeys(map(str, entrants))),
+            heads=_names(ids, head.picks),
             direction=" | ".join(dict.fromkeys(self.directions[pick // len(ids)] for pick in head.picks)),
             value=head.value,
             low=bounds[0][0],
@@ -199,6 +210,21 @@ class Contests:
 def own_label(label: str) -> str:
     """A label as it is counted: one that is called as the total is gets a name of its own."""
     return f"{label} (label)" if label == ALL else label
+
+
+def _names(ids: Sequence[HeadId], picks: Sequence[int]) -> str:
+    """The heads of some entrants, which are all heads in one direction after the other, each named once."""
+    return " | ".join(dict.fromkeys(str(ids[pick % len(ids)]) for pick in picks))
+
+
+def _weights(state: State) -> Float64[np.ndarray, "replicate+1 group"]:
+    """The weights of the groups: the data as they are, then every replicate."""
+    drawn = group_weights(*(int(number) for number in state["draws"]))
+    return np.concatenate([np.ones((1, GROUPS)), drawn])
+
+
+def _nothing(name: str, rows: int, heads: int) -> Resampled:
+    return Resampled(name, np.full((rows, heads), np.nan), np.zeros(heads, dtype=bool), np.zeros(heads))
 
 
 def _leads(batch: MapBatch) -> bool:

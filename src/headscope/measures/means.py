@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -12,14 +12,12 @@ import numpy as np
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
-from headscope.measures.base import Columns, Measure
+from headscope.measures.base import Columns, Measure, Resampled
 from headscope.stats.bootstrap import percentile_interval
 
 if TYPE_CHECKING:
     import torch
     from jaxtyping import Bool, Float, Float64, Int
-
-    from headscope.measures.base import Glimpse
 
     Sums = Float[torch.Tensor, "batch quantity head"]
     Counts = Float64[np.ndarray, "batch quantity"]
@@ -103,14 +101,18 @@ class HeadMeans(Measure):
             f"{self.name}_layers": self._table(shown, layer_columns, layers, weight, baseline),
         }
 
-    def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
+    def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
         """All quantities; nothing (NaN, n = 0) for heads of a kind that a quantity is not defined for."""
         site_of = layout.site_of()
-        means, n = _means(state, site_of)[0], state["weight"][0][:, site_of]
-        known = self.quantities()
-        defined = np.array([[self.defined(site.kind, name) for site in layout.sites] for name in known], dtype=bool)[:, site_of]
-        means, n = np.where(defined, means, np.nan), np.where(defined, n, 0.0)
-        return {name: (means[q], n[q]) for q, name in enumerate(known)}
+        means, weight = _means(state, site_of), state["weight"][:, :, site_of]
+        for q, name in enumerate(self.quantities()):
+            defined = np.array([self.defined(site.kind, name) for site in layout.sites], dtype=bool)[site_of]
+            yield Resampled(
+                name,
+                np.where(defined, means[:, q], np.nan),
+                _several_documents(weight[:, q]) & defined,
+                np.where(defined, weight[0, q], 0.0),
+            )
 
     def _table(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -15,7 +15,7 @@ from headscope.core.document import Word
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.errors import MeasureError
-from headscope.measures.base import Columns, Level, Measure
+from headscope.measures.base import Champion, Columns, Level, Measure, Resampled
 from headscope.measures.cases import Cases
 from headscope.measures.contests import ALL, CONTROL, Contests, Selection, own_label
 from headscope.measures.words import Words, all_favourites
@@ -23,8 +23,6 @@ from headscope.stats.bootstrap import group_of
 
 if TYPE_CHECKING:
     from jaxtyping import Int
-
-    from headscope.measures.base import Glimpse
 
 CLITICS = frozenset({"'s", "’s", "'", "’"})
 _REFERENCE_CLITICS = frozenset({"'s", "s'"})
@@ -114,9 +112,13 @@ class Relations(Measure):
         """Every head and relation; and the best head of each relation beside the best fixed offset."""
         return self.contests.tables(state, layout)
 
-    def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
-        """Every relation and direction there is a word of."""
-        return self.contests.glimpse(state, layout)
+    def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
+        """Every relation and direction."""
+        return self.contests.resampled(state, layout, least)
+
+    def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
+        """The best head of each relation."""
+        return self.contests.champions(state, layout)
 
     def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor, _Scored]:
         device = batch.weights.device

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from headscope.core.annotation import Annotation
 from headscope.core.batch import MapBatch
@@ -13,12 +14,9 @@ from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.encoding.texts import Overlong, Unit
 from headscope.errors import MeasureError
-from headscope.measures.base import Level, Measure
+from headscope.measures.base import Champion, Level, Measure, Resampled
 from headscope.measures.contests import Contests
 from headscope.measures.questions import Question, Questions
-
-if TYPE_CHECKING:
-    from headscope.measures.base import Glimpse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +50,13 @@ class Resolver(Measure):
         if batch.site.kind != "cross":
             batch.once(self, lambda: self._questions(batch)).put(self.contests, state, batch)
 
-    def glimpse(self, state: State, layout: HeadLayout) -> Glimpse:
-        """Every label and direction there is a question of."""
-        return self.contests.glimpse(state, layout)
+    def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
+        """Every label and direction."""
+        return self.contests.resampled(state, layout, least)
+
+    def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
+        """The best head of each label."""
+        return self.contests.champions(state, layout)
 
     def _questions(self, batch: MapBatch) -> Questions:
         counts: Counter[str] = Counter()

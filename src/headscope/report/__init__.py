@@ -14,7 +14,7 @@ from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
 from headscope.runs.table import display
 from headscope.views.page import shell
-from headscope.views.run import run_data
+from headscope.views.run import corpus_name, model_name, run_data
 
 _TITLES = {
     "relations": "Heads as parsers: dependency relations",
@@ -40,7 +40,7 @@ def page(results: Results) -> str:
 
 def title(results: Results) -> str:
     """What the page is called."""
-    return f"headscope: {_model(results) or 'attention maps'}"
+    return f"headscope: {model_name(results)}"
 
 
 def style() -> str:
@@ -53,7 +53,6 @@ def body(results: Results) -> str:
     from jinja2 import Environment
 
     template = (files("headscope.report") / "body.html.jinja").read_text(encoding="utf-8")
-    settings = results.manifest["settings"]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     parts: dict[str, Any] = {
         "findings": sentences(results),
@@ -61,24 +60,19 @@ def body(results: Results) -> str:
         "figures": figures(results),
         "contests": [{**contest, "title": _TITLES.get(contest["name"], contest["name"])} for contest in contests(results)],
         "sections": [section(name, table) for name, table in results.of_heads().items() if f"{name}_best" not in results],
-        "map": False,
-        "sampled": 0,
+        "map": results.gallery is not None and results.gallery.points is not None,
     }
     return environment.from_string(template).render(
         manifest=results.manifest,
-        model=_model(results),
-        corpus=", ".join(Path(name).name for name in settings.get("corpus", ())),
-        settings=settings,
+        model=model_name(results),
+        corpus=corpus_name(results),
+        settings=results.manifest["settings"],
         signature=results.signature,
         heads=sum(site["heads"] for site in results.manifest["sites"]),
         display=display,
         contents=_contents(parts),
         **parts,
     )
-
-
-def _model(results: Results) -> str:
-    return Path(results.manifest["settings"].get("model", "")).name
 
 
 def _contents(parts: dict[str, Any]) -> list[tuple[str, str]]:

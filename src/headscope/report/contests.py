@@ -74,5 +74,6 @@ def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
         "seen": f"{row['in_sample']:.2f} ({row['in_sample_head']})",
         "flattery": interval(row["in_sample"] - row["crossfit"]),
         "by_chance": interval(row["chance"]),
-        "published": f"{known[1] / 100:.2f} ({known[0]}), offset {known[2] / 100:.2f}" if known else "",
+        "published": f"{known[1] / 100:.2f}, {known[2] / 100:.2f} ({known[0]})" if known else "",
+        "towards": row["direction"].replace("-to-", " → ").replace(" | ", ", "),
     }

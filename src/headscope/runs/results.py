@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.heads import HeadLayout
-from headscope.core.state import States
+from headscope.core.state import State, States
 from headscope.errors import RunError
 from headscope.measures import Measure
 from headscope.runs.gallery import Gallery
 from headscope.runs.signature import describe
-from headscope.runs.store import Folder
+from headscope.runs.store import Folder, read_states
 from headscope.runs.table import Table
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
@@ -27,12 +27,18 @@ class Results(Mapping[str, Table]):
     """Tables by name, with the manifest that says where they come from; in memory or in a folder, read when asked for."""
 
     def __init__(
-        self, manifest: Mapping[str, Any], tables: Mapping[str, Table], path: Path | None = None, gallery: Gallery | None = None
+        self,
+        manifest: Mapping[str, Any],
+        tables: Mapping[str, Table],
+        path: Path | None = None,
+        gallery: Gallery | None = None,
+        states: States | None = None,
     ) -> None:
         self.manifest = manifest
         self.path = path
         self._tables = tables
         self._gallery = gallery
+        self._states = states
 
     @classmethod
     def make(
@@ -62,7 +68,7 @@ class Results(Mapping[str, Table]):
                 complete["dropped"] = [*complete["dropped"], f"gallery left out ({type(error).__name__}: {error})"]
         if folder is not None:
             folder.finish(tables, states, complete, data)
-        return cls(complete, tables, folder.path if folder is not None else None, gallery)
+        return cls(complete, tables, folder.path if folder is not None else None, gallery, states)
 
     @classmethod
     def open(cls, path: Path) -> Results:
@@ -72,6 +78,15 @@ class Results(Mapping[str, Table]):
         if manifest.get("status") != "complete":
             raise RunError(f"the run in {path} is not finished", "Go on with it by running the same command with --resume")
         return cls(manifest, _Lazy(folder, manifest["tables"]), path)
+
+    def state(self, measure: str) -> State:
+        """The merged state of a measure: what its tables are made of."""
+        if self._states is None:
+            path = (self.path or Path()) / "states.safetensors"
+            if not path.is_file():
+                raise RunError(f"{path} is missing, and without it there are no intervals of differences", "Run again with --overwrite")
+            self._states, _ = read_states(path)
+        return self._states[measure]
 
     @property
     def signature(self) -> str:

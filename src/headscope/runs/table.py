@@ -74,6 +74,19 @@ class Table:
         """The first rows."""
         return Table(self.arrow.slice(0, rows))
 
+    def largest(self, column: str, rows: int) -> Table:
+        """The rows that are furthest from 0 in a column, the furthest first."""
+        self._known(column)
+        order = pc.sort_indices(pc.abs(self.arrow[column]), sort_keys=[("", "descending")])
+        return Table(self.arrow.take(order.slice(0, rows)))
+
+    def first(self, *columns: str) -> Table:
+        """Of the rows that are alike in some columns only the first; these are then sorted by the columns."""
+        found: dict[tuple[Any, ...], int] = {}
+        for number, key in enumerate(zip(*(self[column] for column in columns), strict=True)):
+            found.setdefault(key, number)
+        return Table(self.arrow.take([found[key] for key in sorted(found)]))
+
     def to_pandas(self) -> pd.DataFrame:
         """As a pandas data frame (needs pandas)."""
         _need("pandas")

@@ -71,7 +71,12 @@ def look(model: Model, encoded: Encoded, heads: Collection[HeadId] | None = None
 
 def pack(weights: Float[np.ndarray, "query key"]) -> str:
     """A map as pages hold it: base64 of little-endian uint16, row by row, 65535 for a weight of 1."""
-    return base64.b64encode(quantised(weights).tobytes()).decode("ascii")
+    return packed(quantised(weights))
+
+
+def packed(values: UInt16[np.ndarray, "query key"]) -> str:
+    """The same of 16-bit numbers."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype="<u2").tobytes()).decode("ascii")
 
 
 def quantised(weights: Float[np.ndarray, "..."]) -> UInt16[np.ndarray, "..."]:

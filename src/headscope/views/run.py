@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,44 +10,41 @@ from headscope.core.heads import HeadId
 from headscope.figures import FIGURES, curves
 from headscope.figures.contests import WORDS
 from headscope.runs.results import BASELINES, Results
+from headscope.views.gallery import gallery_data
+from headscope.views.numbers import rounded
 from headscope.views.words import UNBOUNDED, about
-
-DIGITS = 5  # of a number in a page: more than can be seen, and a third of the size
 
 
 def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
     """Everything that the views show of a run."""
-    settings = results.manifest["settings"]
-    sites = results.manifest["sites"]
     return {
         "name": name or (results.path.resolve().name if results.path is not None else "run"),
-        "model": _named(settings.get("model", "")) or "given maps",
-        "corpus": ", ".join(_named(path) for path in settings.get("corpus", ())),
+        "model": model_name(results),
+        "corpus": corpus_name(results),
         "signature": results.signature,
         "counts": {key: value for key, value in results.manifest["counts"].items() if isinstance(value, int)},
-        "sites": sites,
+        "sites": results.manifest["sites"],
         "quantities": [quantity for table in results.of_heads() for quantity in _quantities(results, table)],
         "layers": [curve for table in results if table.endswith("_layers") for curve in _layers(results, table)],
         "curves": [figure for known in curves.CURVES for figure in _figures(results, known)],
         "contests": [_contest(results, measure) for measure in WORDS if f"{measure}_best" in results],
-        **_gallery(results),
+        **gallery_data(results.gallery),
     }
 
 
-def _named(path: str) -> str:
-    return Path(path).name
+def model_name(results: Results) -> str:
+    """What a run's model is called on pages."""
+    return Path(results.manifest["settings"].get("model", "")).name or "given maps"
+
+
+def corpus_name(results: Results) -> str:
+    """What its corpus is called."""
+    return ", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ()))
 
 
 def flat_heads(sites: Iterable[Mapping[str, Any]]) -> list[HeadId]:
     """The heads in the order of the views' arrays."""
     return [HeadId(site["kind"], site["layer"] - 1, head) for site in sites for head in range(site["heads"])]
-
-
-def rounded(value: float | None) -> float | None:
-    """A number with as many digits as a page needs; None for what is missing."""
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{value:.{DIGITS}g}")
 
 
 def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
@@ -121,8 +117,3 @@ def _contest(results: Results, measure: str) -> dict[str, Any]:
     rows = [{key: rounded(value) if isinstance(value, float) else value for key, value in row.items()} for row in best]
     fair = results.measures[measure].get("selection") == "crossfit"
     return {"measure": measure, "counted": counted, "axis": axis, "rule": rule, "fair": fair, "rows": rows}
-
-
-def _gallery(results: Results) -> dict[str, Any]:
-    """Texts with maps, and the map of heads, where the run kept any."""
-    return {"texts": [], "stacks": [], "examples": [], "map": None}
