@@ -70,7 +70,7 @@ function Quantities({ run, at, head }: { run: Run; at: number; head: Head }): JS
   );
   if (!shown.length) return null;
   return (
-    <Frame name={`head-${head.name}-quantities`} title="Among all heads" caption={`Head ${head.name} with 95% intervals, its baseline where there is one, and its rank; n = ${shown.reduce((most, quantity) => Math.max(most, quantity.n[at] ?? 0), 0).toLocaleString("en")}.`} signature={run.signature} csv={() => rows(run.quantities, at, head)}>
+    <Frame name={`head-${head.name}-quantities`} title="Among all heads" caption={`Head ${head.name} with 95% intervals, its baseline where there is one, and its rank; n = ${shown.reduce((most, quantity) => Math.max(most, quantity.n[at] ?? 0), 0).toLocaleString("en")}.`} signature={run.signature} brief csv={() => rows(run.quantities, at, head)}>
       <Plot label={`quantities of head ${head.name}`}>{draw}</Plot>
     </Frame>
   );
@@ -115,6 +115,7 @@ function BestAt({ run, at, head }: { run: Run; at: number; head: Head }): JSX.El
       title="Best at"
       caption={`The ${shown.length} of ${labels.length} labels in which head ${head.name} is furthest above the rule, each in its better direction, with 95% intervals; n = ${Math.min(...shown.map((quantity) => quantity.n[at] ?? 0))} to ${Math.max(...shown.map((quantity) => quantity.n[at] ?? 0)).toLocaleString("en")}. Picked and scored on the same documents.`}
       signature={run.signature}
+      brief
       csv={() => rows(labels, at, head)}
     >
       <Plot label={`what head ${head.name} is best at`}>{draw}</Plot>

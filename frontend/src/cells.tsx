@@ -139,7 +139,7 @@ function Face({ look, size, name }: { look: Look; size: Size; name: string }): J
       {look.text && !look.dim && (
         <text x={width / 2} y={look.name ? middle + 6 : middle} font-size={font} font-weight={look.strong ? 700 : 400} text-anchor="middle" style={{ fill: ink }}>{look.text}</text>
       )}
-      {look.strong && !look.dim && <circle cx={width - 5} cy={5} r={2} fill={ink} />}
+      {look.strong && !look.dim && !look.text && <circle cx={width - 5} cy={5} r={2} fill={ink} />}
     </>
   );
 }

@@ -39,6 +39,7 @@ export function BestDifferences({ data }: { data: Comparison }): JSX.Element | n
       title="Best heads"
       caption={captionOf(data, `Accuracy of each label's best head in ${measure}, n up to ${most.toLocaleString("en")}.`)}
       signature={signatures(data)}
+      brief
       csv={() => csvFile(["measure", "kind", "label", "a_head", "a", "b_head", "b", "difference", "low", "high", "n_a", "n_b"], data.best.map((pair) => [pair.measure, pair.kind, pair.label, pair.a_head, pair.a, pair.b_head, pair.b, pair.difference, pair.low, pair.high, ...pair.n]))}
     >
       {measures.length > 1 && <div class="hs-controls"><Switch label="measure" value={measure} options={measures.map((name) => [name, name] as const)} onChange={setMeasure} /></div>}

@@ -31,8 +31,9 @@ export function CompareHeads({ data, sites }: { data: Comparison; sites: Site[] 
     <Frame
       name={`compare-${key}`}
       title="Head by head"
-      caption={captionOf(data, `${titled(pair)}; n = ${heads.length} heads; dots mark the ${apart} whose interval excludes 0.`)}
+      caption={captionOf(data, `${titled(pair)}; n = ${heads.length} heads; bold are the ${apart} whose interval excludes 0.`)}
       signature={signatures(data)}
+      brief
       csv={() => csvFile(["head", "quantity", "a", "b", "difference", "low", "high"], heads.map((head, at) => [head.name, pair.name, ...(["a", "b", "difference", "low", "high"] as const).map((column) => pair[column][at] ?? null)]))}
     >
       <div class="hs-controls">

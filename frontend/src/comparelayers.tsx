@@ -36,6 +36,7 @@ export function CompareLayers({ data }: { data: Comparison }): JSX.Element | nul
       title="Layer by layer"
       caption={captionOf(data, `${pair.name}, means over the heads of a layer, n = ${pair.layer.length} layers.`)}
       signature={signatures(data)}
+      brief
       csv={() => csvFile(["kind", "layer", "quantity", "a", "b", "difference", "low", "high"], pair.layer.map((layer, i) => [pair.kind, layer, pair.name, ...(["a", "b", "difference", "low", "high"] as const).map((column) => pair[column][i] ?? null)]))}
     >
       <div class="hs-controls"><Select label="quantity" value={key} options={options} onChange={setKey} /></div>

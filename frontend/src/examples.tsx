@@ -28,7 +28,7 @@ export function Examples({ run, source, head }: { run: Run; source: MapSource; h
   return (
     <div class="hs-examples">
       <h4>Seen at work</h4>
-      <p class="hs-about">Found by the run, not picked by hand.</p>
+      <p class="hs-about">Found by the run, not picked by hand. Point at a word to see its links alone; click or Enter pins it.</p>
       <div class="hs-columns">
         {own.map((example) => (
           <TextView key={`${head}/${example.text}/${example.quantity}`} title={shows(run, example)} data={{ text: run.texts[example.text]!, sites: run.sites, signature: run.signature, heads: [head] }} source={source} compact highlight={marked(run, example)} />

@@ -1,10 +1,9 @@
 /** What the grid of heads shows, in which order, and which heads it leaves out. */
 import type { JSX } from "preact";
-import { useId } from "preact/hooks";
 import { present } from "./shade";
 import { plain } from "./thumbs";
 import type { Quantity, Run } from "./types";
-import { Select, show, Slider, Toggle } from "./ui";
+import { Select, show, Slider, Toggle, useUnique } from "./ui";
 
 export interface GridState {
   mode: "number" | "map";
@@ -28,7 +27,7 @@ export function layersIn(list: string): (layer: number) => boolean {
 /** The controls. `shown` are the numbers that the slider cuts. */
 export function GridControls(props: { run: Run; quantity: Quantity | undefined; shown: (number | null)[]; state: GridState; onChange: (part: Partial<GridState>) => void }): JSX.Element {
   const { run, quantity, state, onChange: change } = props;
-  const layers = useId();
+  const layers = useUnique();
   const known = present(props.shown);
   const low = Math.min(...known), high = Math.max(...known);
   const based = quantity ? present(quantity.baseline).length > 0 : false;

@@ -1,10 +1,10 @@
 /** A box to type a text into, and what the heads of a model make of it. */
 import type { JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Answer, Request } from "./http";
 import { send, Served } from "./http";
 import { TextView } from "./text";
-import { Select, Toggle } from "./ui";
+import { Select, Toggle, useUnique } from "./ui";
 
 export interface LiveData {
   models: string[];
@@ -34,7 +34,7 @@ function toAddress(request: Request): void {
 }
 
 function Box(props: { label: string; value: string; rows: number; limit: number; onInput: (value: string) => void; onSend: () => void }): JSX.Element {
-  const id = useId();
+  const id = useUnique();
   return (
     <div style="margin:.4rem 0">
       <label for={id} style="display:block;font-size:.88rem;color:var(--hs-faint)">{props.label}</label>

@@ -1,9 +1,10 @@
 /** Choosing heads by name: as many as the model has, some of them at once. */
 import type { JSX } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { SERIES } from "./colour";
 import { allHeads, kindOf } from "./heads";
 import type { Kind, Site } from "./types";
+import { useUnique } from "./ui";
 
 const AMONG: Record<Kind, string> = { encoder: "within the source", decoder: "within the target", cross: "from the target to the source" };
 
@@ -31,7 +32,7 @@ export function addHeads(shown: readonly string[], added: readonly string[]): { 
 
 /** The chosen heads as chips with their colours, each with steps to its neighbours, and a field that adds more. */
 export function HeadPicker(props: { sites: readonly Site[]; heads: readonly string[]; onChange: (heads: string[]) => void }): JSX.Element {
-  const id = useId();
+  const id = useUnique();
   const [typed, setTyped] = useState("");
   const [note, setNote] = useState("");
   const names = allHeads(props.sites).map((head) => head.name);

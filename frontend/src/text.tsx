@@ -114,6 +114,7 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
       {...(props.title ? { title: props.title } : {})}
       caption={captionOf({ text, view, heads: shownLayers.map((layer) => layer.head), rows, columns, choice, ...amount, lines: lines.length, of, highlight: options.find(([key]) => key === highlight)?.[1] ?? "", pins: known.length, near })}
       signature={data.signature}
+      brief={props.compact ?? false}
       csv={csv}
       svg={() => (view === "lines" ? linesSvg(scene) : grid && heatmapSvg(grid, near ?? whole(grid), marked))}
     >

@@ -1,7 +1,14 @@
 /** The small parts that all views are made of. */
 import type { ComponentChildren, JSX } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { download, pngFile, svgFile } from "./save";
+
+let ids = 0;
+
+/** An id that no other element has: Preact's own begin anew in every root, and a page has several. */
+export function useUnique(): string {
+  return useState(() => `hs-${(ids += 1)}`)[0];
+}
 
 /** A figure with its caption, and buttons that save it as SVG, PNG and CSV. The first <svg> inside is what is saved, unless `svg` gives another. */
 export function Frame(props: {
@@ -9,6 +16,7 @@ export function Frame(props: {
   title?: string;
   caption: string; // says n
   signature: string;
+  brief?: boolean; // the signature's end will do here: the page has it whole, and saved files do
   csv: () => string;
   svg?: () => SVGSVGElement | null;
   children: ComponentChildren;
@@ -46,14 +54,17 @@ export function Frame(props: {
       <div ref={body}>{props.children}</div>
       {trouble && <p class="hs-trouble" role="alert">{trouble}</p>}
       <figcaption>
-        {props.caption} <span class="hs-signature">{props.signature}</span>
+        {props.caption}{" "}
+        <span class="hs-signature" title={props.signature}>
+          {props.brief ? props.signature.replace(/\S*\|([^|\s]+)/g, "$1") : props.signature}
+        </span>
       </figcaption>
     </figure>
   );
 }
 
 export function Select<T extends string>(props: { label: string; value: T; options: readonly (readonly [T, string])[] | { group: string; options: readonly (readonly [T, string])[] }[]; onChange: (value: T) => void }): JSX.Element {
-  const id = useId();
+  const id = useUnique();
   const option = ([value, text]: readonly [T, string]): JSX.Element => <option value={value} selected={value === props.value}>{text}</option>;
   return (
     <span class="hs-field">
@@ -66,7 +77,7 @@ export function Select<T extends string>(props: { label: string; value: T; optio
 }
 
 export function Slider(props: { label: string; value: number; min: number; max: number; step: number; text?: string; onChange: (value: number) => void }): JSX.Element {
-  const id = useId();
+  const id = useUnique();
   return (
     <span class="hs-field">
       <label for={id}>{props.label}</label>
@@ -77,7 +88,7 @@ export function Slider(props: { label: string; value: number; min: number; max: 
 }
 
 export function Toggle(props: { label: string; value: boolean; onChange: (value: boolean) => void }): JSX.Element {
-  const id = useId();
+  const id = useUnique();
   return (
     <span class="hs-field">
       <input id={id} type="checkbox" checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} />
