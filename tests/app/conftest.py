@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -52,17 +54,20 @@ def results(folder: Path) -> Results:
 
 
 @pytest.fixture(scope="session")
-def crossed(t5: Model) -> Results:
-    """A run of an encoder-decoder, in memory."""
-    return hs.run(t5, "sampler", ["entropy"], limit=3, replicates=5).results
+def crossed(folder: Path, t5: Model) -> Results:
+    """A run of an encoder-decoder."""
+    return hs.run(t5, "sampler", ["entropy"], folder.parent / "crossed", limit=3, replicates=5).results
 
 
 @pytest.fixture(scope="session")
-def nasty(results: Results) -> Results:
-    """A run whose names are markup."""
-    settings = {**results.manifest["settings"], "model": f"x/{NASTY}", "corpus": [NASTY]}
-    manifest = {**results.manifest, "settings": settings, "signature": "</script><script>alert(1)</script>"}
-    return Results(manifest, {name: results[name] for name in results})
+def nasty(folder: Path) -> Results:
+    """A run whose folder and names are markup."""
+    path = folder.parent / NASTY
+    shutil.copytree(folder, path)
+    manifest = json.loads((path / "run.json").read_text())
+    settings = {**manifest["settings"], "model": f"x/{NASTY}", "corpus": [NASTY]}
+    (path / "run.json").write_text(json.dumps({**manifest, "settings": settings, "signature": "</script><script>alert(1)</script>"}))
+    return Results.open(path)
 
 
 Start = Callable[..., TestClient]

@@ -156,7 +156,12 @@ def test_comparison(client: TestClient) -> None:
     assert client.get("/compare").status_code == 422
     assert client.get("/compare?a=first").status_code == 422
     assert client.get("/compare?a=first&b=none").status_code == 404
-    pytest.importorskip("headscope.views.compare")
     page = client.get("/compare?a=first&b=first").text
-    assert '<div data-view="compare"></div>' in page
-    assert data(page)["comparison"]["a"]["model"] == "mini"
+    assert "data-view='compare'" in page
+    shown = data(page)["comparison"]
+    assert shown["a"]["name"] == shown["b"]["name"] == "first"
+    assert all(difference in (0, None) for quantity in shown["quantities"] for difference in quantity["difference"])
+    other = client.get("/compare", params={"a": "first", "b": NAME})
+    assert other.status_code == 200
+    assert "<script>" not in other.text
+    assert data(client.get("/compare?a=first&b=crossed").text)["comparison"]["sites"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -130,7 +131,8 @@ async def table(
 @router.get("/models", tags=["texts"])
 async def models(has: Has) -> list[ModelSummary]:
     """The models that texts can be put through."""
-    return [ModelSummary(**one) for one in has.models.describe()]
+    # A large model's fingerprint takes a while, the first time.
+    return [ModelSummary(**one) for one in await asyncio.to_thread(has.models.describe)]
 
 
 @router.post("/texts", tags=["texts"], responses={status: {"model": Problem} for status in (403, 408, 413, 429)})

@@ -48,13 +48,16 @@ async def compare(has: Has, a: str = "", b: str = "") -> str:
         raise Refusal(422, "a comparison needs two runs", "Choose them on the front page")
     first, second = has.shelf[a], has.shelf[b]
 
-    def compared() -> dict[str, Any]:
+    def compared() -> dict[str, str]:
+        from headscope.report import style
+        from headscope.report.comparison import BODY
         from headscope.views.compare import comparison
 
-        return comparison(first, second)
+        data = comparison(first, second, (a, b))
+        parts = {"title": f"headscope: {a} and {b}", "style": style(), "body": BODY, "data": encode({"comparison": data})}
+        return {name: text if name == "title" else Markup(text) for name, text in parts.items()}
 
-    data = await has.shelf.work(lambda: encode({"comparison": compared()}))
-    return render("compare", title=f"headscope: {a} and {b}", a=a, b=b, data=Markup(data))
+    return render("compare", a=a, b=b, **await has.shelf.work(compared))
 
 
 @router.get("/docs")

@@ -68,7 +68,7 @@ class Texts:
         from headscope.runs.texts import look, quantised, typed
         from headscope.views.text import text_data
 
-        id = hashlib.sha256(json.dumps([model.fingerprint, name, text, second]).encode()).hexdigest()[:24]
+        id = hashlib.sha256(json.dumps([model.fingerprint, name, text, second]).encode()).hexdigest()[:12]
         if (known := self._texts.get(id)) is not None:
             return known, {}
         reading = typed(model, text, second, self._limits.max_tokens)
