@@ -123,6 +123,26 @@ def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) 
     assert len(seen) == len(table["n"])
 
 
+@given(world=worlds())
+@settings(max_examples=25, deadline=None)
+def test_a_glimpse_at_merged_states_is_what_the_table_says(measure: Measure, world: World) -> None:
+    """Without replicates, text by text, as a gallery scores texts. A table may leave out; a glimpse does not."""
+    state = measure.start(world.layout, 0)
+    for text in world.texts:
+        state = state.merge(run(measure, world, [[text]], replicates=0))
+    glimpse = measure.glimpse(state, world.layout)
+    number = {(id.kind, id.layer + 1, id.head + 1): place for place, id in enumerate(world.layout.ids())}
+    table = measure.tables(run(measure, world, [world.texts]), world.layout)[measure.name]
+    assert set(table["quantity"]) <= set(glimpse)
+    for kind, layer, head, quantity, value, n in zip(
+        *(table[name] for name in ("kind", "layer", "head", "quantity", "value", "n")), strict=True
+    ):
+        values, counts = glimpse[quantity]
+        assert values.shape == counts.shape == (world.layout.size,)
+        assert_allclose(values[number[kind, layer, head]], value, rtol=1e-5, atol=1e-6)
+        assert int(counts[number[kind, layer, head]]) == n
+
+
 def uniform(text: Text) -> np.ndarray[Any, Any]:
     n = len(text.forms)
     seen = np.tri(n) if text.causal else np.ones((n, n))

@@ -43,7 +43,7 @@ def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    names = ["states.safetensors", *(f"tables/{path.name}" for path in sorted((folder / "tables").iterdir()))]
+    names = ["states.safetensors", "gallery.safetensors", *(f"tables/{path.name}" for path in sorted((folder / "tables").iterdir()))]
     return {name: (folder / name).read_bytes() for name in names}
 
 

@@ -5,7 +5,7 @@ A text's score for a head is the measure's own value on that text alone. Only th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from headscope.measures.base import Glimpse
     from headscope.runs.gallery import Map
 
-    Take = Callable[[int, Float[torch.Tensor, "1 head query key"]], None]
-    Look = Callable[[Encoded, Take], None]  # gives each site's maps of one text, by the site's number in the plan
+    # Gives each text, in any order, with the maps of all sites of the plan.
+    Look = Callable[[Sequence[Encoded]], Iterable[tuple[Encoded, Sequence[Float[torch.Tensor, "head query key"]]]]]
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,17 @@ def curate(plan: Plan, readings: Sequence[Reading], look: Look, tables: Mapping[
     scorer = _Scorer([measure for measure in plan.measures if skilled(measure, tables)], layout, rows)
     best = Best(skills(scorer.measures, tables, layout), {measure.name: measure for measure in scorer.measures}, layout)
     stacks = chosen_stacks(readings[0].texts, layout)
-    distances = Distances(layout)
+    distances = Distances(layout, readings[0].texts)
     shelf = _Shelf()
-    stacked = []
+    stacked: dict[str, tuple[int, dict[HeadId, Map]]] = {}
     for number, reading in enumerate(readings):
-        for text in reading.texts:
-            seen = Seen(number, text, layout, _maps(layout, look, text))
+        for text, maps in look(reading.texts):
+            seen = Seen(number, text, layout, _by_kind(layout, maps))
             best.add(seen, scorer(seen, reading.measures))
             if number == 0:
-                distances.add(seen.maps)
+                distances.add(text, seen.maps)
                 if (window := stacks.get(text.id)) is not None:
-                    stacked.append((shelf.place(number, text, window), _stack(seen, window)))
+                    stacked[text.id] = shelf.place(number, text, window), _stack(seen, window)
     ids = layout.ids()
     examples = [
         Example(
@@ -71,7 +71,7 @@ def curate(plan: Plan, readings: Sequence[Reading], look: Look, tables: Mapping[
         )
         for skill, kept in best.examples()
     ]
-    return Gallery(tuple(shelf.texts), tuple(stacked), tuple(examples), *distances.finish(behaviours(tables, layout)))
+    return Gallery(tuple(shelf.texts), tuple(stacked.values()), tuple(examples), *distances.finish(behaviours(tables, layout)))
 
 
 def _stack(seen: Seen, window: Window) -> dict[HeadId, Map]:
@@ -82,12 +82,11 @@ def _stack(seen: Seen, window: Window) -> dict[HeadId, Map]:
     return {id: maps[head] for head, id in enumerate(ids)}
 
 
-def _maps(layout: HeadLayout, look: Look, text: Encoded) -> dict[Kind, Float[torch.Tensor, "head query key"]]:
-    """The maps of a text, the heads of all layers of a kind side by side."""
-    found: dict[int, torch.Tensor] = {}
-    look(text, lambda index, weights: found.__setitem__(index, weights[0].float()))
-    kinds = dict.fromkeys(site.kind for site in layout.sites)
-    return {kind: torch.cat([found[index] for index, site in enumerate(layout.sites) if site.kind == kind]) for kind in kinds}
+def _by_kind(
+    layout: HeadLayout, maps: Sequence[Float[torch.Tensor, "head query key"]]
+) -> dict[Kind, Float[torch.Tensor, "head query key"]]:
+    """The heads of all layers of a kind side by side."""
+    return {kind: torch.cat([m for m, site in zip(maps, layout.sites, strict=True) if site.kind == kind]) for kind in layout.by_kind()}
 
 
 class _Scorer:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headscope.core.heads import HeadLayout, Kind
+from headscope.encoding.texts import Encoded
 from headscope.runs.gallery import Points, neighbours
 from headscope.stats.divergence import jensen_shannon
 from headscope.stats.embedding import metric
@@ -24,18 +26,20 @@ HEADS = 2048  # with more, none are compared
 class Distances:
     """Sums of divergences between the heads of one kind, the one with the most heads: those of different kinds see different texts."""
 
-    def __init__(self, layout: HeadLayout) -> None:
+    def __init__(self, layout: HeadLayout, texts: Sequence[Encoded]) -> None:
         kinds = layout.by_kind()
         self._size = layout.size
         self._kind: Kind = max(kinds, key=lambda kind: len(kinds[kind]))
         self._heads = kinds[self._kind]
-        self._most = min(ROWS, PAIRS // len(self._heads) ** 2) if 1 < len(self._heads) <= HEADS else 0
+        most = min(ROWS, PAIRS // len(self._heads) ** 2) if 1 < len(self._heads) <= HEADS else 0
+        before = accumulate((text.cost for text in texts), initial=0)
+        self._wanted = {text.id for text, rows in zip(texts, before, strict=False) if rows < most}
         self._sum = np.zeros((len(self._heads),) * 2)
         self._rows = 0
 
-    def add(self, maps: Mapping[Kind, Float[torch.Tensor, "head query key"]]) -> None:
-        """Add all rows of a text, unless there are enough already."""
-        if self._rows < self._most:
+    def add(self, text: Encoded, maps: Mapping[Kind, Float[torch.Tensor, "head query key"]]) -> None:
+        """Add all rows of a text, if it is one of the first that give rows enough."""
+        if text.id in self._wanted:
             sums, rows = jensen_shannon(maps[self._kind])
             self._sum += sums.cpu().numpy()
             self._rows += rows

@@ -44,7 +44,7 @@ class Seen:
         return self.maps[kind][:, rows, columns]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kept:
     """A text kept for a skill."""
 
@@ -65,39 +65,41 @@ class Best:
         self._measures = measures
         self._place = {head: (kind, number) for kind, heads in layout.by_kind().items() for number, head in enumerate(heads)}
         self._kept: list[list[Kept]] = [[] for _ in skills]
-        self._of: dict[tuple[str, str], list[int]] = {}
+        self._bar = np.zeros(len(skills))  # the score below which a text is not kept
+        of: dict[tuple[str, str], list[int]] = {}
         for number, skill in enumerate(skills):
-            self._of.setdefault((skill.measure, skill.quantity), []).append(number)
+            of.setdefault((skill.measure, skill.quantity), []).append(number)
+        self._of = {key: np.array(numbers) for key, numbers in of.items()}
+        self._head = np.array([skill.head for skill in skills], dtype=np.int64)
 
     def add(self, seen: Seen, glimpses: Mapping[str, Glimpse]) -> None:
         """Consider a text, given what the measures say of it."""
         if seen.text.target is not None and len(seen.text.target) > LONGEST:
             return
+        tie = (seen.text.cost in NICE, -order(seen.text))
         for (measure, quantity), numbers in self._of.items():
-            if quantity not in glimpses.get(measure, {}):
-                continue
-            value, n = (column[[self._skills[number].head for number in numbers]] for column in glimpses[measure][quantity])
-            scores = _scores(seen.text, value, n, self._skills[numbers[0]].contest)
-            for place in np.flatnonzero(scores > 0):
-                self._offer(numbers[place], seen, float(scores[place]), float(value[place]), int(n[place]))
+            if quantity in glimpses.get(measure, {}):
+                value, n = (column[self._head[numbers]] for column in glimpses[measure][quantity])
+                scores = _scores(seen.text, value, n, self._skills[numbers[0]].contest)
+                for place in np.flatnonzero((scores > 0) & (scores >= self._bar[numbers])):
+                    self._offer(int(numbers[place]), seen, (float(scores[place]), *tie), float(value[place]), int(n[place]))
 
-    def _offer(self, number: int, seen: Seen, score: float, value: float, n: int) -> None:
+    def _offer(self, number: int, seen: Seen, rank: tuple[float, bool, int], value: float, n: int) -> None:
         skill, kept, text = self._skills[number], self._kept[number], seen.text
-        rank = (score, text.cost in NICE, -order(text))
         rivals = [one for one in kept if one.text.document == text.document] or kept[skill.examples - 1 :]
         if rivals and rank <= rivals[0].rank:
             return
         part = window(text, self._measures[skill.measure], skill.label)
         kind, head = self._place[skill.head]
         map = quantised(seen.cut(kind, part)[head].cpu().numpy())
-        others = [one for one in kept if one not in rivals]
-        self._kept[number] = sorted([*others, Kept(rank, seen.reading, text, part, value, n, map)], key=lambda one: one.rank, reverse=True)
+        kept[:] = [*(one for one in kept if one not in rivals), Kept(rank, seen.reading, text, part, value, n, map)]
+        kept.sort(key=lambda one: one.rank, reverse=True)
+        self._bar[number] = kept[-1].rank[0] if len(kept) == skill.examples else 0
 
     def examples(self) -> list[tuple[Skill, Kept]]:
         """What was kept, by head: if it is too much, the second texts go first, and then those of smaller lifts."""
-        ranked = sorted(
-            (place, number) for number, kept in enumerate(self._kept) for place in range(len(kept))
-        )  # skills come with the largest lift first
+        # Skills come with the largest lift first.
+        ranked = sorted((place, number) for number, kept in enumerate(self._kept) for place in range(len(kept)))
         chosen = []
         room = BYTES
         for place, number in ranked:

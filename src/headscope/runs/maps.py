@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -33,8 +33,6 @@ from headscope.stats.bootstrap import poisson_weights
 
 if TYPE_CHECKING:
     from jaxtyping import Float
-
-    from headscope.runs.curate import Take
 
 # Special tokens as the common tokenizers write them. Only for maps that come with nothing but token strings.
 _ROLES = {
@@ -202,9 +200,9 @@ def measure_maps(
         "dropped": tally.lines(),
     }
 
-    def look(text: Encoded, take: Take) -> None:
-        for layer, maps in enumerate(given[text.id].attention):
-            take(layer, _tensor(maps))
+    def look(texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, list[torch.Tensor]]]:
+        for text in texts:
+            yield text, [_tensor(maps)[0] for maps in given[text.id].attention]
 
     readings = [Reading(sample.texts(), frozenset(measures))]
     hang = (lambda tables: curate(plan, readings, look, tables, rows)) if gallery else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from headscope.models.capture import Consumer
 
+LOOK = 512  # tokens of the texts whose maps are all held at once
 SIDES: dict[Kind, tuple[str, str]] = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}
 
 
@@ -128,9 +129,23 @@ class ShardRunner:
         view = BatchView(batch, self._word_rows, replicates)
         self._stream(batch, lambda index, weights, visible: accumulator.add(view, index, weights, visible))
 
-    def look(self, text: Encoded, take: Callable[[int, Float[torch.Tensor, "1 h q k"]], None]) -> None:
-        """Give `take` each of the plan's sites, by its number there, and its maps of one text."""
-        self._stream([text], lambda index, weights, visible: take(index, weights))
+    def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, list[Float[torch.Tensor, "head query key"]]]]:
+        """Each text, the shortest first, with the maps of all of the plan's sites. Few go through the model at a time."""
+        for batch in batches(texts, LOOK):
+            found = self._held(batch)
+            for number, text in enumerate(batch):
+                length = {"source": len(text), "target": len(text.target or text)}
+                sizes = [tuple(length[side] for side in SIDES[site.kind]) for site in self.plan.layout.sites]
+                yield text, [found[index][number, :, :rows, :columns] for index, (rows, columns) in enumerate(sizes)]
+
+    def _held(self, batch: Sequence[Encoded]) -> dict[int, Float[torch.Tensor, "b h q k"]]:
+        found: dict[int, torch.Tensor] = {}
+
+        def keep(index: int, weights: torch.Tensor, visible: torch.Tensor | None) -> None:
+            found[index] = weights.float()
+
+        self._stream(batch, keep)
+        return found
 
     def _stream(self, batch: Sequence[Encoded], consume: Consumer) -> None:
         place = {site: index for index, site in enumerate(self.plan.chosen)}

@@ -25,9 +25,9 @@ def chosen_stacks(texts: Sequence[Encoded], layout: HeadLayout) -> dict[str, Win
     longest = min(LONGEST, isqrt(BYTES // (size * count)))
     usable = [text for text in texts if text.target is None or len(text.target) <= longest]  # a target is never cut
     ranked = sorted(usable, key=lambda text: 0 if text.cost in NICE and text.cost <= longest else text.cost)
-    taken: list[Encoded] = []
+    taken: dict[str, Encoded] = {}
     for again in (False, True):
         for text in ranked:
-            if len(taken) < count and text not in taken and (again or all(text.document != other.document for other in taken)):
-                taken.append(text)
-    return {text.id: window(text, longest=longest) for text in taken}
+            if len(taken) < count and (again or all(text.document != other.document for other in taken.values())):
+                taken[text.id] = text
+    return {id: window(text, longest=longest) for id, text in taken.items()}

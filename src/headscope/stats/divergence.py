@@ -20,7 +20,7 @@ def jensen_shannon(maps: Float[torch.Tensor, "head row key"]) -> tuple[Float64[t
     row by row; rows are added up in float64.
     """
     heads, rows, keys = maps.shape
-    total = torch.zeros((heads, heads), dtype=torch.float64)
+    total = torch.zeros((heads, heads), dtype=torch.float64, device=maps.device)
     step = max(1, BLOCK // (heads * keys))
     for start in range(0, rows, step):
         total += _block(maps[:, start : start + step])
@@ -31,11 +31,11 @@ def _block(maps: Float[torch.Tensor, "head row key"]) -> Float64[torch.Tensor, "
     """With p and q of one row, JS = (sum p ln p + sum q ln q - sum (p + q) ln (p + q)) / 2 + ln 2: only the last sum is of pairs."""
     p = maps / maps.sum(-1, keepdim=True)
     own = _plogp(p)  # [head]
-    total = torch.zeros((len(p), len(p)), dtype=torch.float64)
+    pairs = torch.zeros((len(p), len(p)), dtype=torch.float64, device=p.device)
     for head in range(len(p) - 1):
-        pairs = (own[head] + own[head + 1 :] - _plogp(p[head + 1 :] + p[head])) / 2 + math.log(2) * maps.shape[1]
-        total[head, head + 1 :] = pairs.clamp_min(0)
-    return total + total.T
+        pairs[head, head + 1 :] = _plogp(p[head + 1 :] + p[head])
+    upper = ((own[:, None] + own - pairs) / 2 + math.log(2) * maps.shape[1]).clamp_min(0).triu(1)
+    return upper + upper.T
 
 
 def _plogp(weights: Float[torch.Tensor, "head row key"]) -> Float64[torch.Tensor, "head"]:

@@ -1,0 +1,473 @@
+"""The gallery of a run: found by the run itself, the same however the work is cut up, and what it shows is true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from architectures import build
+from families import FAMILIES
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from scipy.spatial.distance import jensenshannon
+
+import headscope as hs
+from headscope.core.document import Document, Mention, Sentence, Word
+from headscope.core.heads import HeadId
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus, read
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import RunError
+from headscope.measures import make
+from headscope.models.model import Model
+from headscope.runs import engines, execute
+from headscope.runs.gallery import Example, Gallery
+from headscope.runs.sample import Sample
+from headscope.runs.spec import make_spec
+from headscope.runs.texts import look
+from headscope.runs.windows import window
+
+MEASURES: dict[str, dict[str, Any]] = {"positions": {}, "tokens": {}, "entropy": {}, "relations": {}, "coreference": {"least": 5}}
+DOCUMENTS = list(read("sampler"))[:9]
+Map = NDArray[np.float64]
+
+
+@pytest.fixture(scope="module")
+def mini() -> Model:
+    return hs.load()
+
+
+@pytest.fixture(scope="module")
+def done(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    return hs.run(mini, Corpus.of(DOCUMENTS), MEASURES, out, replicates=20, gallery=24)
+
+
+def gallery_of(run: hs.Run) -> Gallery:
+    assert run.results.gallery is not None, run.results.manifest["dropped"]
+    return run.results.gallery
+
+
+def weights(map: NDArray[np.uint16]) -> Map:
+    return map / 65535
+
+
+# --- what is in it
+
+
+def test_what_a_run_keeps(done: hs.Run) -> None:
+    gallery = gallery_of(done)
+    assert len(gallery.stacks) == 3
+    ids = [gallery.texts[number]["id"].rpartition("/")[0] for number, _ in gallery.stacks]
+    assert len(set(ids)) == 3, "of different documents"
+    for number, maps in gallery.stacks:
+        n = len(gallery.texts[number]["source"]["tokens"])
+        assert 8 <= n <= 24
+        assert list(maps) == [HeadId("encoder", layer, head) for layer in range(12) for head in range(12)]
+        assert all(map.shape == (n, n) and map.dtype == np.uint16 for map in maps.values())
+        assert_allclose(weights(np.stack([*maps.values()])).sum(-1), 1, atol=n / 65535)
+    for example in gallery.examples:
+        tokens = gallery.texts[example.text]["source"]["tokens"]
+        assert example.map.shape == (len(tokens), len(tokens))
+        assert len(tokens) <= 48
+        assert example.value > 0
+        assert "all" not in example.quantity.split()
+        assert example.measure != "entropy"
+    by_skill: dict[Any, list[Example]] = {}
+    for example in gallery.examples:
+        by_skill.setdefault((example.head, example.measure, example.quantity), []).append(example)
+    assert len({head for head, *_ in by_skill}) == 144
+    for examples in by_skill.values():
+        documents = [gallery.texts[example.text]["id"].rpartition("/")[0] for example in examples]
+        assert len(set(documents)) == len(documents) <= 2
+    assert done.results.path is not None
+    assert (done.results.path / "gallery.safetensors").stat().st_size < 3_000_000
+
+
+def test_each_head_is_shown_for_what_its_tables_say_it_does_best(done: hs.Run) -> None:
+    gallery = gallery_of(done)
+    for measures in (("positions", "tokens"), ("relations",), ("coreference",)):
+        best: dict[HeadId, tuple[float, str]] = {}
+        for measure in measures:
+            for row in done.results[measure]:
+                if row["quantity"] not in ("sep_to_sep", "other_to_sep") and row.get("label") != "all":
+                    head = HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)
+                    best[head] = max(best.get(head, (0, "")), (row["value"] - row["baseline"], row["quantity"]))
+        shown = {example.head: example.quantity for example in gallery.examples if example.measure in measures}
+        for head, quantity in shown.items():
+            lift = next(
+                row["value"] - row["baseline"]
+                for measure in measures
+                for row in done.results[measure].where(layer=head.layer + 1, head=head.head + 1, quantity=quantity)
+            )
+            assert lift == pytest.approx(best[head][0], abs=2e-6)
+
+
+def test_a_value_is_that_of_the_map_beside_it(done: hs.Run) -> None:
+    """Worked out again from the stored map, tokens and annotation, without the measures."""
+    gallery = gallery_of(done)
+    tried = set()
+    for example in gallery.examples:
+        text = gallery.texts[example.text]
+        side, map = text["source"], weights(example.map)
+        if "window" in text:
+            continue
+        n = len(map)
+        if example.measure == "positions" and example.quantity in ("previous", "self", "next"):
+            offset = {"previous": -1, "self": 0, "next": 1}[example.quantity]
+            assert example.value == pytest.approx(np.diagonal(map, offset).sum() / n, abs=1e-3)
+        elif example.quantity in ("to_sep", "to_cls"):
+            role = {"to_cls": 1, "to_sep": 2}[example.quantity]
+            assert example.value == pytest.approx(map[:, np.array(side["roles"]) == role].sum() / n, abs=1e-3)
+        elif example.measure == "relations":
+            label, _, direction = example.quantity.partition(" ")
+            right, total = relation(side, map, label, turned=bool(direction))
+            assert total == example.n
+            assert right == pytest.approx(example.value * example.n), example.quantity
+        else:
+            continue
+        tried.add(example.measure)
+    assert tried == {"positions", "tokens", "relations"}
+
+
+def relation(side: dict[str, Any], map: Map, label: str, turned: bool) -> tuple[int, int]:
+    """Words of a label, and those of them whose favourite is their governor (METHODS §4.1; one sentence a text)."""
+    of = [np.flatnonzero(np.array(side["words"]) == word) for word in range(len(side["forms"]))]
+    between = np.array([[map[np.ix_(rows, columns)].sum(1).mean() for columns in of] for rows in of])
+    scores = between.T if turned else between
+    np.fill_diagonal(scores, -1)
+    cases = [(word, head) for word, head, name in side["relations"] if name == label]
+    return sum(int(scores[word].argmax()) == head for word, head in cases), len(cases)
+
+
+def test_a_long_text_is_cut_to_where_it_matters(done: hs.Run, mini: Model) -> None:
+    """Documents of 128 tokens, of which 48 are shown, with mentions of the same entity in them; the map is cut alike."""
+    gallery = gallery_of(done)
+    cut = [example for example in gallery.examples if example.measure == "coreference"]
+    assert cut
+    documents = {text.id: text for text in Encoder(mini.tokenizer, "document", 128, "truncate").texts(DOCUMENTS, Tally())}
+    for example in cut[:6]:
+        text = gallery.texts[example.text]
+        start, total = text["window"]
+        assert total == len(documents[text["id"]])
+        entities = [entity for *_, entity in text["source"]["mentions"]]
+        assert len(entities) > len(set(entities))
+        whole = look(mini, documents[text["id"]], [example.head])[example.head]
+        assert_allclose(weights(example.map), whole[start : start + 48, start : start + 48], atol=2e-5)
+
+
+def test_distances_are_those_of_the_texts(tmp_path: Path) -> None:
+    model = small(tmp_path, "gpt2", "gpt2")
+    gallery = gallery_of(hs.run(model, CORPUS, ["positions"], max_length=60, replicates=0))
+    texts = list(Encoder(model.tokenizer).texts(CORPUS, Tally()))
+    total, rows = np.zeros((8, 8)), 0
+    for text in texts:
+        maps = [*look(model, text).values()]
+        rows += len(text)
+        total += [[sum(jensenshannon(p, q) ** 2 for p, q in zip(a, b, strict=True)) for b in maps] for a in maps]
+    assert gallery.distances is not None
+    assert gallery.points is not None
+    assert gallery.points.rows == rows
+    assert_allclose(gallery.distances, total / rows, atol=1e-5)
+    for head, near in enumerate(gallery.points.neighbours):
+        order = [other for other in np.argsort(gallery.distances[head]) if other != head]
+        assert [other for other, _ in near] == order[:5]
+        assert [distance for _, distance in near] == [float(gallery.distances[head, other]) for other, _ in near]
+
+
+def test_behaviours_follow_the_tables(done: hs.Run) -> None:
+    points = gallery_of(done).points
+    assert points is not None
+    for place, label in enumerate(points.behaviour):
+        name = {"previous": "previous", "next": "next", "[SEP]": "to_sep", "[CLS]": "to_cls"}.get(label)
+        if name is not None:
+            measure, least = ("tokens", 0.6) if name.startswith("to_") else ("positions", 0.5)
+            assert done[measure].table.where(quantity=name)["value"][place] > least
+        elif label not in ("", "broad"):
+            best = [row for row in done.results["relations_best"] if row["label"] == label] or list(done.results["coreference_best"])
+            assert any(str(HeadId("encoder", place // 12, place % 12)) in row["heads"].split(" | ") and row["lift"] > 0 for row in best)
+    for place, value in enumerate(done["positions"].table.where(quantity="previous")["value"]):
+        assert value <= 0.5 or points.behaviour[place] not in ("", "broad")
+
+
+# --- planted attention
+
+VERBS = ["sees", "hears", "finds", "takes", "eats", "holds"]
+
+
+def planted(turn: int, right: bool) -> tuple[Map, list[str], list[Word]]:
+    """A sentence of 9 tokens, and heads that attend to: the token before, [SEP], everything, and the governor of objects, or else not."""
+    words = [
+        Word("the", head=2, relation="det", upos="DET"),
+        Word("dog", head=3, relation="nsubj", upos="NOUN"),
+        Word(VERBS[turn % 6], head=0, relation="root", upos="VERB"),
+        Word("two", head=6, relation="nummod", upos="NUM"),
+        Word("old", head=6, relation="amod", upos="ADJ"),
+        Word("cats", head=3, relation="obj", upos="NOUN"),
+        Word(".", head=3, relation="punct", upos="PUNCT"),
+    ]
+    n = 9
+    before = np.eye(n, k=-1)
+    before[0, 0] = 1
+    to_sep = np.zeros((n, n))
+    to_sep[:, -1] = 1
+    objects = np.eye(n)
+    objects[6] = np.eye(n)[3 if right else 2]
+    maps = np.stack([before, to_sep, np.full((n, n), 1 / n), objects])
+    return maps[None], ["[CLS]", *(word.form for word in words), "[SEP]"], words
+
+
+def test_a_head_that_does_one_thing_is_shown_doing_it() -> None:
+    made = [planted(turn, right=turn in (4, 17)) for turn in range(24)]
+    run = hs.measure(
+        [maps for maps, *_ in made],
+        [tokens for _, tokens, _ in made],
+        {"positions": {}, "tokens": {}, "relations": {"least": 1, "offsets": (-1,)}},
+        words=[[None, *range(7), None]] * 24,
+        annotation=[words for *_, words in made],
+        documents=[f"d{turn}" for turn in range(24)],
+    )
+    gallery = gallery_of(run)
+    assert [str(head) for head in gallery.stacks[0][1]] == ["1-1", "1-2", "1-3", "1-4"]
+    shown: dict[tuple[str, str], list[Example]] = {}
+    for example in gallery.examples:
+        shown.setdefault((str(example.head), example.measure), []).append(example)
+    for head, measure, quantity, value in (("1-1", "positions", "previous", 8 / 9), ("1-2", "tokens", "to_sep", 1.0)):
+        assert [example.quantity for example in shown[head, measure]] == [quantity] * 2
+        assert [example.value for example in shown[head, measure]] == pytest.approx([value] * 2)
+    objects = shown["1-4", "relations"]
+    assert [(example.quantity, example.value, example.n) for example in objects] == [("obj", 1.0, 1)] * 2
+    assert {gallery.texts[example.text]["id"] for example in objects} == {"text 5", "text 18"}
+    assert all(example.map[6, 3] == 65535 for example in objects)
+    # Even attention is better than nothing at nothing.
+    assert not [key for key in shown if key[0] == "1-3" and key[1] != "relations"]
+    points = gallery.points
+    assert points is not None
+    assert points.behaviour[1] == "[SEP]"
+
+
+def test_more_right_answers_are_a_better_example() -> None:
+    """One of one is 2/3 by the rule of succession; three of four are as good, and four of four better."""
+
+    def text(objects: int, right: int) -> tuple[Map, list[str], list[Word]]:
+        words = [Word("v", head=0, relation="root"), *(Word("o", head=1, relation="obj") for _ in range(objects))]
+        map = np.eye(objects + 1, k=1) + np.eye(objects + 1)
+        map[-1] = np.eye(objects + 1)[0] if right == objects else np.eye(objects + 1)[-1]
+        for row in range(1, right + 1):
+            map[row] = np.eye(objects + 1)[0]
+        return (map / map.sum(1, keepdims=True))[None, None], [word.form for word in words], words
+
+    made = [text(1, 1), text(4, 4), text(4, 1), text(9, 6)]
+    run = hs.measure(
+        [maps for maps, *_ in made],
+        [tokens for _, tokens, _ in made],
+        {"relations": {"least": 1, "offsets": (3,)}},
+        words=[list(range(len(tokens))) for _, tokens, _ in made],
+        annotation=[words for *_, words in made],
+    )
+    gallery = gallery_of(run)
+    assert [(gallery.texts[example.text]["id"], example.value, example.n) for example in gallery.examples] == [
+        ("text 2", 1.0, 4),
+        ("text 1", 1.0, 1),
+    ]
+
+
+# --- the same however the work is cut up
+
+
+@pytest.mark.parametrize("settings", [{"batch_tokens": 300}, {"shard_tokens": 500}])
+def test_batches_and_shards_change_nothing(mini: Model, done: hs.Run, settings: dict[str, Any]) -> None:
+    again = hs.run(mini, Corpus.of(DOCUMENTS), MEASURES, replicates=20, gallery=24, **settings)
+    assert gallery_of(again).encode() == gallery_of(done).encode()
+
+
+def test_document_order_changes_nothing(mini: Model, done: hs.Run) -> None:
+    again = hs.run(mini, Corpus.of(reversed(DOCUMENTS)), MEASURES, replicates=20, gallery=24)
+    assert gallery_of(again).encode() == gallery_of(done).encode()
+
+
+def test_a_resumed_run_has_the_same_gallery(tmp_path: Path) -> None:
+    spec = make_spec({"measures": ["positions"], "limit": 20, "replicates": 0, "shard_tokens": 60, "batch_tokens": 60})
+    local = engines.local
+
+    def stops(work, runner):  # type: ignore[no-untyped-def]
+        for count, done in enumerate(local(work, runner)):
+            if count == 3:
+                raise RunError("stopped")
+            yield done
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines, "local", stops)
+        with pytest.raises(RunError, match="stopped"):
+            execute.execute(spec, tmp_path / "run")
+    assert not (tmp_path / "run" / "gallery.safetensors").exists()
+    resumed, whole = execute.execute(spec, tmp_path / "run", resume=True), execute.execute(spec)
+    assert resumed.gallery is not None
+    assert whole.gallery is not None
+    assert (tmp_path / "run" / "gallery.safetensors").read_bytes() == whole.gallery.encode()
+
+
+# --- on disk
+
+
+def test_read_again_it_is_the_same(done: hs.Run) -> None:
+    assert done.results.path is not None
+    again, before = gallery_of(hs.open_run(done.results.path)), gallery_of(done)
+    assert again.texts == before.texts
+    assert again.encode() == before.encode()
+    assert again.points is not None
+    assert before.points is not None
+    assert again.points.neighbours == before.points.neighbours
+    for one, other in zip(again.examples, before.examples, strict=True):
+        assert_array_equal(one.map, other.map)
+        assert (one.head, one.quantity, one.value, one.n, one.text) == (other.head, other.quantity, other.value, other.n, other.text)
+
+
+def test_a_run_without_one_opens_and_a_damaged_one_is_named(mini: Model, tmp_path: Path) -> None:
+    path = tmp_path / "run" / "gallery.safetensors"
+    hs.run(mini, "sampler", ["positions"], tmp_path / "run", limit=4, replicates=0)
+    path.write_bytes(path.read_bytes()[:-100])
+    run = hs.open_run(tmp_path / "run")
+    assert len(run["positions"].table) == 144 * 5
+    with pytest.raises(RunError, match=r"gallery\.safetensors is damaged"):
+        _ = run.results.gallery
+    path.unlink()
+    assert hs.open_run(tmp_path / "run").results.gallery is None
+    again = hs.run(mini, "sampler", ["positions"], tmp_path / "run", limit=4, replicates=0, overwrite=True)
+    assert path.exists()
+    none = hs.run(mini, "sampler", ["positions"], tmp_path / "run", limit=4, replicates=0, overwrite=True, gallery=0)
+    assert not path.exists()
+    assert none.results.gallery is None
+    assert none.signature == again.signature
+
+
+def test_a_gallery_that_fails_does_not_take_the_run_with_it(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: object) -> Gallery:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(execute, "curate", fails)
+    run = hs.run(mini, "sampler", ["positions"], tmp_path / "run", limit=4, replicates=0)
+    assert run.results.gallery is None
+    again = hs.open_run(tmp_path / "run")
+    assert len(again["positions"].table) == 144 * 5
+    assert again.results.manifest["dropped"][-1] == "gallery left out (MemoryError: no room)"
+
+
+# --- other models
+
+SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat .", "On a mat the cat and a dog sat , the cat sat ."]
+CORPUS = Corpus.of([Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),)) for n, text in enumerate(SENTENCES)])
+
+
+def small(tmp_path: Path, name: str, tokenizer: str) -> Model:
+    tokens = FAMILIES[tokenizer]()
+    build(name, vocabulary=len(tokens)).save_pretrained(tmp_path / name)
+    tokens.save_pretrained(tmp_path / name)
+    return hs.load(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "tokenizer"),
+    [("gpt2", "gpt2"), ("llama", "llama-3"), ("gpt_oss", "gpt2"), ("mpnet", "wordpiece"), ("t5", "t5"), ("bart", "roberta")],
+)
+def test_every_kind_of_model(tmp_path: Path, name: str, tokenizer: str) -> None:
+    """Maps are those of the model, text by text, and fit the sides that they are shown with."""
+    model = small(tmp_path, name, tokenizer)
+    gallery = gallery_of(hs.run(model, CORPUS, max_length=60, replicates=4))
+    encoder = Encoder(model.tokenizer, decoder_start=model.decoder_start)
+    texts = {text.id: text for text in encoder.texts(CORPUS, Tally())}
+    shown = [(number, head, map) for number, maps in gallery.stacks for head, map in maps.items()]
+    shown += [(example.text, example.head, example.map) for example in gallery.examples]
+    assert {head for _, head, _ in shown} == set(model.layout.ids())
+    for number, head, map in shown:
+        text = gallery.texts[number]
+        expected = look(model, texts[text["id"]], [head])[head]
+        assert_allclose(weights(map), expected, atol=5e-5)
+        rows, columns = (len(text[side]["tokens"]) for side in sides(head, text))
+        assert map.shape == (rows, columns)
+    # Heads of one kind are compared, and others are left out.
+    kinds = [head.kind for head in model.layout.ids()]
+    compared = np.array([kind == max(kinds, key=kinds.count) for kind in kinds])
+    assert gallery.distances is not None
+    assert gallery.points is not None
+    assert_array_equal(np.isfinite(gallery.distances), compared[:, None] & compared)
+    assert_array_equal(np.isfinite(gallery.points.x), compared)
+    assert [bool(near) for near in gallery.points.neighbours] == compared.tolist()
+
+
+def sides(head: HeadId, text: dict[str, Any]) -> tuple[str, str]:
+    if "target" not in text:
+        return "source", "source"
+    return {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}[head.kind]
+
+
+# --- its parts
+
+
+def encoded(model: Model, words: list[Word], id: str = "d", mentions: tuple[Mention, ...] = ()) -> Encoded:
+    (text,) = Encoder(model.tokenizer, "document", 400).texts([Document(id, (Sentence(tuple(words)),), mentions)], Tally())
+    return text
+
+
+def test_the_window_of_a_long_text(mini: Model) -> None:
+    words = [Word("the", head=60 if n == 57 else None, relation="obj" if n == 57 else "x") for n in range(100)]
+    text = encoded(mini, words, mentions=(Mention("a", 80, 82), Mention("b", 2, 3), Mention("a", 95, 96)))
+    assert len(text) == 102
+    start, end = window(text, make("relations"), "obj")
+    assert end - start == 48
+    assert start <= 58 < 60 < end
+    assert abs((start + end) / 2 - 59) < 12, "with text on both sides"
+    start, end = window(text, make("coreference"), "proper")
+    assert start <= 81
+    assert 96 < end <= 102
+    assert window(text, make("tokens"), "to_sep")[1] == 102
+    assert window(text, make("tokens"), "to_cls") == (0, 48)
+    assert window(text, make("positions"), "previous") == (0, 48)
+    assert window(encoded(mini, words[:20]), make("positions"), "previous") == (0, 22)
+
+
+def test_a_sample_is_the_same_in_any_order(mini: Model) -> None:
+    texts = [encoded(mini, [Word("the")] * (n % 50 + 1), f"d{n}") for n in range(200)]
+    forth, back = Sample(16), Sample(16)
+    for text in texts:
+        forth.add(text)
+    for text in reversed(texts):
+        back.add(text)
+    chosen = [text.id for text in forth.texts()]
+    assert chosen == [text.id for text in back.texts()]
+    assert len(chosen) == len(set(chosen)) == 16
+    assert all(6 <= len(text) <= 40 for text in forth.texts())
+    larger = Sample(32)
+    for text in texts:
+        larger.add(text)
+    assert [text.id for text in larger.texts()][:16] == chosen, "a larger sample goes on where a smaller one ends"
+
+
+def test_without_texts_that_are_good_to_look_at_the_shortest_are_taken(mini: Model) -> None:
+    sample = Sample(8)
+    for n in range(60, 90):
+        sample.add(encoded(mini, [Word("the")] * n, f"d{n}"))
+    sample.add(encoded(mini, [Word("the")] * 20, "short"))
+    assert [text.id for text in sample.texts()] == ["short/1", *(f"d{n}/1" for n in range(60, 67))]
+
+
+def test_many_heads_get_fewer_and_smaller_stacks(mini: Model) -> None:
+    from headscope.core.heads import HeadLayout, Site
+    from headscope.runs.stacks import BYTES, chosen_stacks
+
+    texts = [encoded(mini, [Word("the")] * 20, f"d{n}") for n in range(6)]
+    for layers, heads, count in ((12, 12, 3), (24, 16, 2), (32, 32, 1), (80, 64, 1)):
+        stacks = chosen_stacks(texts, HeadLayout(tuple(Site("decoder", layer, heads, heads, "") for layer in range(layers))))
+        assert len(stacks) == count
+        assert sum((end - start) ** 2 * layers * heads * 2 for start, end in stacks.values()) <= BYTES
+
+
+def test_the_curator_bounds_what_it_keeps(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headscope.runs import examples
+
+    monkeypatch.setattr(examples, "BYTES", 20_000)
+    gallery = gallery_of(hs.run(mini, "sampler", ["positions"], limit=12, replicates=0))
+    assert sum(example.map.nbytes for example in gallery.examples) <= 20_000
+    assert len({example.head for example in gallery.examples}) == len(gallery.examples), "one of each head before two of any"
