@@ -103,7 +103,7 @@ class Encoder:
             rooms = [max(room // 2, room - second), max(room - room // 2, room - first)]
         kept = [next(shorten(chunk, space), None) for chunk, space in zip(chunks, rooms, strict=True)]
         if None in kept:
-            raise EncodingError(f"a word is longer than the {room} tokens that fit", "Give shorter words, or raise --max-length")
+            raise EncodingError(f"a word is longer than the {room} tokens that fit", "Put spaces between words, or let inputs be longer")
         fitted = [chunk for chunk in kept if chunk is not None]
         if lost := sum(len(chunk.ids) for chunk in chunks) - sum(len(chunk.ids) for chunk in fitted):
             tally.add("tokens cut off at the end", name, lost)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy as np
 from headscope.core.document import Sentence, Word
 from headscope.core.heads import HeadId
 from headscope.core.tally import Tally
+from headscope.corpora.words import word_spans
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import EncodingError, RunError
 from headscope.models.model import Model
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from jaxtyping import Float, UInt16
 
 LONGEST = 512  # tokens of a text, if the model would take more
-_WORDS = re.compile(r"\w+(?:['’.-]\w+)*|[^\w\s]", re.UNICODE)
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,8 @@ def typed(model: Model, text: str, second: str | None = None, max_length: int | 
 
 def words_of(text: str) -> tuple[Word, ...]:
     """The words of plain text, punctuation apart from them, each knowing whether a space follows."""
-    found = list(_WORDS.finditer(text))
-    return tuple(Word(match.group(), space_after=text[match.end() : match.end() + 1].isspace()) for match in found)
+    spans = word_spans(text)
+    return tuple(Word(text[start:end], space_after=text[end : end + 1].isspace()) for start, end in spans)
 
 
 def look(model: Model, encoded: Encoded, heads: Collection[HeadId] | None = None) -> dict[HeadId, Float[np.ndarray, "query key"]]:

@@ -1,0 +1,63 @@
+"""Opening pages in a real browser that is cut off from the network, and noticing what a person would not."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+
+class Visitor:
+    """Opens pages and keeps account of what goes wrong in them: errors in the console, calls to other hosts."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._contexts: list[Any] = []
+        self.problems: list[str] = []
+
+    def open(self, address: str, width: int = 1280, dark: bool = False, offline: bool = False) -> Page:
+        """A page in a window of its own, drawn."""
+        context = self._browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", accept_downloads=True
+        )
+        self._contexts.append(context)
+        context.set_offline(offline)
+        page = context.new_page()
+        page.on("console", lambda message: self._note(message.type == "error", f"console: {message.text}"))
+        page.on("pageerror", lambda error: self._note(True, f"error: {error}"))
+        page.on("request", lambda request: self._note(_leaves(request.url, address), f"request: {request.url}"))
+        page.goto(address)
+        page.wait_for_selector(".hs")
+        return page
+
+    def _note(self, wrong: bool, what: str) -> None:
+        if wrong:
+            self.problems.append(what)
+
+    def close(self) -> None:
+        for context in self._contexts:
+            context.close()
+
+
+def _leaves(url: str, address: str) -> bool:
+    asked = urlparse(url)
+    return asked.scheme not in ("file", "data", "blob", "about") and asked.netloc != urlparse(address).netloc
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds that keeps people out: its serious and critical rules, with the first place of each."""
+    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    serious = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
+    return [f"{rule['id']}: {rule['nodes'][0]['html'][:200]} {rule['nodes'][0].get('failureSummary', '')[:300]}" for rule in serious]
+
+
+def downloaded(page: Page, button: Locator) -> bytes:
+    """The file that a click saves."""
+    with page.expect_download() as download:
+        button.click()
+    return Path(download.value.path()).read_bytes()

@@ -1,0 +1,190 @@
+"""The report and the comparison, opened from disk with the network off, used as a person would."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from browsing import Visitor, downloaded, violations
+from numpy.testing import assert_allclose
+
+import headscope as hs
+from headscope.core.tally import Tally
+from headscope.encoding.texts import Encoder
+from headscope.encoding.words import WordGroups, word_map
+from headscope.report.comparison import write_comparison
+from headscope.runs.texts import look
+from headscope.views.page import bundle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+MEASURES = ["positions", "tokens", "entropy", "relations", "coreference"]
+
+
+@pytest.fixture(scope="module")
+def run() -> hs.Run:
+    return hs.run("mini", "sampler", MEASURES, replicates=50)
+
+
+@pytest.fixture(scope="module")
+def report(run: hs.Run, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return run.report(tmp_path_factory.mktemp("page") / "report.html").as_uri()
+
+
+def test_it_is_small_and_asks_for_nothing(report: str, visitor: Visitor) -> None:
+    size = Path(report.removeprefix("file://")).stat().st_size
+    assert 500_000 < size < 3_000_000
+    page = visitor.open(report, offline=True)
+    assert page.locator("h1").inner_text() == "What the heads of mini look at"
+    assert page.locator("#summary li").count() >= 5
+    for view in ("explorer", "curves", "contest", "map"):
+        assert page.locator(f"[data-view={view}] svg").count() >= 1, view
+
+
+def test_a_head_is_chosen_and_looked_at(report: str, run: hs.Run, visitor: Visitor) -> None:
+    page = visitor.open(report, offline=True)
+    assert page.locator(".hs-card").count() == 0
+    grid = page.locator("[data-view=explorer] .hs-frame").first
+    grid.get_by_role("button", name="8-4", exact=False).first.click()
+    card = page.locator(".hs-card")
+    assert "Head 8-4" in card.locator("h3").first.inner_text()
+    assert page.url.endswith("#head=8-4")
+    best = run["relations"].table.where(layer=8, head=4).sort("lift", descending=True)
+    assert best["label"][0] in card.locator(".hs-said").inner_text()
+    card.get_by_role("button", name="next head").click()
+    assert "Head 8-5" in card.locator("h3").first.inner_text()
+    # The address names the head: it can be sent to someone.
+    again = visitor.open(f"{report}#head=8-4", offline=True)
+    assert "Head 8-4" in again.locator(".hs-card h3").first.inner_text()
+    assert again.locator(".hs-card .hs-examples .hs-frame").count() >= 2
+
+
+def test_a_word_is_isolated(report: str, visitor: Visitor) -> None:
+    page = visitor.open(f"{report}#head=8-4", offline=True)
+    example = page.locator(".hs-examples .hs-frame").first
+    words = example.locator("svg [role=option], svg [tabindex]")
+    word = words.nth(3)
+    word.hover()
+    page.wait_for_timeout(100)
+    said = example.locator("[aria-live]").inner_text()
+    assert (word.text_content() or "?").strip()[:3] in said
+    assert any(character.isdigit() for character in said)
+
+
+def test_special_tokens_can_be_hidden(report: str, visitor: Visitor) -> None:
+    page = visitor.open(f"{report}#head=8-4", offline=True)
+    example = page.locator(".hs-examples .hs-frame").first
+    assert "[SEP]" in (example.locator("svg").first.text_content() or "")
+    example.locator("summary").click()
+    example.get_by_label("special tokens").select_option("hide")
+    page.wait_for_timeout(100)
+    assert "[SEP]" not in (example.locator("svg").first.text_content() or "[SEP]")
+
+
+def test_saved_files_hold_what_is_seen(report: str, run: hs.Run, visitor: Visitor) -> None:
+    page = visitor.open(f"{report}#head=8-4", offline=True)
+    example = page.locator(".hs-examples .hs-frame").first
+    svg = downloaded(page, example.get_by_role("button", name="as SVG"))
+    root = ElementTree.fromstring(svg)
+    texts = {node.text for node in root.iter("{http://www.w3.org/2000/svg}text")} | {
+        node.text for node in root.iter("{http://www.w3.org/2000/svg}tspan")
+    }
+    shown = set(example.locator("svg text").all_text_contents())
+    assert {"[CLS]", "[SEP]"} <= shown
+    assert shown <= {text or "" for text in texts}
+    assert run.signature.split("|")[-1] in svg.decode()
+    assert b"var(--" not in svg
+    png = downloaded(page, example.get_by_role("button", name="as PNG"))
+    assert png.startswith(b"\x89PNG")
+    table = list(
+        csv.DictReader(
+            io.StringIO(
+                downloaded(page, page.locator("[data-view=explorer] .hs-frame").first.get_by_role("button", name="as CSV")).decode()
+            )
+        )
+    )
+    previous = {(row["layer"], row["head"]): float(row["value"]) for row in table if row["quantity"] == "previous"}
+    for row in run["positions"].table.where(quantity="previous"):
+        assert_allclose(previous[str(row["layer"]), str(row["head"])], row["value"], atol=1e-4)
+
+
+def test_words_are_joined_as_in_python(tmp_path: Path, visitor: Visitor) -> None:
+    """The browser's own word-level map against the one that all measures use."""
+    model = hs.load("mini")
+    (document,) = [document for document in hs.read("sampler") if "news" in document.id][:1]
+    encoded = max(Encoder(model.tokenizer, "sentence", 128).texts([document], Tally()), key=len)
+    weights = look(model, encoded)
+    head, map = next((head, map) for head, map in weights.items() if str(head) == "8-4")
+    groups = WordGroups.build([encoded], torch.device("cpu"))
+    expected = word_map(torch.from_numpy(map)[None, None], groups, groups)[0, 0].numpy()
+    side = {"tokens": encoded.pieces, "roles": encoded.roles, "words": encoded.word_of, "forms": [word.form for word in encoded.words]}
+    (tmp_path / "empty.html").write_text("<p class='hs'>ready</p>", encoding="utf-8")
+    page = visitor.open((tmp_path / "empty.html").as_uri(), offline=True)
+    found = page.evaluate(
+        """async ([source, weights, side]) => {
+          const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+          return [...module.wordMap(Float32Array.from(weights), side, side)];
+        }""",
+        [bundle(), map.flatten().tolist(), side],
+    )
+    assert str(head) == "8-4"
+    assert len(set(encoded.word_of)) < len(encoded)  # some words have several tokens
+    assert_allclose(np.array(found).reshape(expected.shape), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])
+def test_nobody_is_kept_out(report: str, visitor: Visitor, width: int, dark: bool) -> None:
+    page = visitor.open(f"{report}#head=8-4", width, dark, offline=True)
+    page.wait_for_selector(".hs-examples svg")
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_grid_is_walked_with_the_keyboard(report: str, visitor: Visitor) -> None:
+    page = visitor.open(report, offline=True)
+    cell = page.locator("[data-view=explorer] [tabindex='0'][role=button], [data-view=explorer] svg [tabindex='0']").first
+    cell.focus()
+    for key in ("ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    assert "Head 2-2" in page.locator(".hs-card h3").first.inner_text()
+
+
+def test_grid_by_quantity_order_and_map(report: str, run: hs.Run, visitor: Visitor) -> None:
+    page = visitor.open(report, offline=True)
+    grid = page.locator("[data-view=explorer] .hs-frame").first
+    _choose(grid.get_by_label("quantity"), "to_sep")
+    grid.get_by_role("button", name="by value").click()
+    top = run["tokens"].table.where(quantity="to_sep").sort("value", descending=True)
+    first = grid.locator("svg [tabindex]").first
+    assert f"{top['layer'][0]}-{top['head'][0]}" in (first.get_attribute("aria-label") or "")
+    grid.get_by_role("button", name="map", exact=True).click()
+    page.wait_for_timeout(300)
+    assert grid.locator("svg image").count() == 144
+
+
+def _choose(select: Any, text: str) -> None:
+    value = select.locator("option", has_text=text).first.get_attribute("value")
+    select.select_option(value)
+
+
+def test_two_runs_side_by_side(run: hs.Run, tmp_path: Path, visitor: Visitor) -> None:
+    other = hs.run("mini", "sampler", ["positions", "relations"], weights="random", replicates=50, gallery=0)
+    path = write_comparison(run.results, other.results, tmp_path / "compare.html")
+    page: Page = visitor.open(path.as_uri(), offline=True)
+    text = page.locator(".hs-compare").inner_text()
+    assert "paired by document" in text
+    assert "tokens: only in the first run" in text
+    frames = page.locator(".hs-frame")
+    assert frames.count() == 3
+    table = list(csv.DictReader(io.StringIO(downloaded(page, frames.first.get_by_role("button", name="as CSV")).decode())))
+    assert len(table) == 144
+    ours = run["positions"].table.where(quantity=table[0].get("quantity", "previous"), layer=1, head=1)
+    assert_allclose(float(table[0]["a"]), ours["value"][0], atol=1e-4)
+    assert violations(page) == []
