@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     Distances = Float64[np.ndarray, "point point"]
 
 
+WORK = 200_000_000  # distances looked at in all: with thousands of points there are fewer steps
+
+
 class Embedding(NamedTuple):
     """Points [n, 2] and their stress: the root of sum (distance - given)^2 / sum given^2, 0 for a perfect picture."""
 
@@ -36,7 +39,7 @@ def classical(given: Distances) -> Embedding:
     return Embedding(points, stress(points, given))
 
 
-def metric(given: Distances, *, seed: int = 0, steps: int = 500, tolerance: float = 1e-7) -> Embedding:
+def metric(given: Distances, *, seed: int = 0, steps: int = 500, tolerance: float = 1e-6) -> Embedding:
     """The classical solution improved by SMACOF until the stress falls by less than `tolerance` of itself, or for so many `steps`."""
     best = classical(given)
     points = best.points
@@ -45,32 +48,40 @@ def metric(given: Distances, *, seed: int = 0, steps: int = 500, tolerance: floa
         # Points on a line would stay on it for ever.
         points = points + np.random.default_rng(seed).normal(0, 1e-3 * scale, points.shape)
     before = np.inf
-    for _ in range(steps):
-        now = stress(points, given)
+    for _ in range(min(steps, WORK // given.size)):
+        found = _distances(points)
+        now = _stress(found, given)
         if before - now <= tolerance * now:
             break
-        points, before = smacof_step(points, given), now
+        points, before = _moved(points, found, given), now
     points = _turned(points)
     return min(best, Embedding(points, stress(points, given)), key=lambda one: one.stress)
 
 
 def smacof_step(points: Points, given: Distances) -> Points:
-    """One Guttman transform: from it the stress is no higher."""
-    found = _distances(points)
+    """One Guttman transform: after it the stress is no higher."""
+    return _moved(points, _distances(points), given)
+
+
+def stress(points: Points, given: Distances) -> float:
+    """How far the points' distances are from the given ones, as a share of these."""
+    return _stress(_distances(points), given)
+
+
+def _moved(points: Points, found: Distances, given: Distances) -> Points:
     ratio = np.divide(given, found, out=np.zeros_like(given), where=found > 0)
     moved: Points = (ratio.sum(1)[:, None] * points - ratio @ points) / len(points)
     return moved
 
 
-def stress(points: Points, given: Distances) -> float:
-    """How far the points' distances are from the given ones, as a share of these."""
-    total = float((given**2).sum())
-    return float(np.sqrt(((_distances(points) - given) ** 2).sum() / total)) if total else 0.0
+def _stress(found: Distances, given: Distances) -> float:
+    total, off = float(np.vdot(given, given)), found - given
+    return float(np.sqrt(np.vdot(off, off) / total)) if total else 0.0
 
 
 def _distances(points: Points) -> Distances:
-    x, y = points.T
-    found: Distances = np.hypot(x[:, None] - x, y[:, None] - y)
+    x, y = (axis[:, None] - axis for axis in points.T)
+    found: Distances = np.sqrt(x * x + y * y)
     return found
 
 
