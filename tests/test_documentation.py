@@ -66,7 +66,7 @@ def test_measures_of_mentions_are_documented(name: str) -> None:
 
 def test_the_makefile_has_what_the_readme_names() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = set(re.findall(r"(?:`|^ {4})make (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"(?:`|^ {4})make ([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
     assert {"demo", "test", "lint", "bench"} <= named
     for target in named:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

@@ -19,8 +19,8 @@ class Visitor:
         self._contexts: list[Any] = []
         self.problems: list[str] = []
 
-    def open(self, address: str, width: int = 1280, dark: bool = False, offline: bool = False) -> Page:
-        """A page in a window of its own, drawn."""
+    def open(self, address: str, width: int = 1280, dark: bool = False, offline: bool = False, drawn: bool = True) -> Page:
+        """A page in a window of its own, with its views drawn if it has any."""
         context = self._browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", accept_downloads=True
         )
@@ -31,7 +31,8 @@ class Visitor:
         page.on("pageerror", lambda error: self._note(True, f"error: {error}"))
         page.on("request", lambda request: self._note(_leaves(request.url, address), f"request: {request.url}"))
         page.goto(address)
-        page.wait_for_selector(".hs")
+        if drawn:
+            page.wait_for_selector(".hs")
         return page
 
     def _note(self, wrong: bool, what: str) -> None:

@@ -6,9 +6,9 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from browsing import Visitor, downloaded, violations
 
 import headscope as hs
 from headscope.app.create import create_app
@@ -24,9 +24,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that keeps one text."""
     import uvicorn
 
-    path = tmp_path_factory.mktemp("served") / "one"
-    hs.run("mini", "sampler", ["tokens"], path, limit=6, replicates=10)
-    app = create_app({"one": Results.open(path)}, {"mini": "mini"}, Limits(texts=1))
+    folder = tmp_path_factory.mktemp("served")
+    hs.run("mini", "sampler", ["tokens"], folder / "one", limit=6, replicates=10)
+    hs.run("mini", "sampler", ["tokens"], folder / "two", limit=6, replicates=10, weights="random", gallery=0)
+    app = create_app({name: Results.open(folder / name) for name in ("one", "two")}, {"mini": "mini"}, Limits(texts=1))
     bound = bind("127.0.0.1", 0)
     running = uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False, ws="none"))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]})
@@ -39,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     bound.close()
 
 
-def test_a_head_can_be_sent_as_an_address(server: str, visitor: Any) -> None:
+def test_a_head_can_be_sent_as_an_address(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}/runs/one/heads/8-10")
     assert page.locator(".hs-card[aria-label='head 8-10']").is_visible()
     page.get_by_role("button", name=re.compile(r"^(head )?3-2\b")).first.click()
@@ -47,7 +48,7 @@ def test_a_head_can_be_sent_as_an_address(server: str, visitor: Any) -> None:
     assert page.url == f"{server}/runs/one/heads/3-2"
 
 
-def test_a_text_is_typed_in(server: str, visitor: Any) -> None:
+def test_a_text_is_typed_in(server: str, visitor: Visitor) -> None:
     page = visitor.open(server)
     page.locator(".hs-live textarea").fill(TEXT)
     page.locator(".hs-live textarea").press("Control+Enter")
@@ -61,7 +62,7 @@ def test_a_text_is_typed_in(server: str, visitor: Any) -> None:
     assert again.locator(".hs-live textarea").input_value() == TEXT
 
 
-def test_a_forgotten_text_is_sent_again(server: str, visitor: Any) -> None:
+def test_a_forgotten_text_is_sent_again(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}/live?text=A+cat+sat.")
     page.wait_for_selector("figure svg text", timeout=60_000)
     other = visitor.open(f"{server}/live?text=A+dog+ran.")
@@ -73,7 +74,69 @@ def test_a_forgotten_text_is_sent_again(server: str, visitor: Any) -> None:
     visitor.problems[:] = [problem for problem in visitor.problems if "404" not in problem]  # how the page learned that it was forgotten
 
 
-def test_what_cannot_be_read_is_said(server: str, visitor: Any) -> None:
+def test_what_cannot_be_read_is_said(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}/live")
     page.get_by_role("button", name="Look").click()
     assert "type a sentence" in page.get_by_role("alert").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('<script>alert(1)</script> & "done"', ["<", "script", ">", "alert"]),
+        ("I \N{SMILING FACE WITH SUNGLASSES} it \N{FAMILY}", ["i", "it"]),
+        ("שלום עולם, this is mixed", ["this", "is", "mixed"]),
+        (" ".join(f"word{number}" for number in range(2000)), ["word"]),
+    ],
+    ids=["script", "emoji", "right-to-left", "2000 words"],
+)
+def test_any_text_is_text(server: str, visitor: Visitor, text: str, words: list[str]) -> None:
+    page = visitor.open(f"{server}/live")
+    alerts: list[str] = []
+    page.on("dialog", lambda dialog: alerts.append(dialog.message))
+    page.locator(".hs-live textarea").fill(text)
+    page.get_by_role("button", name="Look").click()
+    page.wait_for_selector("figure svg text", timeout=60_000)
+    figure = page.locator("figure").first
+    drawn = figure.locator("svg text").all_text_contents()
+    assert all(word in drawn for word in words), drawn[:40]
+    if len(text) > 1000:
+        assert "cut off" in page.locator(".hs-live").inner_text()
+    svg = downloaded(page, figure.get_by_role("button", name="as SVG")).decode()
+    assert all(word.replace("<", "&lt;").replace(">", "&gt;") in svg for word in words)
+    assert "<script" not in svg
+    assert not alerts
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_two_texts_and_words_with_hidden_specials(server: str, visitor: Visitor) -> None:
+    page = visitor.open(f"{server}/live?text=She+called.&second=He+did+not+answer.")
+    page.wait_for_selector("figure svg text", timeout=60_000)
+    figure = page.locator("figure").first
+    assert figure.locator("svg text").all_text_contents().count("[SEP]") == 4  # two on each side
+    figure.get_by_label("special tokens").select_option("renormalise")
+    page.wait_for_timeout(100)
+    assert "[SEP]" not in figure.locator("svg text").all_text_contents()
+    rows = [line.split(",") for line in downloaded(page, figure.get_by_role("button", name="as CSV")).decode().splitlines()[1:]]
+    sums: dict[str, float] = {}
+    for _, row, *_, weight in rows:
+        sums[row] = sums.get(row, 0) + float(weight)
+    assert all(abs(total - 1) < 1e-3 for total in sums.values())
+
+
+def test_two_runs_are_compared(server: str, visitor: Visitor) -> None:
+    page = visitor.open(f"{server}/compare?a=one&b=two")
+    text = page.locator(".hs-compare").inner_text()
+    assert "one" in text
+    assert "two" in text
+    assert page.locator(".hs-frame").count() >= 2
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("place", ["/", "/runs/one/heads/8-10", "/live?text=A+cat+sat.", "/docs"])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_served_pages_keep_nobody_out(server: str, visitor: Visitor, place: str, width: int, dark: bool) -> None:
+    page = visitor.open(server + place, width, dark, drawn=not place.startswith("/docs"))
+    page.wait_for_timeout(1500 if "live" in place else 300)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -74,7 +74,7 @@ def test_the_report_tells_best_heads_and_what_each_head_is_best_at(run: hs.api.R
         "What each head is best at",
         "chance",
         "the way of the papers",
-        '<h2 id="coreference">',
+        '<section id="coreference">',
         "sieves",
         "Published, not measured here",
         "<td>0.65</td>",

@@ -155,7 +155,7 @@ def test_the_command(trained: hs.Run, untrained: hs.Run, tmp_path: Path) -> None
     assert len(csv.stdout.splitlines()) == 145
     page = tmp_path / "compare.html"
     assert runner.invoke(app, ["compare", a, b, "-o", str(page)]).exit_code == 0
-    assert "Not compared" in page.read_text(encoding="utf-8")
+    assert "trees: only in the first run" in page.read_text(encoding="utf-8")
     wrong = runner.invoke(app, ["compare", a, b, "--quantity", "colour"])
     assert isinstance(wrong.exception, RunError)
     assert "do not share a quantity 'colour'" in str(wrong.exception)

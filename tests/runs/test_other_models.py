@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,11 @@ from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
 from headscope.models.model import Model
+from headscope.report import body
 from headscope.runs.spec import make_spec
 from headscope.runs.work import encoder_for
+from headscope.views.page import encode
+from headscope.views.run import run_data
 
 TOKENIZERS = {"bert": "wordpiece", "gpt2": "gpt2", "t5": "t5"}
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat .", "On a mat the cat and a dog sat , the cat sat ."]
@@ -87,7 +91,8 @@ def test_every_kind_of_model_from_a_folder(tmp_path: Path, name: str, tokenizer:
         missing = np.mean([(1 - a.sum(-1)).mean(-1) for a in naive(model, "decoder")[0]], axis=0)
         assert_allclose(run["entropy"].table.where(quantity="sink_mass")["value"], missing.ravel(), atol=1e-5)
     run.report(tmp_path / "report.html")
-    assert "nan" not in (tmp_path / "report.html").read_text(encoding="utf-8").lower()
+    assert "nan" not in body(run.results).lower()
+    assert not re.search(r"\b(NaN|Infinity)\b", encode(run_data(run.results)))
 
 
 def test_even_attention_stays_inside_a_window(tmp_path: Path) -> None:

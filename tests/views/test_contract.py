@@ -1,0 +1,72 @@
+"""What Python writes is what the views read: names in the contract, colours and captions of both kinds of figures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headscope as hs
+from headscope.figures import FIGURES
+from headscope.figures.theme import COLOURS
+from headscope.views.compare import comparison
+from headscope.views.run import run_data
+
+SOURCES = Path(__file__).parents[2] / "frontend" / "src"
+pytestmark = pytest.mark.skipif(not SOURCES.is_dir(), reason="the front end's sources are not here: contract with them not checked")
+
+
+@pytest.fixture(scope="module")
+def run() -> hs.Run:
+    return hs.run("mini", "sampler", ["positions", "tokens", "entropy", "relations"], limit=40, replicates=20)
+
+
+def fields(interface: str) -> tuple[set[str], set[str]]:
+    """The fields that an interface of types.ts needs, and those that it may have."""
+    text = (SOURCES / "types.ts").read_text(encoding="utf-8")
+    body = text.split(f"export interface {interface} {{", 1)[1]
+    depth, needed, optional = 1, set[str](), set[str]()
+    for line in body.splitlines():
+        if depth == 1 and (found := re.match(r"\s+(\w+)(\??):", line)):
+            (optional if found[2] else needed).add(found[1])
+        depth += line.count("{") - line.count("}")
+        if depth == 0:
+            return needed, optional
+    raise AssertionError(interface)
+
+
+def agrees(value: dict[str, Any], interface: str) -> None:
+    needed, optional = fields(interface)
+    assert needed <= set(value) <= needed | optional, interface
+
+
+def test_a_run_is_as_the_views_read_it(run: hs.Run) -> None:
+    data = run_data(run.results)
+    agrees(data, "Run")
+    agrees(data["map"], "HeadMap")
+    parts = {"sites": "Site", "quantities": "Quantity", "layers": "LayerCurve", "curves": "CurvesFigure", "contests": "Contest"}
+    for part, interface in {**parts, "texts": "Text", "examples": "Example"}.items():
+        assert data[part]
+        agrees(data[part][0], interface)
+    agrees(data["texts"][0]["source"], "Side")
+    needed, _ = fields("Best")
+    assert needed <= set(data["contests"][0]["rows"][0])
+    heads = sum(site["heads"] for site in data["sites"])
+    for quantity in data["quantities"]:
+        assert {len(quantity[name]) for name in ("value", "low", "high", "baseline", "n")} == {heads}
+
+
+def test_a_comparison_is_as_the_view_reads_it(run: hs.Run) -> None:
+    agrees(comparison(run.results, run.results), "Comparison")
+
+
+def test_static_and_interactive_figures_share_colours_and_captions(run: hs.Run) -> None:
+    text = (SOURCES / "colour.ts").read_text(encoding="utf-8")
+    light = dict(re.findall(r'"(--hs-\w+)": "(#\w+)"', text.split("LIGHT", 1)[1].split("};", 1)[0]))
+    assert [light[f"--hs-s{number}"].upper() for number in range(1, 7)] == list(COLOURS[:6])
+    data = run_data(run.results)
+    assert {figure["name"]: figure["caption"] for figure in data["curves"]} == {name: FIGURES[name] for name in ("clark2", "clark4")}
+    figure = run["entropy"].plot()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [panel["title"] for panel in data["curves"][1]["panels"]]
