@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from headscope.app.errors import missing
 from headscope.app.limits import Limits
-from headscope.core.heads import HeadId
 from headscope.errors import RunError
 from headscope.runs.results import Results
+from headscope.views.run import corpus_name, flat_heads, model_name
 
 T = TypeVar("T")
 
@@ -83,17 +83,14 @@ class Shelf:
 
 def heads(results: Results) -> list[str]:
     """The names of a run's heads, in the order of its layers."""
-    return [
-        str(HeadId(site["kind"], site["layer"] - 1, head)) for site in results.manifest.get("sites", ()) for head in range(site["heads"])
-    ]
+    return list(map(str, flat_heads(results.manifest.get("sites", ()))))
 
 
 def summary(results: Results) -> dict[str, Any]:
     """A run in a few fields."""
-    settings = results.manifest.get("settings", {})
     return {
-        "model": Path(settings.get("model", "")).name or "given maps",
-        "corpus": ", ".join(Path(name).name for name in settings.get("corpus", ())),
+        "model": model_name(results),
+        "corpus": corpus_name(results),
         "measures": list(results.measures),
         "texts": results.manifest.get("counts", {}).get("texts"),
         "heads": len(heads(results)),

@@ -34,7 +34,9 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
 
 def model_name(results: Results) -> str:
     """What a run's model is called on pages."""
-    return Path(results.manifest["settings"].get("model", "")).name or "given maps"
+    settings = results.manifest["settings"]
+    name = Path(settings.get("model", "")).name or "given maps"
+    return f"{name} (random weights)" if settings.get("weights") == "random" else name
 
 
 def corpus_name(results: Results) -> str:
