@@ -141,7 +141,7 @@ def test_the_view_gets_arrays_over_heads(trained: hs.Run, untrained: hs.Run) -> 
     assert len(previous["difference"]) == 144
     assert_allclose(previous["a"][12], trained["positions"].table.where(quantity="previous", layer=2, head=1)["value"][0], rtol=1e-4)
     reverse = next(one for one in data["quantities"] if one["name"] == "obj (head-to-dep)")
-    assert reverse["about"] == "obj: from the head to the dependent"
+    assert reverse["about"] == "share of obj words that their governor attends to more than any other word does"
 
 
 def test_the_command(trained: hs.Run, untrained: hs.Run, tmp_path: Path) -> None:

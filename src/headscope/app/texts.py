@@ -66,7 +66,7 @@ class Texts:
         """The text, and its maps if they were needed to say which head to begin with."""
         from headscope.runs.heads import rank
         from headscope.runs.texts import look, quantised, typed
-        from headscope.views.text import text_data
+        from headscope.views.text import WHY, text_data
 
         id = hashlib.sha256(json.dumps([model.fingerprint, name, text, second]).encode()).hexdigest()[:12]
         if (known := self._texts.get(id)) is not None:
@@ -76,7 +76,7 @@ class Texts:
         maps = look(model, reading.encoded) if self._fits(reading.encoded, len(heads)) else None
         data = text_data(model, reading, rank(model, reading.encoded, maps)[:1], {})
         del data["maps"]  # they are asked for one by one
-        described = {**data, "id": id, "text": {**data["text"], "id": id}, "note": reading.note}
+        described = {**data, "why": WHY, "id": id, "text": {**data["text"], "id": id}, "note": reading.note}
         return Sent(name, reading.encoded, heads, described), {str(head): quantised(weights) for head, weights in (maps or {}).items()}
 
     def _fits(self, encoded: Encoded, heads: int) -> bool:

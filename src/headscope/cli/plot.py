@@ -12,7 +12,7 @@ def plot(
     run: Annotated[Path, typer.Argument(help="run folder")],
     figure: Annotated[str, typer.Argument(help="clark2, clark4, table1, table2, pronouns, matrix or heatmap")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,
-    quantity: Annotated[str | None, typer.Option(help="what a heatmap shows: to_sep, previous, entropy, ...")] = None,
+    quantity: Annotated[str | None, typer.Option(help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...")] = None,
     kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the first there is]")] = None,
 ) -> None:
     """Draw a figure for a paper or a slide.

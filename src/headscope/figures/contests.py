@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.errors import RunError
+from headscope.figures.panels import COUNTED
 from headscope.figures.theme import COLOURS, sign, theme
 from headscope.runs.results import Results
 
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
     from headscope.runs.table import Table
 
-# What is counted, and what the share is of.
+# What the share is of, and what heads are compared with.
 WORDS = {
-    "relations": ("words", "Share of words whose governor is picked", "best fixed offset"),
-    "coreference": ("mentions", "Share of mentions for which an antecedent is picked", "best rule"),
-    "pronouns": ("pronouns", "Share of pronouns for which the right candidate is picked", "best rule"),
+    "relations": (COUNTED["relations"], "Share of words whose governor is picked", "best fixed offset"),
+    "coreference": (COUNTED["coreference"], "Share of mentions for which an antecedent is picked", "best rule"),
+    "pronouns": (COUNTED["pronouns"], "Share of pronouns for which the right candidate is picked", "best rule"),
 }
 
 

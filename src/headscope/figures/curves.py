@@ -40,7 +40,7 @@ CURVES: dict[str, tuple[Panel, ...]] = {
     ),
     "clark4": tuple(
         Panel("entropy", title, [(quantity, "mean over heads")], "Entropy ({base})", None, "even attention")
-        for quantity, title in (("entropy", "From all tokens"), ("entropy_cls", "From the opening special token ([CLS])"))
+        for quantity, title in (("entropy", "From all tokens"), ("entropy_cls", "From the opening token, [CLS]"))
     ),
 }
 
@@ -56,7 +56,8 @@ def described(name: str, results: Results, kind: str) -> list[Panel]:
     for panel in CURVES[name]:
         if series := available(results, panel.measure, kind, panel.series):
             ylabel = panel.ylabel.format(base=results.measures[panel.measure].get("base"))
-            found.append(Panel(panel.measure, panel.title, series, ylabel, panel.limits, panel.baseline))
+            named = [(quantity, results.spelled(label)) for quantity, label in series]
+            found.append(Panel(panel.measure, results.spelled(panel.title), named, ylabel, panel.limits, panel.baseline))
     return found
 
 

@@ -15,21 +15,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def measure_of(results: Results, quantity: str) -> str:
-    """The table that holds a quantity."""
+def find(results: Results, named: str) -> tuple[str, str]:
+    """The table that holds a quantity, and the quantity. Where several tables do, it must be named with its measure: `coreference/all`."""
     tables = results.of_heads()
-    for name, table in tables.items():
-        if quantity in table["quantity"]:
-            return name
+    holding = [name for name, table in tables.items() if named in table["quantity"]]
+    if len(holding) == 1:
+        return holding[0], named
+    if holding:
+        raise RunError(f"{named} is a quantity of {' and of '.join(holding)}", f"Name the measure, too: {holding[-1]}/{named}")
+    measure, _, quantity = named.partition("/")
+    if measure in tables and quantity in tables[measure]["quantity"]:
+        return measure, quantity
     known = sorted({quantity for table in tables.values() for quantity in table["quantity"]})
-    raise RunError(f"the run has no quantity {quantity!r}", f"It has {', '.join(known)}")
+    raise RunError(f"the run has no quantity {named!r}", f"It has {', '.join(known)}")
 
 
-def draw(results: Results, quantity: str, kind: str | None = None) -> Figure:
+def draw(results: Results, named: str, kind: str | None = None) -> Figure:
     """A layer a row, a head a column; values written in the cells where there is room."""
     from matplotlib.figure import Figure
 
-    measure = measure_of(results, quantity)
+    measure, quantity = find(results, named)
     kind = choose_kind(results, [measure], kind)
     rows = results[measure].where(quantity=quantity, kind=kind)
     if not len(rows):
@@ -55,5 +60,5 @@ def draw(results: Results, quantity: str, kind: str | None = None) -> Figure:
                     text = f"{value:.2f}".lstrip("0") if value < 1 else f"{value:.1f}"
                     axes.text(x, y, text, ha="center", va="center", fontsize=6, color="white" if value < middle else "black")
         figure.colorbar(image, ax=axes, shrink=0.8)
-        sign(figure, sample_size(results, [measure], kind), results.signature)
+        sign(figure, sample_size(results, [measure], kind, quantity), results.signature)
     return figure

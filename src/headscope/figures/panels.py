@@ -14,6 +14,8 @@ from headscope.runs.results import Results
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+COUNTED = {"relations": "words", "coreference": "mentions", "pronouns": "pronouns"}  # the cases of heads as classifiers
+
 
 def choose_kind(results: Results, measures: Sequence[str], kind: str | None) -> str:
     """The kind of attention to draw: the one asked for, or the first there is."""
@@ -24,11 +26,13 @@ def choose_kind(results: Results, measures: Sequence[str], kind: str | None) -> 
 
 
 def available(results: Results, measure: str, kind: str, curves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The curves for which the run has data: measured, defined for this kind of attention, and not empty."""
+    """The curves for which the run has data: measured, defined for this kind of attention, not empty, and not 0 by necessity, as the
+    entropy of a row that sees one token is.
+    """
     if measure not in results:
         return []
     heads = results[measure].where(kind=kind)
-    counted = {row["quantity"] for row in heads if row["n"]}
+    counted = {row["quantity"] for row in heads if row["n"] and (row["value"] or row["baseline"])}
     return [(quantity, label) for quantity, label in curves if quantity in counted]
 
 
@@ -53,12 +57,12 @@ def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequen
     axes.legend(fontsize=8)
 
 
-def sample_size(results: Results, measures: Sequence[str], kind: str) -> str:
-    """What figures of these measures rest on: texts, or rows where rows weigh alike."""
+def sample_size(results: Results, measures: Sequence[str], kind: str, quantity: str | None = None) -> str:
+    """What figures of these measures, or of one quantity, rest on: texts, rows where rows weigh alike, or the cases of a contest."""
     found = []
     for measure in measures:
         if measure in results:
-            most = max(results[measure].where(kind=kind)["n"])
+            rows = results[measure].where(kind=kind, **({"quantity": quantity} if quantity is not None else {}))
             unit = "rows" if results.measures[measure].get("average") == "token" else "texts"
-            found.append(f"{most:,} {unit}")
+            found.append(f"{max(rows['n']):,} {COUNTED.get(measure, unit)}")
     return " and ".join(dict.fromkeys(found))

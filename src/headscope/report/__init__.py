@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Collection
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from headscope.errors import RunError
 from headscope.report.contests import contests
 from headscope.report.sections import figures, glance, section
 from headscope.report.summary import sentences
+from headscope.runs.behaviour import BROAD
 from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
 from headscope.runs.table import display
 from headscope.views.page import shell
-from headscope.views.run import corpus_name, model_name, run_data
+from headscope.views.run import corpus_name, flat_heads, model_name, run_data
 
+_HEAD = re.compile(r"\b(?:(?:decoder|cross)/)?[0-9]+-[0-9]+\b")
 _TITLES = {
     "relations": "Heads as parsers: dependency relations",
     "coreference": "Heads as resolvers: coreference",
@@ -54,12 +62,13 @@ def body(results: Results) -> str:
 
     template = (files("headscope.report") / "body.html.jinja").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["linked"] = partial(_linked, set(map(str, flat_heads(results.manifest["sites"]))))
     parts: dict[str, Any] = {
         "findings": sentences(results),
         "glance": glance(results),
         "figures": figures(results),
         "contests": [{**contest, "title": _TITLES.get(contest["name"], contest["name"])} for contest in contests(results)],
-        "sections": [section(name, table) for name, table in results.of_heads().items() if f"{name}_best" not in results],
+        "sections": [section(results, name) for name in results.of_heads() if f"{name}_best" not in results],
         "map": results.gallery is not None and results.gallery.points is not None,
     }
     return environment.from_string(template).render(
@@ -68,11 +77,31 @@ def body(results: Results) -> str:
         corpus=corpus_name(results),
         settings=results.manifest["settings"],
         signature=results.signature,
-        heads=sum(site["heads"] for site in results.manifest["sites"]),
+        heads=_heads(results),
+        kinds=len({site["kind"] for site in results.manifest["sites"]}),
+        spelled=results.spelled,
+        broad=f"{BROAD:.0%}",
         display=display,
         contents=_contents(parts),
         **parts,
     )
+
+
+def _linked(known: Collection[str], text: str) -> Markup:
+    """A text with every head that it names as a link to it."""
+    link = '<a href="#head={0}">{0}</a>'
+    return Markup(_HEAD.sub(lambda name: link.format(name.group()) if name.group() in known else name.group(), escape(text)))
+
+
+def _heads(results: Results) -> str:
+    """How many heads in how many layers, of each kind where there are several."""
+    sites = results.manifest["sites"]
+    layers = Counter(site["kind"] for site in sites)
+    if len(layers) == 1:
+        told = f"{len(sites)} layers"
+    else:
+        told = ", ".join(f"{number} {kind}" for kind, number in layers.items()) + " layers of attention"
+    return f"{sum(site['heads'] for site in sites)} in {told}"
 
 
 def _contents(parts: dict[str, Any]) -> list[tuple[str, str]]:

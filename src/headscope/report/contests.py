@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from headscope.report.published import RULES, TABLE1_SOURCE, table1
@@ -9,8 +10,9 @@ from headscope.runs.results import Results
 from headscope.runs.table import interval
 
 ABOUT = {
-    "relations": "How often the word that a word attends to most (dep-to-head), or that attends to it most (head-to-dep), is its "
-    "syntactic head. The rule is a fixed offset, such as the next word (+1).",
+    "relations": "How often the word that a word attends to most (dependent to governor), or that attends to it most (governor to "
+    "dependent), is its syntactic governor. Special tokens and the word itself cannot be picked, whatever weight they have. The rule is a "
+    "fixed offset, such as the next word (+1).",
     "coreference": "How often, of the mentions before it, the one that a mention attends to most (mention-to-antecedent), or that "
     "attends to it most (antecedent-to-mention), is of the same entity. The rules: the nearest mention, the nearest with the same "
     "head word, four sieves.",
@@ -28,7 +30,9 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
     found: dict[tuple[str, int, int], dict[str, Any]] = {}
     for row in results[name]:
         place = (row["kind"], row["layer"], row["head"])
-        if row["label"] != "all" and row["lift"] > found.get(place, {"lift": 0.0})["lift"]:
+        # Where there are intervals, only what they leave no doubt of is a skill.
+        sure = row["lift"] if math.isnan(row["low"]) or row["low"] > row["baseline"] else 0.0
+        if row["label"] != "all" and sure > found.get(place, {"lift": 0.0})["lift"]:
             found[place] = row
     layers: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for site in results.manifest["sites"]:
@@ -46,6 +50,12 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
         "good_at": good_at,
         "rules": _rules(results, name),
     }
+
+
+def towards(direction: str) -> str:
+    """A direction as it is read: `dep-to-head` is from the dependent to the governor."""
+    words = direction.replace("dep-to-head", "dependent → governor").replace("head-to-dep", "governor → dependent")
+    return words.replace("-to-", " → ").replace(" | ", ", ")
 
 
 def _rules(results: Results, name: str) -> dict[str, Any] | None:
@@ -75,5 +85,5 @@ def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
         "flattery": interval(row["in_sample"] - row["crossfit"]),
         "by_chance": interval(row["chance"]),
         "published": f"{known[1] / 100:.2f}, {known[2] / 100:.2f} ({known[0]})" if known else "",
-        "towards": row["direction"].replace("-to-", " → ").replace(" | ", ", "),
+        "towards": towards(row["direction"]),
     }

@@ -7,8 +7,7 @@ from typing import Any
 from headscope.figures import curves
 from headscope.report.published import LAYERS
 from headscope.runs.results import BASELINES, Results
-from headscope.runs.table import Table
-from headscope.views.words import QUANTITIES
+from headscope.views.words import about
 
 _GLANCE = {"previous": "previous", "next": "next", "self": "itself", "to_cls": "[CLS]", "to_sep": "[SEP]", "to_punct": ". ,"}
 # What each figure of curves asks, and how to read it.
@@ -35,21 +34,26 @@ def glance(results: Results) -> list[dict[str, Any]]:
             place = (row["kind"], row["layer"], row["head"])
             if row["quantity"] in _GLANCE and row["n"] and row["value"] > best.get(place, {"value": -1.0})["value"]:
                 best[place] = row
-    layers: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for (kind, layer, _), row in sorted(best.items()):
-        layers.setdefault((kind, layer), []).append({**row, "word": _GLANCE[row["quantity"]]})
-    return [{"kind": kind, "layer": layer, "heads": heads} for (kind, layer), heads in layers.items()]
+    layers = []
+    for site in results.manifest["sites"]:
+        rows = [best.get((site["kind"], site["layer"], head + 1)) for head in range(site["heads"])]
+        if any(rows):
+            heads = [{**row, "word": results.spelled(_GLANCE[row["quantity"]])} if row else None for row in rows]
+            layers.append({"kind": site["kind"], "layer": site["layer"], "heads": heads})
+    return layers
 
 
 def figures(results: Results) -> list[dict[str, Any]]:
     """The figures of curves, one for each kind of attention, each with what was published of the same."""
     found = []
     kinds = dict.fromkeys(site["kind"] for site in results.manifest["sites"])
-    for name, (heading, about) in _CURVES.items():
+    for name, (heading, text) in _CURVES.items():
         shown = [kind for kind in kinds if curves.described(name, results, kind)]
         for kind in shown:
             title = heading if len(shown) == 1 else f"{heading}: {kind} attention"
-            found.append({"name": name, "kind": kind, "title": title, "about": about, "published": _published(results, name, kind)})
+            found.append(
+                {"name": name, "kind": kind, "title": title, "about": results.spelled(text), "published": _published(results, name, kind)}
+            )
     return found
 
 
@@ -77,8 +81,9 @@ def _cell(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def section(name: str, table: Table) -> dict[str, Any]:
-    """The first heads of each quantity of a table."""
+def section(results: Results, name: str) -> dict[str, Any]:
+    """The highest heads of each quantity of a table."""
+    table = results[name]
     measured = [quantity for quantity in dict.fromkeys(table["quantity"]) if any(table.where(quantity=quantity)["n"])]
     return {
         "name": name,
@@ -86,7 +91,7 @@ def section(name: str, table: Table) -> dict[str, Any]:
         "quantities": [
             {
                 "name": quantity,
-                "about": QUANTITIES.get(quantity, ""),
+                "about": results.spelled(about(quantity)),
                 "top": [row for row in table.where(quantity=quantity).sort("value", descending=True) if row["n"]][:5],
             }
             for quantity in measured

@@ -14,7 +14,7 @@ _HABITS = {
     "previous": "the previous token",
     "next": "the next token",
     "self": "the token itself",
-    "to_cls": "the opening special token",
+    "to_cls": "the opening token, [CLS]",
     "to_sep": "[SEP]",
     "to_punct": "periods and commas",
 }
@@ -27,7 +27,8 @@ _ASKED = {
 
 def sentences(results: Results) -> list[str]:
     """The findings, most general first. Nothing is said of what was not measured."""
-    return [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure))]
+    found = [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure))]
+    return list(map(results.spelled, found))
 
 
 def _habits(results: Results) -> list[str]:
@@ -57,15 +58,18 @@ def _focus(results: Results) -> list[str]:
         return []
     found = []
     table = results["entropy_layers"].where(quantity="entropy")
-    for kind in dict.fromkeys(table["kind"]):
+    kinds = dict.fromkeys(table["kind"])
+    for kind in kinds:
         rows = [row for row in table.where(kind=kind) if row["n"]]
         if len(rows) > 1:
             broad, narrow = max(rows, key=_value), min(rows, key=_value)
-            what = "Attention" if kind == "encoder" else f"{kind.capitalize()} attention"
+            what = "Attention" if len(kinds) == 1 else f"{kind.capitalize()} attention"
+            if f"{broad['value']:.2f}" == f"{narrow['value']:.2f}":
+                found.append(f"{what} is equally broad in all layers (entropy {_nats(broad)}; even attention: {broad['baseline']:.2f}).")
+                continue
             found.append(
-                f"{what} is broadest in layer {broad['layer']} (entropy {broad['value']:.2f} nats, as if spread over "
-                f"{math.exp(broad['value']):.0f} tokens) and most focused in layer {narrow['layer']} ({narrow['value']:.2f} nats, "
-                f"{math.exp(narrow['value']):.0f} tokens); even attention would have {broad['baseline']:.2f}."
+                f"{what} is broadest in layer {broad['layer']} (entropy {_nats(broad)}) and most focused in layer {narrow['layer']} "
+                f"({_nats(narrow)}); even attention would have {broad['baseline']:.2f} nats."
             )
     return found
 
@@ -95,6 +99,11 @@ def _skills(results: Results, measure: str) -> list[str]:
 
 def _score(row: dict[str, Any]) -> str:
     return f"{interval(row['value'], row['low'], row['high'])} where the rule has {row['baseline']:.2f}"
+
+
+def _nats(row: dict[str, Any]) -> str:
+    tokens = round(math.exp(row["value"]))
+    return f"{row['value']:.2f} nats, as if spread over {tokens} token{'' if tokens == 1 else 's'}"
 
 
 def _value(row: dict[str, Any]) -> float:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from headscope.core.batch import CLS, SEP
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State, States
 from headscope.errors import RunError
@@ -18,6 +19,7 @@ from headscope.runs.table import Table
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
 BASELINES = {"trees": "chain of words"}
+_GENERIC = {CLS: "[CLS]", SEP: "[SEP]"}
 
 
 Curate = Callable[[Mapping[str, Table]], Gallery]
@@ -104,6 +106,23 @@ class Results(Mapping[str, Table]):
         if self._gallery is None and self.path is not None and (path := Folder(self.path).gallery).is_file():
             return Gallery.read(path)
         return self._gallery
+
+    @cached_property
+    def _own_tokens(self) -> dict[str, str]:
+        """The model's own spelling of the tokens that open and close its texts, as far as the gallery shows any."""
+        found: dict[str, str] = {}
+        for text in self.gallery.texts if self.gallery is not None else ():
+            for side in (text["source"], text.get("target", text["source"])):
+                for token, role in zip(side["tokens"], side["roles"], strict=True):
+                    if role in _GENERIC:
+                        found.setdefault(_GENERIC[role], token)
+        return found
+
+    def spelled(self, text: str) -> str:
+        """A text that speaks of [CLS] and [SEP], with the model's own tokens in their place."""
+        for generic, own in self._own_tokens.items():
+            text = text.replace(generic, own)
+        return text
 
     def of_heads(self) -> dict[str, Table]:
         """The tables that have a row a head and quantity."""

@@ -41,7 +41,19 @@ def typed(model: Model, text: str, second: str | None = None, max_length: int | 
     tally = Tally()
     encoder = Encoder(model.tokenizer, "sentence", room, "truncate", decoder_start=model.decoder_start)
     encoded = encoder.encode("text", [Sentence(words) for words in parts], tally)
-    return Typed(encoded, "; ".join(f"{n:,} {reason}" for reason, n in sorted(tally.counts.items())))
+    return Typed(encoded, "; ".join([*_unknown(model, encoded), *(f"{n:,} {reason}" for reason, n in sorted(tally.counts.items()))]))
+
+
+def _unknown(model: Model, encoded: Encoded) -> list[str]:
+    """How many words hold a token that stands for all that the tokenizer does not know."""
+    words = {
+        (side is encoded, word)
+        for side in (encoded, encoded.target)
+        if side is not None
+        for word, token in zip(side.word_of, side.ids, strict=True)
+        if word >= 0 and token == model.tokenizer.hf.unk_token_id
+    }
+    return [f"{len(words):,} word{'s' * (len(words) != 1)} the tokenizer does not know"] if words else []
 
 
 def words_of(text: str) -> tuple[Word, ...]:

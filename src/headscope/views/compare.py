@@ -46,12 +46,17 @@ def _quantities(found: Comparison) -> list[dict[str, Any]]:
     """The quantities, each as arrays over all heads."""
     assert found.heads is not None
     place = {head: number for number, head in enumerate(flat_heads(found.a.manifest["sites"]))}
+    labels = {
+        (measure, row["quantity"]): (row["label"], row["direction"])
+        for measure, table in found.a.of_heads().items()
+        if "direction" in table.columns
+        for row in table.first("quantity")
+    }
     described: dict[tuple[str, str], dict[str, Any]] = {}
     for row in found.heads:
         key = (row["measure"], row["quantity"])
         if key not in described:
-            label, _, direction = row["quantity"].partition(" (")
-            words = about(row["measure"], label, direction.removesuffix(")"))
+            words = found.a.spelled(about(*labels.get(key, (row["quantity"], ""))))
             described[key] = {**dict(zip(("measure", "name"), key, strict=True)), "about": words}
             described[key] |= {name: [None] * len(place) for name in _NUMBERS}
         at = place[HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)]

@@ -64,7 +64,7 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
             quantity,
             {
                 **{"measure": name, "name": quantity, "label": label, "direction": direction},
-                "about": about(name, label, direction),
+                "about": results.spelled(about(label, direction)),
                 "share": quantity not in UNBOUNDED,
                 "baseline_name": "best rule" if contested else BASELINES.get(name, "even"),
                 **{key: [None] * size for key in ("value", "low", "high", "baseline")},
@@ -76,7 +76,7 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
         if columns["n"][row]:
             for key in ("value", "low", "high", "baseline"):
                 one[key][at] = rounded(columns[key][row])
-    return [one for one in found.values() if any(one["n"])]
+    return [one for one in found.values() if any(one["n"]) and any(one["value"] + one["baseline"])]
 
 
 def _layers(results: Results, name: str) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Maps = Mapping[HeadId, Float[np.ndarray, "query key"]]
 
+WHY = "of all heads it links words that are far from each other most clearly"  # why a head that nobody named is shown first
 ROOM = 8_000_000  # bytes of maps that a page may hold unless more are asked for by name
 
 
@@ -48,7 +49,7 @@ def look_at(model: Model, encoded: Encoded, heads: Sequence[HeadId] | None = Non
         return Looked(tuple(heads or rank(model, encoded, maps)), maps, "")
     order = list(heads or rank(model, encoded))
     held = order if heads else order[: max(1, room // size(encoded, order[0]))]
-    note = f"the text is long: {len(held)} of {len(every)} heads are in the page (all would take {total / 1e6:,.0f} MB)"
+    note = f"The text is long: {len(held)} of {len(every)} heads are in the page (all would take {total / 1e6:,.0f} MB)"
     return Looked(tuple(order), look(model, encoded, held), note if heads else f"{note}; others can be named with heads")
 
 
@@ -96,7 +97,7 @@ def title_of(model: Model, encoded: Encoded) -> str:
 def with_choice(data: Mapping[str, Any], level: Level | None, specials: Specials | None) -> dict[str, Any]:
     """The payload with what the view is set to at first, where that was said."""
     check(level or "word", specials or "show")
-    return {**data, **({"level": level} if level else {}), **({"specials": specials} if specials else {})}
+    return {**data, "level": level or "word", **({"specials": specials} if specials else {})}
 
 
 def _hash(encoded: Encoded) -> str:

@@ -6,8 +6,8 @@ QUANTITIES = {
     "previous": "to the previous token",
     "next": "to the next token",
     "self": "to the token itself",
-    "to_cls": "to the opening special token ([CLS])",
-    "to_sep": "to the closing or parting special tokens ([SEP])",
+    "to_cls": "to the opening token, [CLS]",
+    "to_sep": "to the closing or separating tokens, [SEP]",
     "to_punct": "to periods and commas",
     "sep_to_sep": "from [SEP] to [SEP]",
     "other_to_sep": "from all other tokens to [SEP]",
@@ -21,10 +21,22 @@ QUANTITIES = {
 UNBOUNDED = frozenset({"entropy", "entropy_cls"})
 
 
-def about(measure: str, label: str, direction: str) -> str:
-    """A phrase that says what a quantity is."""
-    if not direction:
-        return QUANTITIES.get(label, "")
-    asks, _, answers = direction.partition("-to-")
-    what = {"relations": f"{label}: from the {asks} to the {answers}"}.get(measure, f"{label}: {asks} to {answers}")
-    return what.replace("dep", "dependent") if measure == "relations" else what
+# What the share of a contest is of, by direction. A word never picks itself or a special token.
+_SHARES = {
+    "dep-to-head": "share of {label}words whose most attended word, special tokens and the word itself aside, is their governor",
+    "head-to-dep": "share of {label}words that their governor attends to more than any other word does",
+    "mention-to-antecedent": "share of {label}mentions whose most attended earlier mention is an antecedent",
+    "antecedent-to-mention": "share of {label}mentions to which, of the mentions before, an antecedent attends most",
+    "pronoun-to-candidate": "share of {label}pronouns whose most attended candidate is the right one",
+    "candidate-to-pronoun": "share of {label}pronouns to which the right candidate attends most",
+}
+
+
+def about(label: str, direction: str = "") -> str:
+    """A phrase that says what a quantity is: a label in a direction, or a quantity by its name."""
+    if direction:
+        return _SHARES.get(direction, "").format(label="" if label == "all" else f"{label} ")
+    if label.startswith("offset_"):
+        places = int(label.removeprefix("offset_"))
+        return f"to the token {abs(places)} places {'before' if places < 0 else 'after'}"
+    return QUANTITIES.get(label, "")

@@ -15,7 +15,7 @@ from headscope.runs.grids import Grid, Level, Specials, check, grid
 from headscope.runs.heads import find_heads
 from headscope.runs.store import write_atomically
 from headscope.runs.texts import look, quantised, typed
-from headscope.views.text import Looked, look_at, signature, text_data, text_page, title_of, with_choice
+from headscope.views.text import WHY, Looked, look_at, signature, text_data, text_page, title_of, with_choice
 from headscope.widget.files import PICTURES, suffix_of
 from headscope.widget.shown import Shown
 
@@ -148,7 +148,8 @@ class View(Shown):
         return tuple(self._named or self.heads[:1])
 
     def _payload(self, maps: Any) -> dict[str, Any]:
-        return with_choice(text_data(self.model, self._typed, self._first(), maps), self.level, self.specials)
+        data = with_choice(text_data(self.model, self._typed, self._first(), maps), self.level, self.specials)
+        return data if self._named else {**data, "why": WHY}
 
     def __repr__(self) -> str:
         lines = [f"View({self.signature})"]
