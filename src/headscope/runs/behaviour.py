@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from headscope.core.heads import HeadId, HeadLayout
 from headscope.measures.contests import ALL
@@ -20,6 +21,11 @@ SHARES = {
 # Its threshold for a broad head is 3.8 nats, in texts of 128 tokens: as a share of even attention's entropy it fits any length.
 BROAD = 3.8 / math.log(128)
 CONTESTS = {"relations_best": "", "coreference_best": "coreference", "pronouns_best": "pronouns"}
+
+
+def surely(row: Mapping[str, Any]) -> bool:
+    """Whether the best head of a label is surely above its baseline; without intervals, where the bound is NaN, nothing is sure."""
+    return bool(row["lift"] > 0 and row["lift_low"] > 0)
 
 
 def behaviours(tables: Mapping[str, Table], layout: HeadLayout) -> list[str]:
@@ -41,7 +47,7 @@ def behaviours(tables: Mapping[str, Table], layout: HeadLayout) -> list[str]:
                 claim(head, 2, value, label)
     for name, called in CONTESTS.items():
         for row in tables.get(name, ()):
-            if row["label"] != ALL and row["lift"] > 0 and not row["lift_low"] <= 0:
+            if row["label"] != ALL and surely(row):
                 for head in filter(None, row["heads"].split(" | ")):
                     claim(HeadId.parse(head), 3, row["lift"], called or row["label"])
     return [found.get(head, (0, 0.0, ""))[2] for head in layout.ids()]
