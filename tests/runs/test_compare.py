@@ -6,17 +6,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from architectures import build
+from families import FAMILIES
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
 from headscope.measures import make
 from headscope.measures.base import Resampled
+from headscope.models.model import Model
+from headscope.models.sites import find_sites
 from headscope.runs.compare import compare, differences, layout_of
 from headscope.views.compare import comparison
 
+TINY = (("bert", "wordpiece"), ("gpt2", "gpt2"))
 MEASURES = ["positions", "entropy", "relations", "trees", "coreference"]
 
 
@@ -29,6 +35,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
 def untrained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     out = tmp_path_factory.mktemp("runs") / "untrained"
     return hs.run("mini", "sampler", ["positions", "relations", "tokens"], out, weights="random", replicates=60, gallery=0)
+
+
+def tiny(architecture: str, tokenizer: str) -> Model:
+    tokens = FAMILIES[tokenizer]()
+    network = build(architecture, vocabulary=len(tokens))
+    return Model(architecture, network, Tokenizer(tokens), *find_sites(network))
 
 
 def column(*values: float) -> np.ndarray:
@@ -115,7 +127,7 @@ def test_models_of_other_shapes_are_compared_by_layer() -> None:
     found = compare(runs[0].results, runs[1].results)
     assert found.heads is None
     assert "single heads" in found.left_out[0]
-    assert found.how.startswith("as of two independent")
+    assert found.how.startswith("paired")  # the documents have the same names
     assert found.layers.where(quantity="entropy")["layer"] == [1, 2]
     values = [run["entropy"].layers.where(quantity="entropy")["value"] for run in runs]
     assert_allclose(found.layers.where(quantity="entropy")["difference"], np.subtract(values[1][:2], values[0]))
@@ -123,6 +135,39 @@ def test_models_of_other_shapes_are_compared_by_layer() -> None:
     assert data["sites"] is None
     assert data["quantities"] == []
     assert [one["layer"] for one in data["layers"] if one["name"] == "entropy"] == [[1, 2]]
+
+
+def test_given_maps_of_unnamed_texts_are_not_paired() -> None:
+    maps = np.full((1, 2, 3, 3), 1 / 3)
+    runs = [hs.measure([maps, maps], [["a", "b", "c"]] * 2, ["entropy"]) for _ in range(2)]
+    assert compare(runs[0].results, runs[1].results).how.startswith("as of two independent")
+
+
+def test_an_encoder_beside_a_decoder() -> None:
+    runs = [hs.run(tiny(*names), "sampler", ["entropy", "relations"], limit=60, replicates=10, gallery=0, max_length=60) for names in TINY]
+    found = compare(runs[0].results, runs[1].results)
+    assert found.heads is None
+    assert len(found.layers) == 0
+    assert "layers: the two runs share none" in found.left_out
+    assert "det" in found.best["label"]
+    rows = [run["relations"].table.where(label="det") for run in runs]
+    assert {row["kind"][0] for row in rows} == {"encoder", "decoder"}
+    data = comparison(runs[0].results, runs[1].results)
+    assert data["layers"] == []
+    assert len(data["best"]) == len(found.best)
+
+
+def test_what_else_differs_is_said() -> None:
+    sentences = hs.run("mini", "sampler", ["entropy"], limit=30, replicates=20, gallery=0)
+    documents = hs.run("mini", "sampler", ["entropy"], unit="document", overlong="truncate", max_length=40, replicates=0, gallery=0)
+    found = compare(sentences.results, documents.results)
+    assert found.unlike == (
+        "max_length is 128 in the first run and 40 in the second",
+        "limit is 30 in the first run and None in the second",
+        "entropy read a sentence at a time (too long: drop) in the first run and a document at a time (too long: truncate) in the second",
+    )
+    assert found.how.startswith("not at all")
+    assert all(np.isnan(found.layers["low"]))
 
 
 def test_measures_taken_differently_are_left_out() -> None:
@@ -150,6 +195,7 @@ def test_the_command(trained: hs.Run, untrained: hs.Run, tmp_path: Path) -> None
     shown = runner.invoke(app, ["compare", a, b, "--limit", "3"])
     assert shown.exit_code == 0
     assert "intervals: paired by document" in shown.output
+    assert "mind: weights is trained in the first run and random in the second" in shown.output
     assert "left out: trees: only in the first run" in shown.output
     csv = runner.invoke(app, ["compare", a, b, "--format", "csv", "--quantity", "previous"])
     assert len(csv.stdout.splitlines()) == 145

@@ -23,10 +23,15 @@ def compare(
     headscope compare A B -o compare.html
     headscope compare A B --format csv > differences.csv
     """
+    from headscope.cli.options import check_page
     from headscope.errors import RunError
     from headscope.runs.compare import compare as compare_runs
     from headscope.runs.results import Results
 
+    if out is not None and (quantity is not None or format is not None):
+        raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
+    if out is not None:
+        check_page(out)
     first, second = Results.open(a), Results.open(b)
     if out is not None:
         from headscope.report.comparison import write_comparison
@@ -47,6 +52,8 @@ def compare(
         return
     from headscope.cli.tables import print_table
 
+    for line in found.unlike:
+        typer.echo(f"mind: {line}", err=True)
     for line in found.left_out:
         typer.echo(f"left out: {line}", err=True)
     if heads is not None and quantity is not None:

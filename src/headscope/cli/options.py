@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 from headscope.errors import RunError
@@ -47,3 +48,9 @@ def measure_options(values: list[str]) -> dict[str, dict[str, Any]]:
             parsed = text
         options.setdefault(measure, {})[option] = parsed
     return options
+
+
+def check_page(path: Path) -> None:
+    """An error if a page is to be written to a file that is called something else."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise RunError(f"{path} is not called like a page", "Use a name that ends in .html")

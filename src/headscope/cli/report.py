@@ -17,6 +17,10 @@ def report(
     headscope report RUN
     headscope report RUN -o page.html
     """
+    from headscope.cli.options import check_page
+
+    if out is not None:
+        check_page(out)
     from headscope.report import write_report
     from headscope.runs.results import Results
 

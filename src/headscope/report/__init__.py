@@ -75,7 +75,7 @@ def body(results: Results) -> str:
         manifest=results.manifest,
         model=model_name(results),
         corpus=corpus_name(results),
-        settings=results.manifest["settings"],
+        readings=results.manifest.get("readings", ()),
         signature=results.signature,
         heads=_heads(results),
         kinds=len({site["kind"] for site in results.manifest["sites"]}),

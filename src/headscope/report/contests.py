@@ -84,6 +84,6 @@ def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
         "seen": f"{row['in_sample']:.2f} ({row['in_sample_head']})",
         "flattery": interval(row["in_sample"] - row["crossfit"]),
         "by_chance": interval(row["chance"]),
-        "published": f"{known[1] / 100:.2f}, {known[2] / 100:.2f} ({known[0]})" if known else "",
+        "published": f"{known[1]:.1f} %, {known[2]:.1f} % ({known[0]})" if known else "",
         "towards": towards(row["direction"]),
     }

@@ -20,8 +20,8 @@ _CURVES = {
     ),
     "clark4": (
         "Focus",
-        "Is attention focused or broad? e to the power of the entropy is about the number of tokens that a head spreads over; the dashed "
-        "line is what even attention would give.",
+        "Is attention focused or broad? e to the power of the entropy in nats, or 2 to that in bits, is about the number of tokens that a "
+        "head spreads over; the dashed line is what even attention would give.",
     ),
 }
 
@@ -59,7 +59,7 @@ def figures(results: Results) -> list[dict[str, Any]]:
 
 def _published(results: Results, name: str, kind: str) -> dict[str, Any] | None:
     """The paper's layer means beside ours; None for attention the paper does not speak of."""
-    if kind != "encoder" or name not in LAYERS:
+    if kind != "encoder" or name not in LAYERS or not _in_nats(results):
         return None
     rows: list[dict[str, Any]] = []
     layers: list[int] = []
@@ -75,6 +75,10 @@ def _published(results: Results, name: str, kind: str) -> dict[str, Any] | None:
                 paper = dict(enumerate(theirs, 1))
                 rows.append({"name": f"{quantity}, published", "theirs": True, "cells": [_cell(paper.get(layer)) for layer in layers]})
     return {"layers": layers, "rows": rows, "source": LAYERS[name].source} if rows else None
+
+
+def _in_nats(results: Results) -> bool:
+    return bool(results.measures.get("entropy", {}).get("base", "nats") == "nats")
 
 
 def _cell(value: float | None) -> str:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from headscope.core.heads import HeadId
+from headscope.runs.behaviour import surely
 from headscope.runs.results import Results
 from headscope.runs.table import interval
 
@@ -28,23 +29,25 @@ _ASKED = {
 def sentences(results: Results) -> list[str]:
     """The findings, most general first. Nothing is said of what was not measured."""
     found = [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure))]
-    return list(map(results.spelled, found))
+    return list(map(results.spelled, found)) or ["Nothing is measured here that can be said in a sentence: see the tables."]
 
 
 def _habits(results: Results) -> list[str]:
     """Which heads spend most of their attention on one thing."""
     total = sum(site["heads"] for site in results.manifest["sites"])
     found = []
+    asked = []
     for measure in ("positions", "tokens"):
         if measure not in results:
             continue
-        for quantity in dict.fromkeys(results[measure]["quantity"]):
-            rows = [row for row in results[measure].where(quantity=quantity) if row["n"] and row["value"] > HALF]
-            if quantity in _HABITS and rows:
-                rows.sort(key=lambda row: -row["value"])
+        for quantity in (quantity for quantity in dict.fromkeys(results[measure]["quantity"]) if quantity in _HABITS):
+            counted = [row for row in results[measure].where(quantity=quantity) if row["n"]]
+            rows = sorted((row for row in counted if row["value"] > HALF), key=lambda row: -row["value"])
+            asked += [_HABITS[quantity]] if counted else []
+            if rows:
                 found.append((len(rows), _HABITS[quantity], rows))
-    if not found and ("positions" in results or "tokens" in results):
-        return [f"None of the {total} heads gives more than half of its attention to a neighbour, a special token or punctuation."]
+    if not found and asked:
+        return [f"None of {total} heads gives more than half of its attention to {_either(asked)}."]
     found.sort(key=lambda item: -item[0])
     return [
         f"{number} of {total} heads {'gives' if number == 1 else 'give'} more than half of {'its' if number == 1 else 'their'} attention "
@@ -82,19 +85,25 @@ def _skills(results: Results, measure: str) -> list[str]:
     found = []
     for kind in dict.fromkeys(results[f"{measure}_best"]["kind"]):
         rows = [row for row in results[f"{measure}_best"].where(kind=kind) if row["label"] != "all" and not math.isnan(row["value"])]
-        sure = [row for row in rows if row["lift_low"] > 0]
         if not rows:
             continue
+        unsure = all(math.isnan(row["lift_low"]) for row in rows)
+        sure = [row for row in rows if (row["lift"] > 0 if unsure else surely(row))]
         chosen = "chosen on other documents" if results.measures[measure].get("selection") == "crossfit" else "chosen on the same documents"
         best = sorted(sure, key=lambda row: -row["lift"])[:3]
         told = "; ".join(f"{row['label']} by {row['heads']}, {_score(row)}" for row in best)
         kinds = "" if kind == "encoder" else f" ({kind} attention)"
-        number = f"{len(sure)}" if sure else "none"
+        certain = "though without intervals nobody knows how surely" if unsure else "with an interval clear of zero"
+        finds = f"a single head, {chosen}, finds" if sure else f"does a single head, {chosen}, find"
         found.append(
-            f"For {number} of {_count(len(rows), label)}{kinds} does a single head, {chosen}, find {asked} more often than {rule}, "
-            f"with an interval clear of zero{': ' + told if told else ''}."
+            f"For {len(sure) or 'none'} of {_count(len(rows), label)}{kinds} {finds} {asked} more often than {rule}, "
+            f"{certain}{': ' + told if told else ''}."
         )
     return found
+
+
+def _either(things: list[str]) -> str:
+    return things[0] if len(things) == 1 else f"{', '.join(things[:-1])} or {things[-1]}"
 
 
 def _score(row: dict[str, Any]) -> str:

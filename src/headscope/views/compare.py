@@ -23,6 +23,7 @@ def comparison(a: Results, b: Results, names: tuple[str, str] | None = None) -> 
         "a": _run(a, called[0]),
         "b": _run(b, called[1]),
         "how": found.how,
+        "unlike": list(found.unlike),
         "left_out": list(found.left_out),
         "sites": a.manifest["sites"] if found.heads is not None else None,
         "quantities": _quantities(found) if found.heads is not None else [],

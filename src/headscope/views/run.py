@@ -35,7 +35,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
 def model_name(results: Results) -> str:
     """What a run's model is called on pages."""
     settings = results.manifest["settings"]
-    name = Path(settings.get("model", "")).name or "given maps"
+    name = Path(settings["model"]).resolve().name if "model" in settings else "given maps"
     return f"{name} (random weights)" if settings.get("weights") == "random" else name
 
 

@@ -11,7 +11,7 @@ QUANTITIES = {
     "to_punct": "to periods and commas",
     "sep_to_sep": "from [SEP] to [SEP]",
     "other_to_sep": "from all other tokens to [SEP]",
-    "entropy": "entropy of the rows, in nats: low is focused, high is broad",
+    "entropy": "entropy of the rows: low is focused, high is broad",
     "entropy_cls": "entropy of the [CLS] row",
     "max_weight": "largest weight of a row",
     "sink_mass": "weight that goes to no token",
