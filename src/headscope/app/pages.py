@@ -50,11 +50,11 @@ async def compare(has: Has, a: str = "", b: str = "") -> str:
 
     def compared() -> dict[str, str]:
         from headscope.report import style
-        from headscope.report.comparison import BODY
+        from headscope.report.comparison import body
         from headscope.views.compare import comparison
 
         data = comparison(first, second, (a, b))
-        parts = {"title": f"headscope: {a} and {b}", "style": style(), "body": BODY, "data": encode({"comparison": data})}
+        parts = {"title": f"headscope: {a} and {b}", "style": style(), "body": body(data), "data": encode({"comparison": data})}
         return {name: text if name == "title" else Markup(text) for name, text in parts.items()}
 
     return render("compare", a=a, b=b, **await has.shelf.work(compared))

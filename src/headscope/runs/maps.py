@@ -189,12 +189,15 @@ def measure_maps(
         digest.update(np.ascontiguousarray(text.attention).tobytes())
         annotated = [astuple(word) for word in text.annotation or ()]
         digest.update(json.dumps([text.tokens, text.roles, text.words, text.document, annotated]).encode())
+    # Known only where documents have names: a number in the order of the texts is none.
+    names = sorted({text.document for text in checked if text.document is not None})
+    documents = {"documents": hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]} if names else {}
     settings = {"preset": preset, "word_rows": rows, "causal": causal, "replicates": replicates, "seed": seed}
     parts = {"headscope": versions()["headscope"], "maps": f"{len(checked)}@{digest.hexdigest()[:8]}", **settings}
     manifest = {
         "signature": "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(built)]),
         "settings": settings,
-        "identity": {"settings": settings, "measures": describe(built), "maps": digest.hexdigest(), "versions": versions()},
+        "identity": {"settings": settings, "measures": describe(built), "maps": digest.hexdigest(), **documents, "versions": versions()},
         "capture": "given maps",
         "counts": {"texts": len(checked)},
         "dropped": tally.lines(),
