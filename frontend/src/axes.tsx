@@ -18,7 +18,7 @@ export function LeftAxis(props: { scale: Scale; x: number; width: number; label:
           <text x={x - 6} y={scale(tick) + 3.5} font-size={10} text-anchor="end" style={{ fill: "var(--hs-faint)" }}>{minus(format(tick))}</text>
         </>
       ))}
-      <text transform={`translate(${x - 38} ${(bottom + top) / 2}) rotate(-90)`} font-size={10.5} text-anchor="middle" style={{ fill: "var(--hs-faint)" }}>{props.label}</text>
+      <text transform={`translate(${x - 46} ${(bottom + top) / 2}) rotate(-90)`} font-size={10.5} text-anchor="middle" style={{ fill: "var(--hs-faint)" }}>{props.label}</text>
     </g>
   );
 }

@@ -2,20 +2,21 @@
 import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 import { SERIES } from "./colour";
-import { bestLabels, isContest, ruleOf, sentence } from "./describe";
+import { bestLabels, isContest, sentence } from "./describe";
+import { inWords } from "./directions";
 import { Examples } from "./examples";
 import type { Head } from "./heads";
 import { allHeads } from "./heads";
 import type { Point } from "./plot";
 import { Plot } from "./plot";
-import { facts, lift, rank, titled } from "./quantity";
+import { facts, lift, rank, ruleOf, titled, withIntervals } from "./quantity";
 import type { Row } from "./rows";
 import { DotRows } from "./rows";
 import type { Cell } from "./save";
 import { csvFile } from "./save";
 import { digitsOf, present, signed, spelled } from "./shade";
 import type { MapSource, Quantity, Run } from "./types";
-import { Frame, show } from "./ui";
+import { Button, Frame, show } from "./ui";
 
 const LABELS = 8; // listed of what a head is best at
 
@@ -29,10 +30,10 @@ export function HeadCard(props: { run: Run; source: MapSource; head: string; onS
   const said = sentence(run, at), known = run.quantities.some(({ value }) => (value[at] ?? null) !== null);
   const step = (by: number): JSX.Element => {
     const other = heads[at + by];
-    return <button type="button" disabled={!other} onClick={() => other && onSelect(other.name)} aria-label={`${by < 0 ? "previous" : "next"} head${other ? `, ${other.name}` : ""}`}>{by < 0 ? "‹" : ""} {other?.name ?? "–"} {by > 0 ? "›" : ""}</button>;
+    return <Button idle={!other} onClick={() => other && onSelect(other.name)} label={`${by < 0 ? "previous" : "next"} head${other ? `, ${other.name}` : ""}`}>{by < 0 ? "‹" : ""} {other?.name ?? "–"} {by > 0 ? "›" : ""}</Button>;
   };
   return (
-    <section class="hs-card" aria-label={`head ${head.name}`}>
+    <section class="hs-card" tabIndex={-1} aria-label={`head ${head.name}`}>
       <header class="hs-card-head">
         <h3>Head {head.name} <small>{place(run, head)}</small></h3>
         <nav aria-label="other heads">{step(-1)}{step(1)}</nav>
@@ -61,7 +62,7 @@ function Quantities({ run, at, head }: { run: Run; at: number; head: Head }): JS
   const draw = useCallback(
     (width: number, point: Point) => (
       <DotRows
-        rows={shown.map((quantity, i) => quantityRow(quantity, at, quantity.measure !== shown[i - 1]?.measure))}
+        rows={shown.map((quantity, i) => quantityRow(run, quantity, at, quantity.measure !== shown[i - 1]?.measure))}
         domain={[0, 1]} axis={null} width={width} label={`quantities of head ${head.name}`} point={point}
         entries={[{ label: "this head", colour: SERIES[0]!, symbol: 0 }, ...(based ? [{ label: "baseline", colour: SERIES[1]!, symbol: 3 }] : []), { label: "all heads", colour: "var(--hs-faint)", tick: true }]}
       />
@@ -70,13 +71,13 @@ function Quantities({ run, at, head }: { run: Run; at: number; head: Head }): JS
   );
   if (!shown.length) return null;
   return (
-    <Frame name={`head-${head.name}-quantities`} title="Among all heads" caption={`Head ${head.name} with 95% intervals, its baseline where there is one, and its rank; n = ${shown.reduce((most, quantity) => Math.max(most, quantity.n[at] ?? 0), 0).toLocaleString("en")}.`} signature={run.signature} brief csv={() => rows(run.quantities, at, head)}>
+    <Frame name={`head-${head.name}-quantities`} title="Among all heads" caption={`Head ${head.name}${withIntervals(shown.map(({ low }) => low[at] ?? null))}, its baseline where there is one, and its rank; n = ${shown.reduce((most, quantity) => Math.max(most, quantity.n[at] ?? 0), 0).toLocaleString("en")}.`} signature={run.signature} brief csv={() => rows(run.quantities, at, head)}>
       <Plot label={`quantities of head ${head.name}`}>{draw}</Plot>
     </Frame>
   );
 }
 
-function quantityRow(quantity: Quantity, at: number, first: boolean): Row {
+function quantityRow(run: Run, quantity: Quantity, at: number, first: boolean): Row {
   const value = quantity.value[at] ?? null, baseline = quantity.baseline[at] ?? null, placed = rank(quantity, at);
   const all = present([...quantity.value, ...quantity.baseline]);
   const ends: [number, number] = [all.reduce((a, b) => Math.min(a, b), 0), all.reduce((a, b) => Math.max(a, b), quantity.share ? 1 : 0) || 1];
@@ -90,30 +91,33 @@ function quantityRow(quantity: Quantity, at: number, first: boolean): Row {
     ],
     rug: quantity.value,
     words: [{ text: spelled(value, quantity.low[at], quantity.high[at], digitsOf(quantity.value)) }, { text: placed ? `  rank ${placed.place}` : "" }],
-    note: [titled(quantity), ...facts(quantity, at), ...(placed ? [`rank ${placed.place} of ${placed.of}`] : [])],
+    note: [titled(quantity), ...facts(run, quantity, at), ...(placed ? [`rank ${placed.place} of ${placed.of}`] : [])],
   };
 }
 
 /** The labels in which the head is furthest above the rule. */
 function BestAt({ run, at, head }: { run: Run; at: number; head: Head }): JSX.Element | null {
   const labels = useMemo(() => bestLabels(run, at), [run, at]);
-  const shown = labels.slice(0, LABELS);
+  const above = labels.filter((quantity) => lift(quantity, at)! > 0), shown = above.slice(0, LABELS);
   const draw = useCallback(
     (width: number, point: Point) => (
       <DotRows
-        rows={shown.map((quantity) => labelRow(quantity, at))}
+        rows={shown.map((quantity) => labelRow(run, quantity, at))}
         domain={[0, 1]} axis="accuracy" width={width} label={`what head ${head.name} is best at`} point={point}
         entries={[{ label: "this head", colour: SERIES[0]!, symbol: 0 }, { label: [...new Set(shown.map((quantity) => ruleOf(run, quantity)))].join(" / "), colour: SERIES[1]!, symbol: 3 }]}
       />
     ),
     [labels, at, head],
   );
-  if (!shown.length) return null;
+  if (!labels.length) return null;
+  if (!shown.length) return <div><h3 class="hs-title">Best at</h3><p class="hs-about">In no label above the rule.</p></div>;
+  const sizes = shown.map((quantity) => quantity.n[at] ?? 0);
+  const which = above.length > shown.length ? `The ${shown.length} labels in which head ${head.name} is furthest above the rule, of ${above.length} in which it is above and ${labels.length} in all` : `The ${shown.length} of ${labels.length} labels in which head ${head.name} is above the rule`;
   return (
     <Frame
       name={`head-${head.name}-labels`}
       title="Best at"
-      caption={`The ${shown.length} of ${labels.length} labels in which head ${head.name} is furthest above the rule, each in its better direction, with 95% intervals; n = ${Math.min(...shown.map((quantity) => quantity.n[at] ?? 0))} to ${Math.max(...shown.map((quantity) => quantity.n[at] ?? 0)).toLocaleString("en")}. Picked and scored on the same documents.`}
+      caption={`${which}, each in its better direction${withIntervals(shown.map(({ low }) => low[at] ?? null))}; n = ${Math.min(...sizes).toLocaleString("en")} to ${Math.max(...sizes).toLocaleString("en")}. Picked and scored on the same documents.`}
       signature={run.signature}
       brief
       csv={() => rows(labels, at, head)}
@@ -123,16 +127,16 @@ function BestAt({ run, at, head }: { run: Run; at: number; head: Head }): JSX.El
   );
 }
 
-function labelRow(quantity: Quantity, at: number): Row {
+function labelRow(run: Run, quantity: Quantity, at: number): Row {
   return {
     label: quantity.label,
-    extra: quantity.direction.replace("-to-", " → "),
+    extra: inWords(quantity.direction),
     dots: [
       { value: quantity.value[at] ?? null, low: quantity.low[at] ?? null, high: quantity.high[at] ?? null, colour: SERIES[0]!, symbol: 0 },
       { value: quantity.baseline[at] ?? null, low: null, high: null, colour: SERIES[1]!, symbol: 3 },
     ],
     words: [{ text: spelled(quantity.value[at], quantity.low[at], quantity.high[at]) }, { text: `  ${signed(lift(quantity, at))}` }],
-    note: [`${quantity.label}, ${quantity.direction}`, ...facts(quantity, at)],
+    note: [`${quantity.label}, ${inWords(quantity.direction)}`, ...facts(run, quantity, at)],
   };
 }
 

@@ -82,6 +82,7 @@ export function Cells(props: {
   const chosen = cells.find(({ head }) => head.name === props.selected);
   const find = (row: number, column: number): Placed | undefined => cells.find((cell) => cell.row === row && cell.column === column);
   const faint = { fill: "var(--hs-faint)" };
+  const undefinedFor = cells.length > 0 && cells.every(({ at }) => look(at).fill === null && look(at).image === undefined) ? cells[0]!.head.kind : "";
   return (
     <g transform={`translate(${props.x} ${props.y})`}>
       <g aria-hidden="true" font-size={10}>
@@ -121,6 +122,7 @@ export function Cells(props: {
           ))
         }
       </Marks>
+      {undefinedFor && <text x={10} y={Math.min(board.height / 2, 40) + 4} font-size={12} stroke="var(--hs-paper)" stroke-width={4} paint-order="stroke" pointer-events="none">not defined for {undefinedFor} attention</text>}
     </g>
   );
 }

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { BestDifferences } from "./comparebest";
 import { CompareHeads } from "./compareheads";
 import { CompareLayers } from "./comparelayers";
+import { known } from "./sides";
 import type { Comparison } from "./types";
 
 /** What differs between two runs: head by head where the models have the same heads, layer by layer, and in their best heads. */
@@ -21,7 +22,7 @@ export function Compare({ data }: { data: Comparison }): JSX.Element {
           </div>
         ))}
       </dl>
-      <p class="hs-about">Differences are b − a; their 95% intervals were made {data.how}.</p>
+      <p class="hs-about">Differences are b − a{known(data) && `; their 95% intervals were made ${data.how}`}.</p>
       {data.left_out.length > 0 && <p class="hs-about">Left out: {data.left_out.join("; ")}.</p>}
       {data.sites ? <CompareHeads data={data} sites={data.sites} /> : <p class="hs-about">The heads of the two models do not correspond one to one, so they are not compared head by head.</p>}
       <CompareLayers data={data} />

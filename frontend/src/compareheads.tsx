@@ -38,7 +38,7 @@ export function CompareHeads({ data, sites }: { data: Comparison; sites: Site[] 
     >
       <div class="hs-controls">
         <Select label="quantity" value={key} options={grouped(data.quantities)} onChange={setKey} />
-        {pair.about && <span class="hs-faint">{pair.about}</span>}
+        {pair.about && <span class="hs-faint">{titled(pair)}</span>}
       </div>
       <Plot label="heads of both runs">{draw}</Plot>
       <Largest pair={pair} heads={heads} />

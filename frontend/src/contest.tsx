@@ -2,10 +2,12 @@
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { SERIES } from "./colour";
+import { inWords } from "./directions";
 import { Switch } from "./gridcontrols";
 import type { Entry } from "./legend";
 import type { Point } from "./plot";
 import { Plot } from "./plot";
+import { withIntervals } from "./quantity";
 import type { Row, Word } from "./rows";
 import { DotRows } from "./rows";
 import { csvFile } from "./save";
@@ -37,7 +39,7 @@ export function ContestFigure(props: { run: Run; contest: Contest; onSelect: (he
   return (
     <Frame
       name={`best-${contest.measure}`}
-      caption={`The best head of each label and the ${contest.rule}, with 95% intervals, n = ${most.toLocaleString("en")} ${contest.counted}. ${contest.fair ? "Each half of the documents scores what was best on the other half; two heads are named where the halves disagree." : "Heads and rules are scored on the documents they were chosen on, which flatters the best of many."}`}
+      caption={`The best head of each label and the ${contest.rule}${withIntervals(rows.map(({ low }) => low))}, n = ${most.toLocaleString("en")} ${contest.counted}. ${contest.fair ? "Each half of the documents scores what was best on the other half; two heads are named where the halves disagree." : "Heads and rules are scored on the documents they were chosen on, which flatters the best of many."}`}
       signature={run.signature}
       csv={() => csvFile([...COLUMNS], contest.rows.map((row) => COLUMNS.map((column) => row[column])))}
     >
@@ -51,7 +53,7 @@ export function ContestFigure(props: { run: Run; contest: Contest; onSelect: (he
 function chosenWords(best: Best): Word[] {
   if (!best.heads) return [{ text: "cannot be halved" }];
   const names = best.heads.split(" | ").flatMap((head, i): Word[] => [...(i ? [{ text: " | " }] : []), { text: head, head }]);
-  return best.direction ? [...names, { text: `  ${best.direction.replaceAll("-to-", " → ").replaceAll(" | ", ", ")}` }] : names;
+  return best.direction ? [...names, { text: `  ${inWords(best.direction).replaceAll(" | ", ", ")}` }] : names;
 }
 
 function rowOf(best: Best, contest: Contest): Row {

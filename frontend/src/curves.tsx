@@ -7,6 +7,7 @@ import type { Line, PanelData } from "./panel";
 import { Panels } from "./panel";
 import type { Point } from "./plot";
 import { Plot } from "./plot";
+import { withIntervals } from "./quantity";
 import type { Cell } from "./save";
 import { csvFile } from "./save";
 import type { CurvesFigure, LayerCurve, Run } from "./types";
@@ -15,11 +16,12 @@ import { Frame } from "./ui";
 const UNKNOWN: Pick<LayerCurve, "layer" | "value" | "low" | "high" | "baseline"> = { layer: [], value: [], low: [], high: [], baseline: [] };
 
 /** A figure of one or more panels, one below the other. */
-export function Curves(props: { run: Run; figure: CurvesFigure }): JSX.Element {
-  const { run, figure } = props;
-  const draw = useCallback((width: number, point: Point) => <Panels panels={panelsOf(run, figure)} width={width} point={point} />, [run, figure]);
+export function Curves(props: { run: Run; figure: CurvesFigure; onSelect?: (head: string) => void }): JSX.Element {
+  const { run, figure, onSelect } = props;
+  const draw = useCallback((width: number, point: Point) => <Panels panels={panelsOf(run, figure)} width={width} point={point} onSelect={onSelect} />, [run, figure, onSelect]);
+  const low = figure.panels.flatMap((panel) => panel.series.flatMap(({ quantity }) => curveOf(run, figure, panel.measure, quantity).low));
   return (
-    <Frame name={figure.kind === "encoder" ? figure.name : `${figure.name}-${figure.kind}`} caption={`${figure.caption.replace(/\.?$/, ".")} n = ${figure.n}. Marks are heads, lines layer means with 95% intervals.`} signature={run.signature} csv={() => rows(run, figure)}>
+    <Frame name={figure.kind === "encoder" ? figure.name : `${figure.name}-${figure.kind}`} caption={`${figure.caption.replace(/\.?$/, ".")} n = ${figure.n}. Marks are heads, lines layer means${withIntervals(low)}.`} signature={run.signature} csv={() => rows(run, figure)}>
       <Plot label={figure.caption}>{draw}</Plot>
     </Frame>
   );
@@ -53,12 +55,12 @@ function rows(run: Run, figure: CurvesFigure): string {
   const found = figure.panels.flatMap((panel) =>
     panel.series.flatMap(({ quantity }) => {
       const curve = curveOf(run, figure, panel.measure, quantity), of = run.quantities.find((q) => q.measure === panel.measure && q.name === quantity);
-      const means = curve.layer.map((layer, i): Cell[] => [figure.kind, layer, "mean", quantity, curve.value[i] ?? null, curve.low[i] ?? null, curve.high[i] ?? null, curve.baseline[i] ?? null]);
+      const means = curve.layer.map((layer, i): Cell[] => ["layer mean", figure.kind, layer, null, panel.measure, quantity, curve.value[i] ?? null, curve.low[i] ?? null, curve.high[i] ?? null, curve.baseline[i] ?? null, null]);
       const heads = allHeads(run.sites).flatMap((head, at): Cell[][] =>
-        head.kind === figure.kind ? [[head.kind, head.layer, head.head, quantity, of?.value[at] ?? null, of?.low[at] ?? null, of?.high[at] ?? null, of?.baseline[at] ?? null]] : [],
+        head.kind === figure.kind ? [["head", head.kind, head.layer, head.head, panel.measure, quantity, ...(["value", "low", "high", "baseline", "n"] as const).map((column) => of?.[column][at] ?? null)]] : [],
       );
       return [...means, ...heads];
     }),
   );
-  return csvFile(["kind", "layer", "head", "quantity", "value", "low", "high", "baseline"], found);
+  return csvFile(["what", "kind", "layer", "head", "measure", "quantity", "value", "low", "high", "baseline", "n"], found);
 }

@@ -1,5 +1,6 @@
 /** What a head does, in a sentence made from its numbers, and what it is best at. */
-import { clearlyAbove, lift } from "./quantity";
+import { inWords } from "./directions";
+import { clearlyAbove, lift, ruleOf } from "./quantity";
 import { spelled } from "./shade";
 import type { Quantity, Run } from "./types";
 import { show } from "./ui";
@@ -25,9 +26,6 @@ function target({ name, about }: Quantity): string {
   return about.startsWith("to ") ? about : "";
 }
 
-/** What heads are measured against in a contest: "best fixed offset". */
-export const ruleOf = (run: Run, quantity: Quantity): string => run.contests.find(({ measure }) => measure === quantity.measure)?.rule ?? quantity.baseline_name;
-
 const percent = (share: number): string => `${Math.round(share * 100)}%`;
 
 /** Where most of the head's attention goes, against even attention. */
@@ -49,7 +47,7 @@ function skill(run: Run, at: number, measure: string): string {
   const best = labels.find((quantity) => clearlyAbove(quantity, at));
   if (!labels.length) return "";
   if (!best) return `in ${measure}, not clearly above the ${rule} for any of ${labels.length} labels`;
-  return `best at ${best.name}: ${spelled(best.value[at], best.low[at], best.high[at]).replaceAll(" ", "\u00a0")}, ${rule} ${show(best.baseline[at])}`;
+  return `best at ${inWords(best.name)}: ${spelled(best.value[at], best.low[at], best.high[at]).replaceAll(" ", "\u00a0")}, ${rule} ${show(best.baseline[at])}`;
 }
 
 /** One sentence on a head; empty where nothing is known of it. */

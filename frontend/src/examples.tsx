@@ -1,6 +1,7 @@
 /** Texts in which a head does what it is best at. */
 import type { JSX } from "preact";
 import { isContest } from "./describe";
+import { inWords } from "./directions";
 import type { Direction, Highlight } from "./highlight";
 import { TextView } from "./text";
 import type { Example, MapSource, Run } from "./types";
@@ -9,8 +10,8 @@ import { show } from "./ui";
 /** What an example shows: `obj: 3 of 3 right in this text`. */
 export function shows(run: Run, example: Example): string {
   const quantity = run.quantities.find((q) => q.measure === example.measure && q.name === example.quantity);
-  if (!quantity || !isContest(quantity)) return `${example.quantity}: ${show(example.value)} in this text`;
-  return `${example.quantity}: ${Math.round(example.value * example.n)} of ${example.n} right in this text`;
+  if (!quantity || !isContest(quantity)) return `${inWords(example.quantity)}: ${show(example.value)} in this text`;
+  return `${inWords(example.quantity)}: ${Math.round(example.value * example.n)} of ${example.n} right in this text`;
 }
 
 /** What is red in an example: the relation it is about, or mentions of one entity. */

@@ -4,13 +4,15 @@ import { useCallback, useMemo, useState } from "preact/hooks";
 import type { Look } from "./cells";
 import { GridBoard } from "./gridboard";
 import type { GridState } from "./gridcontrols";
-import { GridControls, layersIn, START } from "./gridcontrols";
+import { GridControls, START } from "./gridcontrols";
+import { filterWords, passing } from "./gridfilter";
+import { inWords } from "./directions";
 import { allHeads, sidesOf } from "./heads";
 import type { Point } from "./plot";
 import { Plot } from "./plot";
-import { facts, first, grouped, keyOf, lift, sampleSize, titled } from "./quantity";
+import { facts, first, grouped, keyOf, lift, ruleOf, sampleSize, titled } from "./quantity";
 import type { Cell } from "./save";
-import { csvFile } from "./save";
+import { csvFile, mapsFile } from "./save";
 import { powerOf, shadeOf, short, timesPower, WEIGHTS } from "./shade";
 import { plain, useMaps } from "./thumbs";
 import type { MapSource, Quantity, Run, Text } from "./types";
@@ -32,10 +34,7 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
 
   const { shown, passes, ranked } = useMemo(() => {
     const shown = heads.map(({ at }) => (quantity ? (above ? lift(quantity, at) : (quantity.value[at] ?? null)) : null));
-    const inside = layersIn(state.layers);
-    const passes = heads.map(
-      ({ head, at }) => inside(head.layer) && (!state.only || !quantity || (lift(quantity, at) ?? -1) > 0) && (state.least === null || (shown[at] ?? -Infinity) >= state.least),
-    );
+    const passes = passing(heads, quantity, shown, state);
     const size = (at: number): number => shown[at] ?? -Infinity;
     const ranked = state.order === "value" ? heads.filter(({ at }) => passes[at]).sort((a, b) => (size(b.at) === size(a.at) ? 0 : size(b.at) - size(a.at))) : null;
     return { shown, passes, ranked };
@@ -50,33 +49,33 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
         if (pictures) return { ...common, fill: null, image: maps.pictures.get(names[at]!) ?? "" };
         return { ...common, fill: value === null ? null : shade.colour(value), text: value === null ? "" : short(value * 10 ** power) };
       };
-      const note = (at: number): string[] => [`head ${names[at]}`, ...(quantity ? facts(quantity, at) : [])];
-      const legend = pictures ? "weight" : quantity ? `${quantity.name}${above ? ` − ${quantity.baseline_name}` : ""}${power ? `; numbers${timesPower(power)}` : ""}` : "";
+      const note = (at: number): string[] => [`head ${names[at]}`, ...(quantity ? facts(run, quantity, at) : [])];
+      const legend = pictures ? "weight" : quantity ? `${inWords(quantity.name)}${above ? ` − ${ruleOf(run, quantity)}` : ""}${power ? `; numbers${timesPower(power)}` : ""}` : "";
       return <GridBoard {...{ sites: run.sites, heads, ranked, pictures, shade, legend, look, note, selected, onSelect, width, point }} />;
     },
     [run, shown, passes, ranked, maps, pictures, selected, onSelect],
   );
 
-  const counted = passes.filter(Boolean).length;
-  const caption = pictures
+  const filter = filterWords(run, heads, passes, quantity, state, above);
+  const what = pictures
     ? `Attention of every head of ${run.model} on one text (n = 1): a row a query, a column a key, coloured by the square root of the weight.`
-    : `Every head of ${run.model}${quantity ? `, ${titled(quantity)}; n = ${sampleSize(run, quantity)}.${above ? ` Colours show how far heads are above ${quantity.baseline_name}.` : ""}` : "."}`;
+    : `Every head of ${run.model}${quantity ? `, ${titled(quantity)}; ${sampleSize(run, quantity)}.${above ? ` Colours show how far heads are above ${ruleOf(run, quantity)}.` : ""}` : "."}`;
   return (
     <Frame
       name={pictures ? "head-maps" : `heads-${key}`}
       title="All heads"
-      caption={caption}
+      caption={filter ? `${what} ${filter[0]!.toUpperCase()}${filter.slice(1)}.` : what}
       signature={run.signature}
-      csv={() => (text ? weightRows(maps.weights, text) : numberRows(run, quantity))}
+      csv={() => (text ? mapRows(maps.weights, text) : numberRows(run, quantity, passes))}
     >
       <div class="hs-controls">
         {quantity && <Select label="quantity" value={key} options={grouped(run.quantities)} onChange={(value) => (setKey(value), change({ least: null }))} />}
-        <GridControls run={run} quantity={quantity} shown={shown} state={state} onChange={change} />
+        <GridControls run={run} heads={heads} quantity={quantity} shown={shown} state={state} onChange={change} />
       </div>
       {quantity && (
         <p class="hs-about">
           {titled(quantity)}
-          {counted < heads.length && ` · ${counted} of ${heads.length} heads pass the filter`}
+          {filter && ` · ${filter}`}
         </p>
       )}
       {text && <p class="hs-about hs-sample">“{plain(text)}”</p>}
@@ -86,20 +85,14 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
   );
 }
 
-function numberRows(run: Run, quantity: Quantity | undefined): string {
+function numberRows(run: Run, quantity: Quantity | undefined, passes: boolean[]): string {
   const rows = allHeads(run.sites).map(({ kind, layer, head }, at): Cell[] => [
-    kind, layer, head, quantity?.name ?? "", ...(["value", "low", "high", "n", "baseline"] as const).map((column) => quantity?.[column][at] ?? null),
+    kind, layer, head, quantity?.measure ?? "", quantity?.name ?? "", ...(["value", "low", "high", "n", "baseline"] as const).map((column) => quantity?.[column][at] ?? null), String(passes[at]),
   ]);
-  return csvFile(["kind", "layer", "head", "quantity", "value", "low", "high", "n", "baseline"], rows);
+  return csvFile(["kind", "layer", "head", "measure", "quantity", "value", "low", "high", "n", "baseline", "passes"], rows);
 }
 
-function* weightsOf(maps: Map<string, Float32Array>, text: Text): Iterable<Cell[]> {
-  for (const [head, weights] of maps) {
-    const { queries, keys } = sidesOf(text, head);
-    for (const [i, query] of queries.tokens.entries()) {
-      for (const [j, token] of keys.tokens.entries()) yield [head, i + 1, query, j + 1, token, Number(weights[i * keys.tokens.length + j]!.toFixed(5))];
-    }
-  }
+function mapRows(maps: Map<string, Float32Array>, text: Text): string {
+  const words = (tokens: string[]): { text: string }[] => tokens.map((token) => ({ text: token }));
+  return mapsFile([...maps].map(([head, weights]) => ({ head, rows: words(sidesOf(text, head).queries.tokens), columns: words(sidesOf(text, head).keys.tokens), weights })));
 }
-
-const weightRows = (maps: Map<string, Float32Array>, text: Text): string => csvFile(["head", "row", "query", "column", "key", "weight"], weightsOf(maps, text));

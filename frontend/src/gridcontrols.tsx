@@ -1,5 +1,8 @@
 /** What the grid of heads shows, in which order, and which heads it leaves out. */
 import type { JSX } from "preact";
+import { layersIn, side } from "./gridfilter";
+import type { Head } from "./heads";
+import { ruleOf } from "./quantity";
 import { present } from "./shade";
 import { plain } from "./thumbs";
 import type { Quantity, Run } from "./types";
@@ -10,22 +13,15 @@ export interface GridState {
   scale: "value" | "above";
   order: "model" | "value";
   least: number | null; // of what is shown; null lets all pass
-  only: boolean; // those above the baseline
+  only: boolean; // those above the baseline, or below it
   layers: string; // "3, 5-8"; "" for all
   text: number; // index into `stacks`
 }
 
 export const START: GridState = { mode: "number", scale: "value", order: "model", least: null, only: false, layers: "", text: 0 };
 
-/** Which layers a list such as "3, 5-8" names; what cannot be read names none, and an empty list all. */
-export function layersIn(list: string): (layer: number) => boolean {
-  const parts = list.split(/[\s,;]+/).filter(Boolean).map((part) => /^(\d+)(?:[-–](\d+))?$/.exec(part));
-  if (!parts.length) return () => true;
-  return (layer) => parts.some((part) => part !== null && layer >= Number(part[1]) && layer <= Number(part[2] ?? part[1]));
-}
-
 /** The controls. `shown` are the numbers that the slider cuts. */
-export function GridControls(props: { run: Run; quantity: Quantity | undefined; shown: (number | null)[]; state: GridState; onChange: (part: Partial<GridState>) => void }): JSX.Element {
+export function GridControls(props: { run: Run; heads: readonly { head: Head }[]; quantity: Quantity | undefined; shown: (number | null)[]; state: GridState; onChange: (part: Partial<GridState>) => void }): JSX.Element {
   const { run, quantity, state, onChange: change } = props;
   const layers = useUnique();
   const known = present(props.shown);
@@ -42,11 +38,12 @@ export function GridControls(props: { run: Run; quantity: Quantity | undefined; 
       {known.length > 1 && high > low && (
         <Slider label="at least" value={state.least ?? low} min={low} max={high} step={(high - low) / 100} text={show(state.least ?? low)} onChange={(least) => change({ least: least > low ? least : null })} />
       )}
-      {based && <Toggle label={`only above ${quantity!.baseline_name}`} value={state.only} onChange={(only) => change({ only })} />}
+      {based && <Toggle label={`only ${side(quantity!)} ${ruleOf(run, quantity!)}`} value={state.only} onChange={(only) => change({ only })} />}
       <span class="hs-field">
         <label for={layers}>layers</label>
-        <input id={layers} class="hs-layers" type="text" placeholder="all, or 3, 5-8" value={state.layers} onInput={(event) => change({ layers: event.currentTarget.value })} />
+        <input id={layers} class="hs-layers" type="text" placeholder="all, or 3, 5-8" value={state.layers} onInput={(event) => change({ layers: event.currentTarget.value })} aria-describedby={`${layers}-note`} />
       </span>
+      <span id={`${layers}-note`} role="status" class="hs-faint">{layersIn(state.layers, props.heads).trouble}</span>
     </>
   );
 }

@@ -7,7 +7,7 @@ import { useWidth } from "./hooks";
 import { fit, visible, widthOf } from "./labels";
 import type { Grid, Position } from "./maps";
 import { isMarked } from "./scene";
-import { show } from "./ui";
+import { Button, show } from "./ui";
 
 /** The cells in view: the first row and column, and how many of each. */
 export interface View {
@@ -25,6 +25,7 @@ interface Plot {
 }
 
 const FONT = 11.5, LEGEND = 34;
+const CORNER = ["attended to →", "attending ↓"]; // what columns and rows are
 
 /** The whole map in view. */
 export const whole = (grid: Grid): View => ({ row: 0, column: 0, rows: grid.rows.length, columns: grid.columns.length });
@@ -46,8 +47,8 @@ const moved = (view: View, grid: Grid, down: number, right: number): View => ({
 });
 
 function plotOf(grid: Grid, room: number): Plot {
-  const widest = (positions: Position[], most: number): number => Math.ceil(Math.min(most, positions.reduce((wide, { text }) => Math.max(wide, widthOf(visible(text), FONT)), 20))) + 8;
-  const x = widest(grid.rows, room * 0.28), y = widest(grid.columns, 110);
+  const widest = (positions: Position[], most: number, least: number): number => Math.ceil(Math.max(least, Math.min(most, positions.reduce((wide, position) => Math.max(wide, widthOf(visible(position), FONT)), 20)))) + 8;
+  const x = widest(grid.rows, room * 0.28, widthOf(CORNER[0]!, 10)), y = widest(grid.columns, 110, 26);
   const cell = Math.min(30, (room - x - 8) / grid.columns.length, 640 / grid.rows.length);
   return { x, y, width: Math.max(60, cell * grid.columns.length), height: Math.max(60, cell * grid.rows.length) };
 }
@@ -146,14 +147,14 @@ export function Heatmap(props: { grid: Grid; head: string; marked: ReadonlySet<n
     const right = ((from.x - event.clientX) / plot.width) * view.columns, down = ((from.y - event.clientY) / plot.height) * view.rows;
     onView(moved(from.view, grid, Math.round(down), Math.round(right)));
   };
-  const word = (position: Position | undefined): JSX.Element => <bdi>{fit(visible(position?.text ?? ""), 220, 14)}</bdi>;
+  const word = (position: Position | undefined): JSX.Element => <bdi>{fit(visible(position ?? { text: "" }), 220, 14)}</bdi>;
   return (
     <div ref={body}>
       <div class="hs-controls">
         <span role="group" aria-label="zoom" class="hs-zoom">
           <button type="button" onClick={() => zoom(1.5)} aria-label="zoom in">+</button>
-          <button type="button" onClick={() => zoom(1 / 1.5)} disabled={!inView} aria-label="zoom out">−</button>
-          <button type="button" onClick={() => onView(whole(grid))} disabled={!inView}>whole map</button>
+          <Button idle={!inView} onClick={() => zoom(1 / 1.5)} label="zoom out">−</Button>
+          <Button idle={!inView} onClick={() => onView(whole(grid))}>whole map</Button>
         </span>
         <span class="hs-readout" aria-live="polite">
           {cell ? <>{word(grid.rows[cell[0]])} → {word(grid.columns[cell[1]])}: {show(grid.weights[cell[0] * grid.columns.length + cell[1]], 3)}</> : <span class="hs-quiet">Point at a cell. Keys: arrows, +, −, 0; Ctrl and the wheel zoom; drag moves.</span>}
@@ -180,7 +181,7 @@ function Drawing(props: { grid: Grid; view: View; plot: Plot; most: number; mark
   const around = useMemo(() => {
     const every = { row: Math.ceil((FONT + 1) / high), column: Math.ceil((FONT + 1) / wide) };
     const label = (position: Position, x: number, y: number, room: number, turned: boolean): JSX.Element => {
-      const full = visible(position.text), text = fit(full, room, FONT);
+      const full = visible(position), text = fit(full, room, FONT);
       return (
         <text x={x} y={y} text-anchor={turned ? "start" : "end"} transform={turned ? `rotate(-90 ${x} ${y})` : undefined} style={`unicode-bidi:plaintext${position.special ? ";fill:var(--hs-faint)" : ""}`}>
           {text}
@@ -201,7 +202,8 @@ function Drawing(props: { grid: Grid; view: View; plot: Plot; most: number; mark
       </>
     );
   }, [grid, view, plot, props.marked]);
-  const low = plot.y + plot.height, bar = Math.min(160, plot.width - 70);
+  const low = plot.y + plot.height, bar = Math.min(160, Math.max(24, plot.width - 48));
+  const faint = { fill: "var(--hs-faint)" };
   return (
     <svg viewBox={`0 0 ${plot.x + plot.width + 8} ${low + LEGEND}`} width={plot.x + plot.width + 8} height={low + LEGEND} role="img" aria-label="heatmap with its words and scale">
       {props.image && <image href={props.image} x={plot.x} y={plot.y} width={plot.width} height={plot.height} preserveAspectRatio="none" style="image-rendering:pixelated" />}
@@ -211,8 +213,12 @@ function Drawing(props: { grid: Grid; view: View; plot: Plot; most: number; mark
           {["#ffffff", "#000000"].map((colour, ring) => <rect x={plot.x + (cell[1] - view.column) * wide - 1 - 1.5 * ring} y={plot.y + (cell[0] - view.row) * high - 1 - 1.5 * ring} width={wide + 2 + 3 * ring} height={high + 2 + 3 * ring} stroke={colour} />)}
         </g>
       )}
+      <g font-size={10} text-anchor="end">
+        {CORNER.map((words, i) => <text x={plot.x - 5} y={plot.y - 21 + i * 12} style={faint}>{words}</text>)}
+      </g>
       <g font-size={11}>
-        <text x={plot.x} y={low + 24} text-anchor="start">0</text>
+        <text x={plot.x - 5} y={low + 24} text-anchor="end" style={faint}>weight</text>
+        <text x={plot.x} y={low + 24}>0</text>
         {Array.from({ length: 32 }, (_, i) => <rect x={plot.x + 12 + (i * bar) / 32} y={low + 14} width={bar / 32 + 0.5} height={11} fill={sequential(i / 31)} />)}
         <text x={plot.x + bar + 18} y={low + 24}>{show(most)}</text>
       </g>

@@ -1,4 +1,5 @@
 /** Which links of a text are drawn in red: those of a relation, or those between mentions of one entity. */
+import { inWords } from "./directions";
 import { sidesOf } from "./heads";
 import type { Side, Text } from "./types";
 
@@ -11,7 +12,7 @@ export interface Highlight {
   coreferent?: boolean;
 }
 
-const ARROWS: Record<Direction, string> = { "dep-to-head": "dependent → head", "head-to-dep": "head → dependent" };
+const DIRECTIONS: Direction[] = ["dep-to-head", "head-to-dep"];
 
 /** A highlight as the value of a select: "" for none. */
 export function highlightKey(highlight: Highlight | undefined): string {
@@ -27,7 +28,7 @@ export function highlightOptions(text: Text, head: string, first = ""): [key: st
   const asked = /^\S+-to-\S+ (.+)$/.exec(first)?.[1];
   if (asked && wordPairs(text, head, first).size) known.add(asked);
   const labels = [...known].sort();
-  const relations = labels.flatMap((label) => (Object.keys(ARROWS) as Direction[]).map((way): [string, string] => [`${way} ${label}`, `${label}: ${ARROWS[way]}`]));
+  const relations = labels.flatMap((label) => DIRECTIONS.map((way): [string, string] => [`${way} ${label}`, `${label}: ${inWords(way)}`]));
   return wordPairs(text, head, "coreferent").size ? [...relations, ["coreferent", "coreferent mentions"]] : relations;
 }
 

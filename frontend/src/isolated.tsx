@@ -83,7 +83,7 @@ export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.
 export function Readout(props: Scene & { watch: Watch; hint: boolean }): JSX.Element {
   const { place } = useWatched(props.watch, props);
   const { rows, columns, layers } = props;
-  const name = (position: Position | undefined): JSX.Element => <bdi>{fit(visible(position?.text ?? ""), 220, 14)}</bdi>;
+  const name = (position: Position | undefined): JSX.Element => <bdi>{fit(visible(position ?? { text: "" }), 220, 14)}</bdi>;
   return (
     <p class="hs-readout" aria-live="polite">
       {!place && props.hint && <span class="hs-quiet">Point at a word, or move to it with Tab and the arrow keys, to see its links alone. Click or Enter pins it.</span>}

@@ -5,9 +5,9 @@ const BLANK = /^\s*$/;
 const CONTROL = /[\u0000-\u001f\u007f]/g;
 const BROKEN = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|[\ufffe\uffff]/g;
 
-/** A token with signs in place of what cannot be seen: blanks, control characters, halves of characters. */
-export function visible(token: string): string {
-  const shown = token.replace(CONTROL, (c) => (c === "\u007f" ? "␡" : String.fromCharCode(0x2400 + c.charCodeAt(0)))).replace(BROKEN, "\ufffd");
+/** A token with signs in place of what cannot be seen: blanks, control characters, halves of characters. With `blank` its first sign stands for one. */
+export function visible({ text, blank }: { text: string; blank?: boolean }): string {
+  const shown = (blank ? `␣${text.slice(1)}` : text).replace(CONTROL, (c) => (c === "\u007f" ? "␡" : String.fromCharCode(0x2400 + c.charCodeAt(0)))).replace(BROKEN, "\ufffd");
   return BLANK.test(shown) ? "␣".repeat(Math.max(1, shown.length)) : shown;
 }
 

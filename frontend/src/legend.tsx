@@ -1,9 +1,18 @@
 /** Legends, drawn inside the SVG so that they are saved with it. */
 import type { JSX } from "preact";
+import { widthOf } from "./labels";
 import type { Shade } from "./shade";
 import { outline } from "./symbols";
 
 const STEPS = 40;
+
+/** Every tick, or every second or third, so that no two numbers touch; 0 is among them. `wide` is the width of a tick's number on its own scale. */
+function thinned(ticks: number[], wide: (tick: number) => number): number[] {
+  const origin = Math.max(0, ticks.indexOf(0));
+  const apart = (kept: number[]): boolean => kept.every((tick, i) => i === 0 || tick - kept[i - 1]! > 0.65 * (wide(tick) + wide(kept[i - 1]!)));
+  const every = (step: number): number[] => ticks.filter((_, i) => (i - origin) % step === 0);
+  return every(ticks.findIndex((_, i) => apart(every(i + 1))) + 1 || 1);
+}
 
 /** A bar of colours with numbers below, 34 high. `title` stands at its right. */
 export function ColourBar(props: { shade: Shade; title: string; x: number; y: number; width: number; ticks?: number[]; format?: (value: number) => string }): JSX.Element {
@@ -15,7 +24,7 @@ export function ColourBar(props: { shade: Shade; title: string; x: number; y: nu
       {Array.from({ length: STEPS }, (_, i) => (
         <rect x={x + (i * width) / STEPS} y={y} width={width / STEPS + 0.5} height={9} fill={shade.colour(shade.low + ((i + 0.5) / STEPS) * span)} />
       ))}
-      {(props.ticks ?? shade.ticks).map((tick) => {
+      {thinned(props.ticks ?? shade.ticks, (tick) => (widthOf(format(tick), 10) * span) / width).map((tick) => {
         const at = x + ((tick - shade.low) / span) * width;
         return (
           <>

@@ -6,6 +6,8 @@ import { useWidth } from "./hooks";
 import type { Watch } from "./isolated";
 import { Isolated, Readout, useIsolation } from "./isolated";
 import { visible } from "./labels";
+import type { Entry } from "./legend";
+import { entriesHeight, EntryList } from "./legend";
 import type { Position } from "./maps";
 import { Painted } from "./painted";
 import type { Layout, Place, Scene, SideName } from "./scene";
@@ -82,10 +84,10 @@ export function Lines(props: Scene & { hint: boolean; onPin: (place: Place) => v
   );
 }
 
-/** The picture as an SVG element of its own, all lines in it, for saving. */
+/** The picture as an SVG element of its own, all lines in it, for saving; with a legend of several heads, which the page has as chips. */
 export function linesSvg(scene: Scene): SVGSVGElement | null {
   const holder = document.createElement("div");
-  render(<LinesPicture {...scene} layout={layoutOf(scene.rows, scene.columns, scene.layers.length, 680)} />, holder);
+  render(<LinesPicture {...scene} layout={layoutOf(scene.rows, scene.columns, scene.layers.length, 680)} legend />, holder);
   return holder.querySelector("svg");
 }
 
@@ -94,7 +96,7 @@ const placeOf = (target: EventTarget | null): Place | null => {
   return { side: target.parentElement!.dataset["side"] as SideName, at: Number(target.dataset["at"]) };
 };
 
-function LinesPicture(props: Scene & { layout: Layout; watch?: Watch }): JSX.Element {
+function LinesPicture(props: Scene & { layout: Layout; watch?: Watch; legend?: boolean }): JSX.Element {
   const { layout, lines, layers, pins, marked } = props;
   const emphasis = lines.length > 0 && lines.at(-1)!.strong;
   const drawn = useMemo(
@@ -110,8 +112,11 @@ function LinesPicture(props: Scene & { layout: Layout; watch?: Watch }): JSX.Ele
     () => (["row", "column"] as const).map((side) => <Words side={side} positions={side === "row" ? props.rows : props.columns} layout={layout} red={redWords(side, pins, marked)} pins={pins} />),
     [layout, props.rows, props.columns, pins, marked],
   );
+  const entries = props.legend && layers.length > 1 ? layers.map(({ head, colour }): Entry => ({ label: `head ${head}`, colour, line: "solid" })) : [];
+  const above = entries.length ? entriesHeight(entries, layout.width - 8) + 8 : 0;
   return (
-    <svg viewBox={`0 0 ${layout.width} ${layout.height}`} width={layout.width} height={layout.height} role="group" aria-label="attention between words">
+    <svg viewBox={`0 ${-above} ${layout.width} ${layout.height + above}`} width={layout.width} height={layout.height + above} role="group" aria-label="attention between words">
+      <EntryList entries={entries} x={8} y={4 - above} width={layout.width - 8} />
       <g class="hs-links" stroke-linecap="round">{drawn}</g>
       <Isolated {...props} />
       {words}
@@ -130,7 +135,7 @@ function Words({ side, positions, layout, red, pins }: { side: SideName; positio
       <text class="hs-quiet" x={x} y={12} font-size={11} text-anchor={anchor} style={{ fill: "var(--hs-faint)" }}>{left ? "attending" : "attended to"}</text>
       <g data-side={side} role="listbox" aria-multiselectable={true} aria-label={left ? "words that attend" : "words attended to"} font-size={layout.font} text-anchor={anchor}>
         {positions.map((position, at) => {
-          const label = layout.labels[side][at]!, full = visible(position.text);
+          const label = layout.labels[side][at]!, full = visible(position);
           const fill = red.has(at) ? "var(--hs-red)" : position.special ? "var(--hs-faint)" : undefined;
           return (
             <text

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Answer, Request } from "./http";
 import { send, Served } from "./http";
 import { TextView } from "./text";
-import { Select, Toggle, useUnique } from "./ui";
+import { Button, Select, Toggle, useUnique } from "./ui";
 
 export interface LiveData {
   models: string[];
@@ -114,7 +114,7 @@ export function Live(props: LiveData): JSX.Element {
           />
         )}
         <div class="hs-controls">
-          <button type="submit" disabled={busy}>{busy ? "Looking…" : "Look"}</button>
+          <Button type="submit" idle={busy}>{busy ? "Looking…" : "Look"}</Button>
           <span style="color:var(--hs-faint);font-size:.8rem">Ctrl+Enter</span>
           <Select label="model" value={request.model} options={props.models.map((name) => [name, name] as const)} onChange={(model) => setRequest({ ...request, model })} />
           <Toggle

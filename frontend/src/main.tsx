@@ -11,6 +11,7 @@ import { allHeads } from "./heads";
 import type { LiveData } from "./live";
 import { Live } from "./live";
 import { Embedded } from "./maps";
+import { Sections } from "./sections";
 import sheet from "./style.css";
 import { TextView } from "./text";
 import type { Comparison, MapSource, Run, TextData } from "./types";
@@ -42,8 +43,16 @@ export function runSource(run: Run): MapSource {
 
 export const textSource = (data: TextData): MapSource => new Embedded(() => data.maps);
 
-/** All the views of a run, each in the element that asks for it by `data-view`; they share one chosen head. */
-export function mountRun(root: ParentNode, run: Run, options: { head?: string | null; onSelect?: (head: string) => void } = {}): void {
+/** What can be done to the views of a run once they are drawn. */
+export interface Mounted {
+  jump: (head: string) => void; // choose a head and go to its card
+  reach: () => void; // go to the card of the chosen one
+  close: () => void;
+}
+
+/** All the views of a run, each in the element that asks for it by `data-view` ("run": all of them, with headings); they share one chosen head. */
+export function mountRun(root: ParentNode, run: Run, options: { head?: string | null; onSelect?: (head: string) => void } = {}): Mounted {
+  for (const element of root.querySelectorAll<HTMLElement>("[data-view=run]")) draw(element, <Sections run={run} />);
   const source = runSource(run);
   const known = new Set(allHeads(run.sites).map((head) => head.name));
   let head = options.head && known.has(options.head) ? options.head : null;
@@ -53,7 +62,7 @@ export function mountRun(root: ParentNode, run: Run, options: { head?: string | 
       if (view === "explorer") draw(element, <Explorer run={run} source={source} head={head} onSelect={select} />);
       if (view === "map" && run.map) draw(element, <HeadMapView run={run} selected={head} onSelect={jump} />);
       const curves = run.curves.find((f) => f.name === figure && f.kind === kind);
-      if (view === "curves" && curves) draw(element, <Curves run={run} figure={curves} />);
+      if (view === "curves" && curves) draw(element, <Curves run={run} figure={curves} onSelect={jump} />);
       const contest = run.contests.find((c) => c.measure === measure);
       if (view === "contest" && contest) draw(element, <ContestFigure run={run} contest={contest} onSelect={jump} />);
     }
@@ -66,9 +75,13 @@ export function mountRun(root: ParentNode, run: Run, options: { head?: string | 
   const jump = (name: string): void => {
     if (!known.has(name)) return;
     select(name);
-    root.querySelector("[data-view=explorer] .hs-card")?.scrollIntoView({ block: "start" });
+    reach();
+    card()?.focus({ preventScroll: true });
   };
+  const card = (): HTMLElement | null => root.querySelector("[data-view=explorer] .hs-card");
+  const reach = (): void => card()?.scrollIntoView({ block: "start" });
   redraw();
+  return { jump, reach, close: () => root.querySelectorAll<HTMLElement>("[data-view]").forEach((element) => render(null, element)) };
 }
 
 interface PageData {
@@ -80,19 +93,41 @@ interface PageData {
   live?: LiveData;
 }
 
+/** The head that an address such as `report.html#head=8-4` names. */
+function headIn(hash: string): string | null {
+  try {
+    return /^#head=(.+)$/.exec(decodeURIComponent(hash))?.[1] ?? null;
+  } catch {
+    return null; // an address that cannot be read names none
+  }
+}
+
 /** A page that holds its data: `<script type="application/json" id="headscope-data">`. */
 export function start(): void {
   const holder = document.getElementById("headscope-data");
   if (!holder) return;
   const data = JSON.parse(holder.textContent ?? "{}") as PageData;
   if (data.run) {
-    const named = /^#head=(.+)$/.exec(decodeURIComponent(location.hash))?.[1];
-    mountRun(document, data.run, {
+    const named = headIn(location.hash);
+    const { jump, reach } = mountRun(document, data.run, {
       head: named ?? data.head ?? null,
       // The frame of a notebook has no address that could change.
       onSelect: (head) => location.protocol !== "about:" && history.replaceState(null, "", data.served ? `${data.served}/heads/${head}` : `#head=${head}`),
     });
-    if (data.served && data.head) document.querySelector("[data-view=explorer] .hs-card")?.scrollIntoView({ block: "start" });
+    if (named || (data.served && data.head)) {
+      reach();
+      requestAnimationFrame(() => requestAnimationFrame(reach)); // again, when the views above it have found their width
+    }
+    const follow = (address: string): void => {
+      const head = headIn(address);
+      if (head) jump(head);
+    };
+    addEventListener("hashchange", () => follow(location.hash));
+    // A link to the head that the address names already changes nothing that one could be told of.
+    document.addEventListener("click", (event) => {
+      const link = event.target instanceof Element ? event.target.closest("a") : null;
+      if (link?.getAttribute("href")?.startsWith("#head=") && link.hash === location.hash) follow(link.hash);
+    });
   }
   for (const element of document.querySelectorAll<HTMLElement>("[data-view=text]")) {
     if (data.text) draw(element, <TextView data={data.text} source={textSource(data.text)} />);

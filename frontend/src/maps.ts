@@ -14,6 +14,7 @@ export interface Position {
   text: string;
   special: boolean;
   word: number; // -1 on special tokens
+  blank: boolean; // whether the first sign is the tokenizer's for a blank: "Ġcat", "▁cat"
 }
 
 export function unpack(packed: string): Float32Array {
@@ -29,19 +30,26 @@ export function fromUint16(values: Uint16Array): Float32Array {
   return weights;
 }
 
+const NAMED = 3; // heads in a message
+
 /** Maps that came with the page. */
 export class Embedded implements MapSource {
   constructor(private readonly maps: (text: Text) => Packed | undefined) {}
 
   async map(text: Text, head: string): Promise<Float32Array> {
-    const packed = this.maps(text)?.[head];
-    if (packed === undefined) throw new Error(`this page does not hold the map of head ${head}`);
-    return unpack(packed);
+    const held = this.maps(text) ?? {}, packed = held[head];
+    if (packed !== undefined) return unpack(packed);
+    const names = Object.keys(held), more = names.length - NAMED;
+    const others = names.length ? `, only that of ${names.slice(0, NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}` : "";
+    throw new Error(`this page does not hold the map of this head${others}; make the page with --heads ${head}, or open it with headscope serve`);
   }
 }
 
 const tokens = (side: Side): Position[] =>
-  side.tokens.map((text, i) => ({ text, special: side.roles[i] !== WORD, word: side.words[i] ?? -1 }));
+  side.tokens.map((text, i) => {
+    const word = side.words[i] ?? -1, own = side.forms[word]?.startsWith(text[0] ?? ""); // Maltese has words with Ġ
+    return { text, special: side.roles[i] !== WORD, word, blank: /^[Ġ▁]/.test(text) && !own };
+  });
 
 /** For each token the number of its group: a word, or a special token by itself. */
 export function groups(side: Side): number[] {
@@ -59,7 +67,7 @@ const grouped = (side: Side): Position[] => {
   return side.tokens.flatMap((text, i) => {
     const word = side.words[i] ?? -1;
     if (i > 0 && of[i] === of[i - 1]) return [];
-    return [{ text: word < 0 ? text : (side.forms[word] ?? text), special: side.roles[i] !== WORD, word }];
+    return [{ text: word < 0 ? text : (side.forms[word] ?? text), special: side.roles[i] !== WORD, word, blank: false }];
   });
 };
 

@@ -32,10 +32,10 @@ export interface PanelData {
   baseline: { label: string; layer: number[]; value: Values } | null;
 }
 
-const LEFT = 48, RIGHT = 10, HEIGHT = 190;
+const LEFT = 58, RIGHT = 10, HEIGHT = 190;
 
 /** All panels as one drawing, no wider than is good to read. */
-export function Panels(props: { panels: PanelData[]; width: number; point: Point }): JSX.Element {
+export function Panels(props: { panels: PanelData[]; width: number; point: Point; onSelect?: ((head: string) => void) | undefined }): JSX.Element {
   const width = Math.max(300, Math.min(props.width, 760));
   const layers = [...new Set(props.panels.flatMap((panel) => panel.lines.flatMap((l) => [...l.layer, ...l.heads.map(({ layer }) => layer)])))].sort((a, b) => a - b);
   const x = scaleLinear([(layers[0] ?? 1) - 0.5, (layers.at(-1) ?? 1) + 0.5], [LEFT, width - RIGHT]);
@@ -52,7 +52,7 @@ export function Panels(props: { panels: PanelData[]; width: number; point: Point
         <g>
           <text x={LEFT} y={title} font-size={12.5} font-weight={600}>{panel.title}</text>
           <EntryList entries={entries} x={LEFT} y={title + 8} width={width - LEFT} />
-          <Panel panel={panel} layers={layers} x={x} top={top} width={width - LEFT - RIGHT} last={i === placed.length - 1} point={props.point} />
+          <Panel panel={panel} layers={layers} x={x} top={top} width={width - LEFT - RIGHT} last={i === placed.length - 1} point={props.point} onSelect={props.onSelect} />
         </g>
       ))}
     </svg>
@@ -71,13 +71,15 @@ function domain(panel: PanelData): [number, number] {
   return low === high ? [0, 1] : [low < 0 ? low * 1.05 : 0, high * 1.05];
 }
 
-/** One panel. Its layer means are walked over with the arrow keys: along a line, and from line to line. */
-function Panel(props: { panel: PanelData; layers: number[]; x: ReturnType<typeof scaleLinear<number, number>>; top: number; width: number; last: boolean; point: Point }): JSX.Element {
-  const { panel, layers, x, top } = props;
-  const y = scaleLinear(domain(panel), [top + HEIGHT, top + 2]);
+/** One panel. Arrow keys walk over its marks: along the layer means of a line, and up and down over all marks of a layer. Heads can be chosen. */
+function Panel(props: { panel: PanelData; layers: number[]; x: ReturnType<typeof scaleLinear<number, number>>; top: number; width: number; last: boolean; point: Point; onSelect?: ((head: string) => void) | undefined }): JSX.Element {
+  const { panel, layers, x, top, onSelect } = props;
+  const scale = scaleLinear(domain(panel), [top + HEIGHT, top + 2]);
+  const y = panel.limits ? scale : scale.nice(5);
   const means = panel.lines.flatMap((l) => l.layer.flatMap((layer, i) => (l.value[i] === null || l.value[i] === undefined ? [] : [{ line: l, layer, value: l.value[i]!, low: l.low[i] ?? null, high: l.high[i] ?? null }])));
   const marks = panel.lines.flatMap((l, i) => l.heads.map((head) => ({ line: l, head, x: x(head.layer + (i - (panel.lines.length - 1) / 2) * 0.12) })));
-  const digits = digitsOf([...means, ...marks.map(({ head }) => head)].map(({ value }) => value));
+  const places = [...means, ...marks.map(({ line: of, head }) => ({ line: of, layer: head.layer, value: head.value }))];
+  const digits = digitsOf(places.map(({ value }) => value));
   const note = (at: number): string[] => {
     const mean = means[at];
     if (mean) return [`${mean.line.label}, layer ${mean.layer}`, `${mean.line.heads.length ? "mean " : ""}${spelled(mean.value, mean.low, mean.high, digits)}`, ...even(mean.layer)];
@@ -89,11 +91,13 @@ function Panel(props: { panel: PanelData; layers: number[]; x: ReturnType<typeof
     return panel.baseline && at >= 0 ? [`${panel.baseline.label} ${show(panel.baseline.value[at], digits)}`] : [];
   };
   const step = (at: number, right: number, down: number): number | undefined => {
-    const here = means[at];
-    if (!here) return undefined;
-    const aim = down ? panel.lines[panel.lines.indexOf(here.line) + down] : here.line;
-    const found = means.findIndex((mean) => mean.line === aim && mean.layer === here.layer + right);
-    return found < 0 ? undefined : found;
+    const here = places[at]!;
+    if (right) {
+      const found = means.findIndex((mean) => mean.line === here.line && mean.layer === here.layer + right);
+      return found < 0 ? undefined : found;
+    }
+    const column = places.map((place, i) => ({ ...place, at: i })).filter(({ layer }) => layer === here.layer).sort((a, b) => b.value - a.value || a.at - b.at);
+    return column[column.findIndex((place) => place.at === at) + down]?.at;
   };
   const known = (values: Values) => (i: number) => values[i] !== null && values[i] !== undefined;
   return (
@@ -117,10 +121,13 @@ function Panel(props: { panel: PanelData; layers: number[]; x: ReturnType<typeof
           fill="none" stroke="var(--hs-faint)" stroke-dasharray="4 3" stroke-width={1.2}
         />
       )}
-      <Marks first={0} has={(at) => at < means.length} note={note} step={step} point={props.point}>
+      <Marks first={0} has={(at) => at < places.length} note={note} step={step} point={props.point} onSelect={onSelect && ((at) => marks[at - means.length] && onSelect(marks[at - means.length]!.head.name))}>
         {(current) => (
           <>
-            {marks.map(({ line: of, head, x: at }, i) => <path class="hs-dot" data-at={means.length + i} d={outline(of.symbol, 5)} transform={`translate(${at.toFixed(1)} ${y(head.value).toFixed(1)})`} fill={of.colour} opacity={0.55} />)}
+            {marks.map(({ line: of, head, x: middle }, i) => {
+              const at = means.length + i;
+              return <path class={onSelect ? "hs-dot hs-choosable" : "hs-dot"} data-at={at} tabindex={at === current ? 0 : -1} role={onSelect ? "button" : "img"} aria-label={note(at).join(", ")} d={outline(of.symbol, 5)} transform={`translate(${middle.toFixed(1)} ${y(head.value).toFixed(1)})`} fill={of.colour} opacity={0.55} />;
+            })}
             {means.map(({ line: of, layer, value }, at) => (
               <path class="hs-dot" data-at={at} tabindex={at === current ? 0 : -1} role="img" aria-label={note(at).join(", ")} d={outline(of.symbol, 7.5)} transform={`translate(${x(layer).toFixed(1)} ${y(value).toFixed(1)})`} fill={of.colour} stroke="var(--hs-paper)" stroke-width={1.2} />
             ))}

@@ -1,6 +1,6 @@
 /** Choosing heads by name: as many as the model has, some of them at once. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { SERIES } from "./colour";
 import { allHeads, kindOf } from "./heads";
 import type { Kind, Site } from "./types";
@@ -15,8 +15,8 @@ export function readHeads(typed: string, sites: readonly Site[], current: string
   const names = typed.split(/[\s,;]+/).filter(Boolean);
   const found = names.map((name) => [name, ...kinds.map((kind) => `${kind}/${name}`)].find((candidate) => known.has(candidate)));
   const missing = names.filter((_, i) => found[i] === undefined);
-  const all = [...known];
-  const trouble = missing.length ? `There is no head ${missing.join(", ")}: the heads are ${all[0]} to ${all.at(-1)}.` : "";
+  const ranges = [...new Set(sites.map((site) => site.kind))].map((kind) => [...known].filter((name) => kindOf(name) === kind)).map((names) => `${names[0]} to ${names.at(-1)}`);
+  const trouble = missing.length ? `No head is called ${missing.map((name) => `“${name}”`).join(" or ")}: the heads are ${ranges.join(", ")}.` : "";
   return { heads: [...new Set(found.filter((name) => name !== undefined))], trouble };
 }
 
@@ -44,6 +44,18 @@ export function HeadPicker(props: { sites: readonly Site[]; heads: readonly stri
     setNote("");
     props.onChange(props.heads.map((head, i) => (i === at ? next : head)));
   };
+  const group = useRef<HTMLDivElement>(null), removed = useRef<number | null>(null);
+  // What had the focus is gone with its chip: the next chip has it, or the field.
+  useLayoutEffect(() => {
+    const at = removed.current, others = group.current?.querySelectorAll<HTMLElement>("[data-remove]") ?? [];
+    removed.current = null;
+    if (at !== null) (others[Math.min(at, others.length - 1)] ?? group.current?.querySelector("input"))?.focus();
+  }, [props.heads]);
+  const remove = (at: number): void => {
+    removed.current = at;
+    setNote("");
+    props.onChange(props.heads.filter((_, i) => i !== at));
+  };
   const add = (event: Event): void => {
     event.preventDefault();
     const read = readHeads(typed, props.sites, props.heads[0]);
@@ -55,7 +67,7 @@ export function HeadPicker(props: { sites: readonly Site[]; heads: readonly stri
   };
   return (
     <>
-      <div class="hs-heads" role="group" aria-label="heads">
+      <div ref={group} class="hs-heads" role="group" aria-label="heads">
         {props.heads.map((head, at) => (
           <span class="hs-chip" key={at} role="group" aria-label={`head ${head}`}>
             <span class="hs-swatch" style={{ background: SERIES[at] }} />
@@ -63,7 +75,7 @@ export function HeadPicker(props: { sites: readonly Site[]; heads: readonly stri
             <b>{head}</b>
             <button type="button" onClick={() => step(at, 1)} aria-label={`the head after ${head}`} title="next head">›</button>
             {props.heads.length > 1 && (
-              <button type="button" onClick={() => props.onChange(props.heads.filter((_, i) => i !== at))} aria-label={`remove head ${head}`} title="remove">×</button>
+              <button type="button" data-remove onClick={() => remove(at)} aria-label={`remove head ${head}`} title="remove">×</button>
             )}
           </span>
         ))}

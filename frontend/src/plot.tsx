@@ -66,7 +66,7 @@ export function Marks(props: {
   note: (at: number) => string[];
   step: (at: number, right: number, down: number) => number | undefined;
   point: Point;
-  onSelect?: (at: number) => void;
+  onSelect?: ((at: number, key: boolean) => void) | undefined; // `key`: with the keyboard
   children: (current: number) => ComponentChildren;
 }): JSX.Element {
   const [walked, setWalked] = useState<number | null>(null);
@@ -79,7 +79,7 @@ export function Marks(props: {
     const element = marked(event);
     if (!element) return;
     const at = Number(element.dataset["at"]);
-    if ((event.key === "Enter" || event.key === " ") && props.onSelect) props.onSelect(at);
+    if ((event.key === "Enter" || event.key === " ") && props.onSelect) props.onSelect(at, true);
     else if (event.key === "Escape") props.point(null);
     else {
       const way = WAYS.get(event.key);
@@ -102,7 +102,7 @@ export function Marks(props: {
       onKeyDown={keys}
       onClick={(event) => {
         const element = marked(event);
-        if (element) props.onSelect?.(Number(element.dataset["at"]));
+        if (element) props.onSelect?.(Number(element.dataset["at"]), false);
       }}
     >
       {props.children(walked !== null && props.has(walked) ? walked : props.first)}

@@ -1,19 +1,21 @@
 /** What is known of one head in one quantity. */
+import { inWords } from "./directions";
 import { digitsOf, present, signed, spelled } from "./shade";
 import type { Quantity, Run } from "./types";
 import { show } from "./ui";
 
 export const keyOf = (quantity: { measure: string; name: string }): string => `${quantity.measure}/${quantity.name}`;
 
-/** The key of the quantity to begin with: the first that there are words for. */
+/** The key of the quantity to begin with: the first that has a name of its own and words for it. */
 export function first(quantities: readonly { measure: string; name: string; about: string }[]): string {
-  const found = quantities.find(({ about }) => about) ?? quantities[0];
+  const found = quantities.find(({ name, about }) => about && !name.startsWith("offset_")) ?? quantities[0];
   return found ? keyOf(found) : "";
 }
 
 /** A quantity's name with what it is: `previous: to the previous token`. */
 export function titled({ name, about }: { name: string; about: string }): string {
-  return !about ? name : about.startsWith(`${name}:`) ? about : `${name}: ${about}`;
+  const label = name.replace(/ \(.*\)$/, ""); // which `about` need not repeat
+  return about ? `${inWords(name)}: ${about.startsWith(`${label}: `) ? about.slice(label.length + 2) : about}` : inWords(name);
 }
 
 /** What a select of quantities offers: those of a measure together. */
@@ -21,7 +23,7 @@ export function grouped(quantities: readonly { measure: string; name: string }[]
   const measures = [...new Set(quantities.map(({ measure }) => measure))];
   return measures.map((group) => ({
     group,
-    options: quantities.filter(({ measure }) => measure === group).map((quantity) => [keyOf(quantity), quantity.name]),
+    options: quantities.filter(({ measure }) => measure === group).map((quantity) => [keyOf(quantity), inWords(quantity.name)]),
   }));
 }
 
@@ -45,22 +47,35 @@ export function rank(quantity: Quantity, at: number): { place: number; of: numbe
   return { place: 1 + known.filter((other) => other > value).length, of: known.length };
 }
 
+/** What heads are measured against: "even", "best fixed offset". */
+export const ruleOf = (run: Run, quantity: Quantity): string => run.contests.find(({ measure }) => measure === quantity.measure)?.rule ?? quantity.baseline_name;
+
 /** Lines of a note: value with interval, baseline, n. */
-export function facts(quantity: Quantity, at: number): string[] {
+export function facts(run: Run, quantity: Quantity, at: number): string[] {
   const baseline = quantity.baseline[at] ?? null;
   const value = quantity.value[at] ?? null;
-  if (value === null) return [`${quantity.name}: no value`];
+  if (value === null) return [`${inWords(quantity.name)}: no value`];
   const digits = digitsOf(quantity.value);
   return [
-    `${quantity.name} ${spelled(value, quantity.low[at], quantity.high[at], digits)}`,
-    ...(baseline === null ? [] : [`${quantity.baseline_name} ${show(baseline, digits)}, above it ${signed(value - baseline, digits)}`]),
-    `n = ${(quantity.n[at] ?? 0).toLocaleString("en")}`,
+    `${inWords(quantity.name)} ${spelled(value, quantity.low[at], quantity.high[at], digits)}`,
+    ...(baseline === null ? [] : [`${ruleOf(run, quantity)} ${show(baseline, digits)}, above it ${signed(value - baseline, digits)}`]),
+    sized(run, quantity, quantity.n[at] ?? 0),
   ];
 }
 
-/** How much a quantity rests on: `347`, `627 words`. */
-export function sampleSize(run: Run, quantity: Quantity): string {
-  const most = quantity.n.reduce((a, b) => Math.max(a, b), 0);
-  const counted = run.contests.find(({ measure }) => measure === quantity.measure)?.counted;
-  return most.toLocaleString("en") + (counted ? ` ${counted}` : "");
+/** What a quantity counts, where that is known: "words", "texts". */
+function unitOf(run: Run, { measure }: Quantity): string {
+  const figure = run.curves.find(({ panels }) => panels.some((panel) => panel.measure === measure));
+  return run.contests.find((contest) => contest.measure === measure)?.counted ?? /^[\d,]+ (\w+)$/.exec(figure?.n ?? "")?.[1] ?? "";
 }
+
+function sized(run: Run, quantity: Quantity, n: number): string {
+  const unit = unitOf(run, quantity);
+  return `n = ${n.toLocaleString("en")}${unit && ` ${unit}`}`;
+}
+
+/** How much a quantity rests on: `n = 347 texts`, `n = 627 words`. */
+export const sampleSize = (run: Run, quantity: Quantity): string => sized(run, quantity, quantity.n.reduce((a, b) => Math.max(a, b), 0));
+
+/** How a caption speaks of intervals, where there are any. */
+export const withIntervals = (low: readonly (number | null)[]): string => (present(low).length ? " with 95% intervals" : "");

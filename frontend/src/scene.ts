@@ -103,7 +103,7 @@ export function layoutOf(rows: Position[], columns: Position[], heads: number, s
   const slots = Math.min(heads, room < 520 ? 1 : 3), slot = heads > 1 ? 40 : 32;
   const margin = slots * slot;
   const most = Math.max(40, (room - 2 * margin) * 0.34);
-  const texts = { row: rows.map((row) => visible(row.text)), column: columns.map((column) => visible(column.text)) };
+  const texts = { row: rows.map(visible), column: columns.map(visible) };
   const widest = (side: SideName): number => Math.ceil(Math.min(most, texts[side].reduce((wide, text) => Math.max(wide, widthOf(text, font)), 56)));
   const roomFor = { row: widest("row"), column: widest("column") };
   const gap = Math.max(60, Math.min(360, room - 2 * margin - roomFor.row - roomFor.column));

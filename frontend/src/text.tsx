@@ -13,11 +13,11 @@ import { Lines, linesSvg } from "./lines";
 import type { Choice } from "./maps";
 import { chosen, positions } from "./maps";
 import { addHeads, HeadPicker } from "./picker";
-import { csvFile } from "./save";
+import { mapsFile } from "./save";
 import type { Layer, Place } from "./scene";
 import { isMarked, linesOf } from "./scene";
 import type { MapSource, TextData } from "./types";
-import { Frame, Select, Slider } from "./ui";
+import { Button, Frame, Select, Slider } from "./ui";
 
 type Kind = "lines" | "heatmap";
 const KINDS = [["lines", "lines"], ["heatmap", "heatmap"]] as const;
@@ -30,8 +30,14 @@ interface Amount {
   top: number;
 }
 
-/** How much to draw at first: everything of a sentence, less of what is longer. */
-const atFirst = (length: number): Amount => (length <= 40 ? { threshold: 0, top: 0 } : { threshold: 0.05, top: 3 });
+const LEAST = [0.05, 0.04, 0.03, 0.02, 0.01];
+
+/** How much to draw at first: everything of a sentence; of what is longer the strongest, but of every head as many links as there are words, however broad it is. */
+function atFirst(rows: number, columns: number, layers: readonly Layer[]): Amount {
+  if (Math.max(rows, columns) <= 40) return { threshold: 0, top: 0 };
+  const passing = (weights: Float32Array, least: number): number => weights.reduce((count, weight) => count + Number(weight >= least), 0);
+  return { threshold: LEAST.find((least) => layers.every(({ weights }) => passing(weights, least) >= rows)) ?? 0, top: 3 };
+}
 
 /**
  * The maps of one text. `compact` is for one example under a head: no other heads to choose, and the other controls folded away.
@@ -44,7 +50,7 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
   const [heads, setHeads] = useState(() => addHeads([], data.heads.length ? data.heads : allHeads(data.sites).slice(0, 1).map((head) => head.name)).heads);
   const [view, setView] = useState<Kind>("lines");
   const [choice, setChoice] = useState<Choice>({ level: data.level ?? (first ? "word" : "token"), specials: data.specials ?? "show" });
-  const [asked, setAmount] = useState<Amount | null>(null); // until someone asks for more or less, it follows the length
+  const [asked, setAmount] = useState<Amount | null>(null); // until someone asks for more or less, it follows the text and the heads
   const [highlight, setHighlight] = useState(first);
   const [pins, setPins] = useState<readonly Place[]>([]);
   const [alone, setAlone] = useState(heads[0] ?? ""); // the head of the heatmap
@@ -53,7 +59,6 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
   const head = heads[0] ?? "";
   const single = heads.includes(alone) ? alone : head;
   const { rows, columns } = useMemo(() => positions(text, head, choice), [text, kindOf(head), choice]);
-  const amount = useMemo(() => asked ?? atFirst(Math.max(rows.length, columns.length)), [asked, rows, columns]);
   useEffect(() => {
     setPins([]);
     setNear(null);
@@ -71,6 +76,7 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
     () => ready.map((name): Layer => ({ head: name, colour: SERIES[heads.indexOf(name)]!, weights: chosen(arrived.get(name) as Float32Array, text, name, choice).weights })),
     [text, choice, heads.join(" "), ready.join(" ")],
   );
+  const amount = useMemo(() => asked ?? atFirst(rows.length, columns.length, layers), [asked, rows, columns, layers]);
   const options = useMemo(() => highlightOptions(text, head, first), [text, head, first]);
   const marked = useMemo(() => wordPairs(text, head, options.some(([key]) => key === highlight) ? highlight : ""), [text, head, options, highlight]);
   const known = useMemo(() => pins.filter(({ side, at }) => at < (side === "row" ? rows : columns).length), [pins, rows, columns]);
@@ -88,11 +94,6 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
   const shownLayers = view === "lines" ? layers : layers.filter((layer) => layer.head === single);
   const scene = { rows, columns, layers, lines, pins: known, marked: red };
   const grid = useMemo(() => (shownLayers[0] ? { rows, columns, weights: shownLayers[0].weights } : null), [rows, columns, shownLayers[0]]);
-  const csv = (): string =>
-    csvFile(
-      ["head", "row", "column", "row_word", "column_word", "weight"],
-      shownLayers.flatMap((layer) => rows.flatMap((row, i) => columns.map((column, j) => [layer.head, i + 1, j + 1, row.text, column.text, Number(layer.weights[i * columns.length + j]!.toFixed(5))]))),
-    );
   const strongest = (): number => Math.max(0, ...layers.map((layer) => layer.weights.reduce((a, b) => Math.max(a, b), 0)));
 
   const controls = (
@@ -102,7 +103,7 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
       {view === "lines" && (
         <>
           <Slider label="least weight" value={amount.threshold} min={0} max={1} step={0.01} text={amount.threshold.toFixed(2)} onChange={(threshold) => setAmount({ ...amount, threshold })} />
-          <Select label="links a word" value={String(amount.top)} options={TOPS} onChange={(top) => setAmount({ ...amount, top: Number(top) })} />
+          <Select label="links per word" value={String(amount.top)} options={TOPS} onChange={(top) => setAmount({ ...amount, top: Number(top) })} />
         </>
       )}
       {options.length > 0 && <Select label={layers.length > 1 ? "highlight" : "in red"} value={marked.size ? highlight : ""} options={[["", "nothing"], ...options]} onChange={setHighlight} />}
@@ -110,23 +111,24 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
   );
   return (
     <Frame
-      name={`attention-${heads.join("_")}-${text.id}`}
+      name={`attention-${view === "lines" ? heads.join("_") : single}-${text.id}`}
       {...(props.title ? { title: props.title } : {})}
-      caption={captionOf({ text, view, heads: shownLayers.map((layer) => layer.head), rows, columns, choice, ...amount, lines: lines.length, of, highlight: options.find(([key]) => key === highlight)?.[1] ?? "", pins: known.length, near })}
+      caption={captionOf({ text, view, kind: kindOf(head), heads: shownLayers.map((layer) => layer.head), rows, columns, choice, ...amount, lines: lines.length, of, highlight: options.find(([key]) => key === highlight)?.[1] ?? "", pins: known.length, near })}
       signature={data.signature}
       brief={props.compact ?? false}
-      csv={csv}
+      csv={() => mapsFile(shownLayers.map(({ head: of, weights }) => ({ head: of, rows, columns, weights })))}
       svg={() => (view === "lines" ? linesSvg(scene) : grid && heatmapSvg(grid, near ?? whole(grid), marked))}
     >
       <div class="hs-text">
         {!props.compact && <HeadPicker sites={data.sites} heads={heads} onChange={(next) => { setHeads(next); props.onHeads?.(next); }} />}
+        {data.why && heads.join(" ") === data.heads.join(" ") && <p class="hs-note">{heads.length > 1 ? "Heads" : "Head"} {heads.join(", ")} {heads.length > 1 ? "are" : "is"} shown first: {data.why.replace(/\.?$/, ".")}</p>}
         <div class="hs-controls">
           <span class="hs-choice" role="group" aria-label="view">
             {KINDS.map(([kind, name]) => <button type="button" aria-pressed={view === kind} onClick={() => setView(kind)}>{name}</button>)}
           </span>
           {view === "heatmap" && heads.length > 1 && <Select label="head" value={single} options={heads.map((name) => [name, name] as const)} onChange={setAlone} />}
           {props.compact ? <details class="hs-more"><summary>options</summary><div class="hs-controls">{controls}</div></details> : controls}
-          {view === "lines" && <button type="button" disabled={!known.length} onClick={() => setPins([])}>unpin all</button>}
+          {view === "lines" && <Button idle={!known.length} onClick={() => setPins([])}>unpin all</Button>}
           <span role="status" class="hs-busy">{waiting.length > 0 && `loading ${waiting.join(", ")} …`}</span>
         </div>
         {troubles.length > 0 && <p class="hs-trouble" role="alert">{troubles.join(" ")}</p>}

@@ -151,6 +151,7 @@ export interface Comparison {
   a: { name: string; model: string; corpus: string; signature: string };
   b: { name: string; model: string; corpus: string; signature: string };
   how: string; // how the intervals of differences were made: "paired by document", "as of independent samples"
+  unlike: string[]; // what the runs did differently beside model and corpus; the page says it
   left_out: string[]; // what could not be compared, and why
   sites: Site[] | null; // null where the models' heads do not correspond
   quantities: {
@@ -173,6 +174,7 @@ export interface TextData {
   sites: Site[];
   signature: string;
   heads: string[]; // shown first
+  why?: string; // they were chosen: "it links far words most clearly"
   level?: "token" | "word"; // at first; without them the view decides
   specials?: "show" | "hide" | "renormalise";
   maps?: Packed;

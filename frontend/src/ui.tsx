@@ -63,6 +63,12 @@ export function Frame(props: {
   );
 }
 
+/** A button that stays where it is, and keeps the focus, while there is nothing for it to do. */
+export function Button(props: { idle: boolean; onClick?: () => void; label?: string; type?: "button" | "submit"; children: ComponentChildren }): JSX.Element {
+  const onClick = (event: Event): void => (props.idle ? event.preventDefault() : props.onClick?.());
+  return <button type={props.type ?? "button"} aria-disabled={props.idle} aria-label={props.label} onClick={onClick}>{props.children}</button>;
+}
+
 export function Select<T extends string>(props: { label: string; value: T; options: readonly (readonly [T, string])[] | { group: string; options: readonly (readonly [T, string])[] }[]; onChange: (value: T) => void }): JSX.Element {
   const id = useUnique();
   const option = ([value, text]: readonly [T, string]): JSX.Element => <option value={value} selected={value === props.value}>{text}</option>;

@@ -101,14 +101,14 @@ export function render({ model, el }: { model: Model; el: HTMLElement }): () => 
     draw(view, <TextView data={data.text} source={source} />);
     close = () => source.close();
   } else if (data.run) {
-    view.dataset["view"] = "explorer";
-    mountRun(root, data.run, {
+    view.dataset["view"] = "run";
+    ({ close } = mountRun(root, data.run, {
       head: (model.get("head") as string | null) ?? null,
       onSelect: (head) => {
         model.set("head", head);
         model.save_changes();
       },
-    });
+    }));
   }
   return () => {
     close();
