@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { readableOn } from "./colour";
 import type { Head } from "./heads";
+import { widthOf } from "./labels";
 import type { Point } from "./plot";
 import { Marks } from "./plot";
 
@@ -122,7 +123,17 @@ export function Cells(props: {
           ))
         }
       </Marks>
-      {undefinedFor && <text x={10} y={Math.min(board.height / 2, 40) + 4} font-size={12} stroke="var(--hs-paper)" stroke-width={4} paint-order="stroke" pointer-events="none">not defined for {undefinedFor} attention</text>}
+      {undefinedFor && <Missing text={`not defined for ${undefinedFor} attention`} y={Math.min(board.height / 2, 40)} />}
+    </g>
+  );
+}
+
+/** What is said over a board without values. */
+function Missing({ text, y }: { text: string; y: number }): JSX.Element {
+  return (
+    <g pointer-events="none">
+      <rect x={4} y={y - 11} width={widthOf(text, 12) + 14} height={22} rx={3} fill="var(--hs-paper)" />
+      <text x={11} y={y + 4} font-size={12}>{text}</text>
     </g>
   );
 }

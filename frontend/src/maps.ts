@@ -40,7 +40,7 @@ export class Embedded implements MapSource {
     const held = this.maps(text) ?? {}, packed = held[head];
     if (packed !== undefined) return unpack(packed);
     const names = Object.keys(held), more = names.length - NAMED;
-    const others = names.length ? `, only that of ${names.slice(0, NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}` : "";
+    const others = names.length ? `, only ${names.length > 1 ? "those" : "that"} of ${names.slice(0, NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}` : "";
     throw new Error(`this page does not hold the map of this head${others}; make the page with --heads ${head}, or open it with headscope serve`);
   }
 }

@@ -30,6 +30,7 @@ interface Amount {
   top: number;
 }
 
+const FAINT = 0.1; // a line of this weight can just be seen
 const LEAST = [0.05, 0.04, 0.03, 0.02, 0.01];
 
 /** How much to draw at first: everything of a sentence; of what is longer the strongest, but of every head as many links as there are words, however broad it is. */
@@ -94,7 +95,10 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
   const shownLayers = view === "lines" ? layers : layers.filter((layer) => layer.head === single);
   const scene = { rows, columns, layers, lines, pins: known, marked: red };
   const grid = useMemo(() => (shownLayers[0] ? { rows, columns, weights: shownLayers[0].weights } : null), [rows, columns, shownLayers[0]]);
-  const strongest = (): number => Math.max(0, ...layers.map((layer) => layer.weights.reduce((a, b) => Math.max(a, b), 0)));
+  const strongest = useMemo(() => Math.max(0, ...layers.map((layer) => layer.weights.reduce((a, b) => Math.max(a, b), 0))), [layers]);
+  const faint = !lines.length
+    ? `No weight is as high as ${amount.threshold.toFixed(2)}: the highest is ${strongest.toFixed(3)}. Lower the least weight to see lines.`
+    : strongest < FAINT ? `The attention is so broad that lines are hard to see: the highest weight is ${strongest.toFixed(3)}.` : "";
 
   const controls = (
     <>
@@ -132,7 +136,7 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
           <span role="status" class="hs-busy">{waiting.length > 0 && `loading ${waiting.join(", ")} …`}</span>
         </div>
         {troubles.length > 0 && <p class="hs-trouble" role="alert">{troubles.join(" ")}</p>}
-        {view === "lines" && layers.length > 0 && !lines.length && <p class="hs-note">No weight is as high as {amount.threshold.toFixed(2)}: the highest is {strongest().toFixed(3)}. Lower the least weight to see lines.</p>}
+        {view === "lines" && layers.length > 0 && faint && <p class="hs-note">{faint}</p>}
         {view === "lines" && <Lines {...scene} hint={!props.compact} onPin={pin} />}
         {view === "heatmap" && grid && <Heatmap grid={grid} head={single} marked={marked} view={near ?? whole(grid)} onView={setNear} />}
       </div>

@@ -169,6 +169,36 @@ def test_grid_by_quantity_order_and_map(report: str, run: hs.Run, visitor: Visit
     assert grid.locator("svg image").count() == 144
 
 
+def test_filter_and_order_are_said_and_saved(report: str, run: hs.Run, visitor: Visitor) -> None:
+    page = visitor.open(report, offline=True)
+    grid = page.locator("[data-view=explorer] .hs-frame").first
+    _choose(grid.get_by_label("quantity"), "to_sep")
+    grid.get_by_label("only above even").check()
+    grid.get_by_label("layers").fill("1-4, abc")
+    grid.get_by_role("button", name="by value").click()
+    expected = sum(row["layer"] <= 4 and row["value"] > row["baseline"] for row in run["tokens"].table.where(quantity="to_sep"))
+    assert f"{expected} of 144 heads: above even, layers 1-4; in the order of to_sep." in grid.locator("figcaption").inner_text()
+    assert "There is no layer abc" in grid.inner_text()
+    table = list(csv.DictReader(io.StringIO(downloaded(page, grid.get_by_role("button", name="as CSV")).decode())))
+    assert [row["passes"] for row in table].count("true") == expected
+    assert {row["measure"] for row in table} == {"tokens"}
+
+
+def test_heads_are_reached_from_addresses_and_figures(report: str, run: hs.Run, visitor: Visitor) -> None:
+    page = visitor.open(f"{report}#head=8-4", offline=True)
+    page.wait_for_function("() => Math.abs(document.querySelector('.hs-card').getBoundingClientRect().top) < 100")
+    page.evaluate("() => { location.hash = '#head=3-2'; }")
+    page.locator(".hs-card[aria-label='head 3-2']").wait_for()
+    contest = page.locator("[data-view=contest]").first
+    assert contest.locator("svg [tabindex='0']").count() == 1
+    contest.locator("svg [tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    best = run.results["relations_best"]["heads"][1].split(" | ")[0]
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"head {best}"
+
+
 def _choose(select: Any, text: str) -> None:
     value = select.locator("option", has_text=text).first.get_attribute("value")
     select.select_option(value)

@@ -95,6 +95,28 @@ def test_a_closed_view_leaves_nothing_behind(visitor: Any, tmp_path: Path, views
     assert page.locator("#two").get_by_text("garden").first.is_visible()
 
 
+def test_several_heads_have_a_legend_in_the_saved_picture(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
+    page, _ = notebook(visitor, tmp_path, {"one": views["one"]})
+    one = page.locator("#one")
+    one.get_by_role("textbox").fill("11-2")
+    one.get_by_role("textbox").press("Enter")
+    one.locator("figcaption").get_by_text("11-2").wait_for()
+    with page.expect_download() as lines:
+        one.get_by_role("button", name="SVG").click()
+    saved = Path(lines.value.path()).read_text(encoding="utf-8")
+    assert "head 8-4" in saved.split("Attention of")[0]
+    assert "head 11-2" in saved.split("Attention of")[0]
+    one.get_by_role("button", name="heatmap").click()
+    with page.expect_download() as cells:
+        one.get_by_role("button", name="SVG").click()
+    assert cells.value.suggested_filename.startswith("attention-8-4-")
+    saved = Path(cells.value.path()).read_text(encoding="utf-8")
+    for words in ("attending ↓", "attended to →", "weight", "Rows attend to columns."):
+        assert words in saved
+    one.get_by_role("button", name="remove head 11-2").press("Enter")
+    assert page.evaluate("() => document.querySelector('#one > div').shadowRoot.activeElement.tagName") == "INPUT"
+
+
 @pytest.mark.parametrize(("ground", "dark", "theme"), [("#fff", True, "light"), ("#111", False, "dark")])
 def test_the_theme_is_the_notebooks_not_the_systems(
     visitor: Any, tmp_path: Path, views: dict[str, Any], ground: str, dark: bool, theme: str
@@ -110,6 +132,9 @@ def test_a_live_run_tells_python_which_head_is_chosen(visitor: Any, tmp_path: Pa
     page.locator("#one").get_by_text("All heads").first.wait_for()
     page.locator("#one [data-head='3-2'], #one [aria-label*='3-2']").first.click()
     page.wait_for_function("() => window.saved?.head === '3-2'")
+    for view in ("curves", "map"):  # below the heads, as in the report
+        assert page.locator(f"#one [data-view={view}] svg").count() >= 1, view
+    assert page.evaluate("() => { closers.one(); return document.getElementById('one').innerHTML; }") == ""
 
 
 def test_pages_in_frames(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
