@@ -38,3 +38,7 @@ class MeasureError(HeadscopeError):
 
 class RunError(HeadscopeError):
     """A run folder or a specification that does not hold together."""
+
+
+class StaleError(RunError):
+    """A run folder that holds another run by now than when it was opened."""

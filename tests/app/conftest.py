@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from architectures import build
 from families import FAMILIES
@@ -19,6 +20,7 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.runs.results import Results
+from headscope.runs.table import Table
 
 HOST = "http://localhost:8765"
 NASTY = "<script>alert(1)<b>'\"&"
@@ -66,7 +68,10 @@ def nasty(folder: Path) -> Results:
     shutil.copytree(folder, path)
     manifest = json.loads((path / "run.json").read_text())
     settings = {**manifest["settings"], "model": f"x/{NASTY}", "corpus": [NASTY]}
-    (path / "run.json").write_text(json.dumps({**manifest, "settings": settings, "signature": "</script><script>alert(1)</script>"}))
+    signature = "</script><script>alert(1)</script>"
+    (path / "run.json").write_text(json.dumps({**manifest, "settings": settings, "signature": signature}))
+    for table in (path / "tables").iterdir():
+        table.write_bytes(Table(pq.read_table(table).replace_schema_metadata({"signature": signature})).to_parquet())
     return Results.open(path)
 
 

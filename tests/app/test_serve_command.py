@@ -46,6 +46,26 @@ def test_folders_that_hold_no_run(folder: Path, tmp_path: Path) -> None:
     assert said[0].startswith("passed over: ")
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        *((part, None) for part in ("signature", "settings", "measures", "tables", "sites", "counts")),
+        *(("sites", []), ("sites", [{"kind": "encoder"}]), ("tables", [1]), ("counts", 3)),
+    ],
+)
+def test_a_run_whose_manifest_lacks_something(folder: Path, tmp_path: Path, part: str, value: object) -> None:
+    for place in ("good", "bad"):
+        shutil.copytree(folder, tmp_path / place)
+    manifest = json.loads((folder / "run.json").read_text())
+    del manifest[part]
+    (tmp_path / "bad" / "run.json").write_text(json.dumps(manifest if value is None else {**manifest, part: value}))
+    with pytest.raises(RunError, match=rf"run\.json in .*bad does not say what it should of its {part}"):
+        find_runs([tmp_path / "bad"])
+    said: list[str] = []
+    assert list(find_runs([tmp_path], said.append)) == ["good"]
+    assert f"of its {part}" in said[0]
+
+
 def test_a_table_whose_name_is_a_path(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "run.json").read_text())

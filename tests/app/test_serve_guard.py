@@ -58,7 +58,7 @@ def test_hosts_of_a_server_that_others_reach() -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://localhost:9999", "https://localhost.evil.example", "http://", "x"]
+    "origin", ["http://evil.example", "null", "http://localhost:9999", "https://localhost.evil.example", "http://", "x", "http://["]
 )
 def test_other_sites_may_not_send(client: TestClient, origin: str) -> None:
     answer = client.post("/api/texts", json=BODY, headers={"Origin": origin})
@@ -72,6 +72,20 @@ def test_own_pages_and_tools_may(client: TestClient) -> None:
     assert client.post("/api/texts", json=BODY).status_code == 200
     assert client.post("/api/texts", json=BODY, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     assert client.options("/api/texts", headers={"Origin": "http://evil.example"}).status_code == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_other_sites_may_link_and_no_more(client: TestClient, site: str) -> None:
+    def status(mode: str, dest: str, path: str = "/runs/first") -> int:
+        headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
+        return client.get(path, headers=headers).status_code
+
+    assert status("navigate", "document") == 200
+    assert status("navigate", "iframe") == 403
+    for path in ("/", "/compare?a=first&b=first", "/runs/first", "/api/models"):
+        assert [status("no-cors", "image", path), status("cors", "empty", path), status("no-cors", "script", path)] == [403] * 3
+    for own in ("same-origin", "none"):
+        assert client.get("/", headers={"Sec-Fetch-Site": own, "Sec-Fetch-Mode": "no-cors"}).status_code == 200
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])

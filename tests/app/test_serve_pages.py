@@ -9,8 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 import markupsafe
+import pyarrow.compute as pc
 import pytest
 from fastapi.testclient import TestClient
+
+from headscope.app.create import create_app
+from headscope.runs.results import Results
+from headscope.runs.table import Table
 
 NAME = "<script>alert(1)<b>'\"&"
 NASTY = quote(NAME, safe="")
@@ -52,6 +57,18 @@ def test_a_head_has_an_address(client: TestClient, address: str) -> None:
     answer = client.get(address)
     assert answer.status_code == 200
     assert data(answer.text)["head"] == address.split("/heads/")[1]
+
+
+def test_without_a_kind_a_head_is_of_the_first_there_is(crossed: Results) -> None:
+    sites = [site for site in crossed.manifest["sites"] if site["kind"] != "encoder"]
+    assert sites[0]["kind"] == "decoder"
+    tables = {name: Table(table.arrow.filter(pc.field("kind") != "encoder")) for name, table in crossed.items()}
+    client = TestClient(create_app({"gpt": Results({**crossed.manifest, "sites": sites}, tables)}, {}), base_url="http://localhost")
+    assert data(client.get("/runs/gpt/heads/1-2").text)["head"] == "decoder/1-2"
+    assert data(client.get("/runs/gpt/heads/cross/1-2").text)["head"] == "cross/1-2"
+    assert client.get("/runs/gpt/heads/9-2").status_code == client.get("/runs/gpt/heads/encoder/1-1").status_code == 404
+    rows = client.get("/api/runs/gpt/tables/entropy?quantity=entropy&head=1-2").json()
+    assert [(row["kind"], row["layer"], row["head"]) for row in rows] == [("decoder", 1, 2)]
 
 
 @pytest.mark.parametrize(

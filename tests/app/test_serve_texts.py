@@ -150,13 +150,30 @@ def test_lone_surrogates_are_refused(client: TestClient) -> None:
 def test_long_texts_are_cut_and_it_is_said(client: TestClient, start: Start) -> None:
     told = send(client, "cat " * 2000)
     assert len(told["text"]["source"]["tokens"]) == 64  # what the positions of this model allow
-    assert "1,938" in told["note"]
+    assert told["note"] == "1,938 words cut off at the end"
     assert fetch(client, told["id"], "1-1").shape == (64, 64)
     told = send(start(max_tokens=16), "cat " * 2000)
     assert len(told["text"]["source"]["tokens"]) == 16
     answer = start(characters=10).post("/api/texts", json={"model": "bert", "text": TEXT})
     assert answer.status_code == 422
     assert "characters" in answer.json()["error"]
+
+
+def test_of_very_long_texts_only_what_can_fit_is_tokenised(bert: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    tokens = type(bert.tokenizer).tokens
+
+    def counted(self: Any, words: Any, tally: Any = None) -> Any:
+        seen.append(len(words))
+        return tokens(self, words, tally)
+
+    monkeypatch.setattr(type(bert.tokenizer), "tokens", counted)
+    reading = typed(bert, "cat, " * 20_000, "dog " * 30, 20)
+    assert seen == [20, 20]
+    # 17 words fit beside [CLS] and two [SEP]: 8 and 9 of 40,000 and 30
+    assert (len(reading.encoded), reading.note) == (20, "40,013 words cut off at the end")
+    seen.clear()
+    assert typed(bert, "cat dog", max_length=20).note == ""
 
 
 @pytest.mark.parametrize(
@@ -186,6 +203,12 @@ def test_bodies_that_say_nothing(client: TestClient, body: bytes) -> None:
     answer = client.post("/api/texts", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code in (400, 422)
     assert set(answer.json()) == {"error", "remedy"}
+
+
+def test_what_is_no_json_is_said_so_that_a_person_understands(client: TestClient) -> None:
+    for body, said in [(b"{", "what was sent is not valid JSON"), (b"[]", "a JSON object is expected, sent as application/json")]:
+        answer = client.post("/api/texts", content=body, headers={"Content-Type": "application/json"})
+        assert answer.json() == {"error": said, "remedy": "/docs says what is expected"}
 
 
 def test_a_form_is_not_json(client: TestClient) -> None:

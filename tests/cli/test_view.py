@@ -155,11 +155,11 @@ def test_a_mistake_is_one_line_and_exit_code_2() -> None:
 
 def test_a_long_text_is_cut_and_says_how_much(tmp_path: Path) -> None:
     _, said = call("word " * 2000, "--heads", "1-1,2-1", "-o", tmp_path / "page.html")
-    assert re.search(r"headscope: 1,746 tokens cut off at the end; mini reads the first 256", said)
+    assert re.search(r"headscope: 1,746 words cut off at the end; mini reads the first 256 tokens", said)
     assert "2 of 144 heads are in the page" in said
     assert sorted(held(tmp_path / "page.html")["maps"]) == ["1-1", "2-1"]  # type: ignore[call-overload]
     _, said = call("word " * 2000, "--max-length", "20", "-o", tmp_path / "page.html")
-    assert "1,982 tokens cut off at the end" in said
+    assert "1,982 words cut off at the end" in said
     assert len(held(tmp_path / "page.html")["maps"]) == 144  # type: ignore[arg-type]
 
 

@@ -71,6 +71,21 @@ def test_a_live_view_says_why_there_is_no_map(mini: Model, monkeypatch: pytest.M
     assert buffers == []
 
 
+def test_a_live_view_answers_whatever_goes_wrong(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("anywidget")
+    from headscope.widget.live import LiveView
+
+    def fails(head: str) -> bytes:
+        raise MemoryError("no room")
+
+    live = LiveView({}, fails)
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(live, "send", lambda content, buffers=None: sent.append(content))
+    with pytest.raises(MemoryError):  # which the kernel tells
+        live._answer(live, {"kind": "map", "id": "a/1", "head": "1-1"}, [])
+    assert sent == [{"kind": "map", "id": "a/1", "trouble": "something went wrong inside headscope (MemoryError)"}]
+
+
 def test_a_text_too_long_for_a_page_holds_some_heads_and_a_live_one_sends_all(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     view = hs.view(mini, TEXT)
     size = 2 * len(view.text) ** 2

@@ -14,7 +14,7 @@ from headscope.app.errors import missing
 from headscope.core.heads import HeadId
 
 
-def desk(request: Request) -> Desk:
+async def desk(request: Request) -> Desk:
     """What the server has."""
     found: Desk = request.app.state.desk
     return found
@@ -80,7 +80,7 @@ class TextOut(BaseModel):
 
 Has = Annotated[Desk, Depends(desk)]
 RunName = Annotated[str, Path(description="a name that /api/runs lists")]
-router = APIRouter(prefix="/api", responses={status: {"model": Problem} for status in (404, 422)})
+router = APIRouter(prefix="/api", responses={status: {"model": Problem} for status in (404, 409, 422, 429)})
 
 
 @router.get("/runs", tags=["runs"])
@@ -135,9 +135,9 @@ async def models(has: Has) -> list[ModelSummary]:
     return [ModelSummary(**one) for one in await asyncio.to_thread(has.models.describe)]
 
 
-@router.post("/texts", tags=["texts"], responses={status: {"model": Problem} for status in (403, 408, 413, 429)})
+@router.post("/texts", tags=["texts"], responses={status: {"model": Problem} for status in (403, 408, 413)})
 async def add_text(has: Has, sent: TextIn) -> TextOut:
-    """Put a text through a model, and learn how the model reads it. Tokens that do not fit are cut off, and `note` says so."""
+    """Put a text through a model, and learn how the model reads it. Words that do not fit are cut off, and `note` says so."""
     return TextOut(**await has.texts.add(sent.model, sent.text, sent.second))
 
 

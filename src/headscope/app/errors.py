@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from headscope.app.templates import render
-from headscope.errors import HeadscopeError
+from headscope.errors import HeadscopeError, StaleError
 
 WHERE = "The front page lists what there is; /docs lists the API"
 
@@ -43,7 +43,9 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HeadscopeError)
     async def refused(request: Request, error: HeadscopeError) -> Response:
-        return answer(request.url.path, getattr(error, "status", 422), error.problem, error.remedy)
+        status = 409 if isinstance(error, StaleError) else getattr(error, "status", 422)
+        public = request.app.state.desk.public
+        return answer(request.url.path, status, public(error.problem), public(error.remedy))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -57,6 +59,10 @@ def install(app: FastAPI) -> None:
 
 
 def _line(found: Any) -> str:
+    if found.get("type") == "json_invalid":
+        return "what was sent is not valid JSON"
+    if tuple(found.get("loc", ())) == ("body",):
+        return "a JSON object is expected, sent as application/json"
     place = ".".join(str(part) for part in found.get("loc", ()) if part not in ("body", "query", "path"))
     text = f"{place}: {found.get('msg', 'invalid')}" if place else str(found.get("msg", "invalid"))
     return text.encode("utf-8", "replace").decode()[:300]

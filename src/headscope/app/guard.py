@@ -67,6 +67,11 @@ class Guard:
             # The rest of the body is not read, so the connection cannot serve another request.
             response = answer(scope["path"], error.status, error.problem, error.remedy, {"Connection": "close"})
             await response(scope, receive, protected)
+        except asyncio.CancelledError:
+            # The server stops. Nobody waits for this task, and a traceback would only frighten.
+            if not started:
+                problem = "the server was stopped before it could answer"
+                await answer(scope["path"], 503, problem, headers={"Connection": "close"})(scope, receive, protected)
         except Exception:
             log.exception("%s failed", scope["method"])
             if started:
@@ -75,17 +80,17 @@ class Guard:
             await answer(scope["path"], 500, "something went wrong inside headscope", remedy)(scope, receive, protected)
 
     def check(self, headers: Headers, method: str) -> None:
-        """Refuse requests for another host (a name that was pointed here), and changes that another site asks for."""
+        """Refuse requests for another host (a name that was pointed here), and what another site asks for but a link that is followed."""
         host = headers.get("host", "")
         if not self.known(host):
             raise Refusal(421, "this server does not answer to that host name", "Use the address that headscope serve printed")
+        elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         if method in ("GET", "HEAD"):
+            if elsewhere and not _followed(headers):
+                raise Refusal(403, "another site may not use what is here, only link to it", "Open the address itself")
             return
         origin = headers.get("origin")
-        if (origin is not None and urlsplit(origin).netloc.lower() != host.lower()) or headers.get("sec-fetch-site") in (
-            "cross-site",
-            "same-site",
-        ):
+        if elsewhere or (origin is not None and _netloc(origin) != host.lower()):
             raise Refusal(403, "another site may not send texts here", "Send them from a page of this server")
 
     def known(self, host: str) -> bool:
@@ -133,6 +138,19 @@ def is_wildcard(host: str) -> bool:
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a host."""
     return host.lower() == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _followed(headers: Headers) -> bool:
+    """Whether a person followed a link: the answer is to fill a tab, not a picture or a frame of another page."""
+    return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest", "document") == "document"
+
+
+def _netloc(origin: str) -> str:
+    """Host and port of an Origin header; nothing where it is no address."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _is_address(name: str) -> bool:

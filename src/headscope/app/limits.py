@@ -15,5 +15,6 @@ class Limits:
     body_seconds: float = 20.0  # for the whole body of a request to arrive
     texts: int = 256  # kept at a time
     map_bytes: int = 256_000_000  # of maps kept at a time; others are computed again when asked for
-    waiting: int = 64  # requests that wait for one model
-    pages: int = 8  # run pages kept ready
+    waiting: int = 64  # requests that wait for one model, or for pages to be made
+    pages: int = 8  # run pages kept ready, and as many comparisons
+    comparing: int = 8  # different comparisons that wait to be made, so that pages of runs get their turn

@@ -29,6 +29,11 @@ class Place:
         self.waiting = 0
 
     @property
+    def source(self) -> str:
+        """What the model is loaded by: a name, or a path."""
+        return self._source if isinstance(self._source, str) else self._source.name
+
+    @property
     def loaded(self) -> Model | None:
         """The model, if it has been needed yet."""
         return None if isinstance(self._source, str) else self._source
@@ -53,6 +58,10 @@ class Models:
     def names(self) -> list[str]:
         """What the models are called here."""
         return list(self._places)
+
+    def places(self) -> dict[str, str]:
+        """What each model is called here, by what it is loaded by."""
+        return {place.source: name for name, place in self._places.items()}
 
     def describe(self) -> list[dict[str, Any]]:
         """The models as the API lists them; what is not known before a model is loaded is null."""

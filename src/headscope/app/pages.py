@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from headscope.app.api import Has
 from headscope.app.errors import Refusal
+from headscope.app.shelf import Inside
 from headscope.app.templates import render
 from headscope.views.page import encode
 
@@ -46,18 +47,8 @@ async def compare(has: Has, a: str = "", b: str = "") -> str:
     """Two runs, number by number."""
     if not a or not b:
         raise Refusal(422, "a comparison needs two runs", "Choose them on the front page")
-    first, second = has.shelf[a], has.shelf[b]
-
-    def compared() -> dict[str, str]:
-        from headscope.report import style
-        from headscope.report.comparison import body
-        from headscope.views.compare import comparison
-
-        data = comparison(first, second, (a, b))
-        parts = {"title": f"headscope: {a} and {b}", "style": style(), "body": body(data), "data": encode({"comparison": data})}
-        return {name: text if name == "title" else Markup(text) for name, text in parts.items()}
-
-    return render("compare", a=a, b=b, **await has.shelf.work(compared))
+    inside = await has.shelf.compared(a, b)
+    return render("compare", a=a, b=b, data=Markup(inside.data), **_parts(inside))
 
 
 @router.get("/docs")
@@ -72,8 +63,11 @@ async def _run(has: Has, name: str, head: str | None) -> str:
     served = f"/runs/{quote(name, safe='')}"
     # The run is JSON already, and long: it is put in as it is.
     data = f'{{"run":{inside.data},"head":{encode(head)},"served":{encode(served)}}}'
-    shown = {"title": inside.title, "style": Markup(inside.style), "body": Markup(inside.body)}
-    return render("run", name=name, data=Markup(data), **shown)
+    return render("run", name=name, data=Markup(data), **_parts(inside))
+
+
+def _parts(inside: Inside) -> dict[str, str]:
+    return {"title": inside.title, "style": Markup(inside.style), "body": Markup(inside.body)}
 
 
 def _live(has: Has) -> dict[str, Any]:

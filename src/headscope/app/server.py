@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import webbrowser
@@ -51,8 +52,10 @@ def serve(
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, proxy_headers=False, server_header=False, ws="none", timeout_graceful_shutdown=2
+            app, log_level="warning", access_log=False, proxy_headers=False, server_header=False, ws="none", timeout_graceful_shutdown=1
         )
+        # That requests are dropped when the server is stopped while it is busy is no error.
+        logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).startswith("Cancel %s running task"))
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[bound])
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headscope.app.errors import missing
+from headscope.app.errors import Refusal, missing
+from headscope.app.kept import Kept
 from headscope.app.limits import Limits
-from headscope.errors import RunError
+from headscope.errors import RunError, StaleError
 from headscope.runs.results import Results
 from headscope.views.run import corpus_name, flat_heads, model_name
 
@@ -22,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Inside:
-    """What a run's page shows: HTML and its style sheet, and data for the views as JSON."""
+    """What a page of runs shows: HTML and its style sheet, and data for the views as JSON."""
 
     title: str
     style: str
@@ -31,54 +33,128 @@ class Inside:
 
 
 class Shelf:
-    """Runs by name. Pages are made one at a time, apart from the requests that wait for them, and the last few are kept."""
+    """Runs by name, opened again when their folder was written anew.
+
+    Pages are made one at a time, apart from the requests that wait for them, and the last few are kept.
+    """
 
     def __init__(self, runs: Mapping[str, Results], limits: Limits) -> None:
         self._runs = dict(runs)
         self._limits = limits
-        self._made: OrderedDict[str, Inside] = OrderedDict()
+        self._pages: Kept[Inside] = Kept(limits.pages)
+        self._comparisons: Kept[Inside] = Kept(limits.pages)
+        self._comparing: Counter[tuple[str, str]] = Counter()  # those that wait
+        self._waiting = 0
         self._maker = ThreadPoolExecutor(1, "headscope-pages")
 
     def __getitem__(self, name: str) -> Results:
         if name not in self._runs:
             raise missing("there is no such run here", f"The runs are {', '.join(self._runs)}" if self._runs else "No run is served")
-        return self._runs[name]
+        results = self._runs[name]
+        try:
+            results.check()
+        except StaleError:
+            results = self._runs[name] = _again(results)
+        return results
 
     def describe(self) -> list[dict[str, Any]]:
-        """The runs as the index lists them."""
+        """The runs as the index lists them; one that is being written anew as it was."""
+        for name in self._runs:
+            with suppress(Refusal):
+                self[name]
         return [{"name": name, **summary(results)} for name, results in self._runs.items()]
 
+    def places(self) -> dict[str, str]:
+        """What each run is called here, by the path of its folder."""
+        return {str(results.path): name for name, results in self._runs.items() if results.path is not None}
+
     def head(self, name: str, head: str) -> str:
-        """The head's name, if the run has such a head."""
+        """The head's full name, if the run has such a head."""
         known = heads(self[name])
-        if head not in known:
+        found = full_name(head, known)
+        if found is None:
             raise missing("the run has no such head", f"Its heads are {known[0]} to {known[-1]}" if known else "")
-        return head
+        return found
 
     async def inside(self, name: str) -> Inside:
         """The page of a run."""
         results = self[name]
-        return await self.work(lambda: self._inside(name, results))
+        return await self._made(self._pages, (name,), (results,), lambda: _run_page(results, name))
+
+    async def compared(self, a: str, b: str) -> Inside:
+        """The page of two runs."""
+        pair, runs = (a, b), (self[a], self[b])
+        if pair not in self._comparing and len(self._comparing) >= self._limits.comparing and self._comparisons.get(pair, runs) is None:
+            raise _busy("comparisons")
+        self._comparing[pair] += 1
+        try:
+            return await self._made(self._comparisons, pair, runs, lambda: _comparison_page(runs, pair))
+        finally:
+            self._comparing -= Counter([pair])
 
     async def work(self, function: Callable[[], T]) -> T:
         """The value of a function that takes a while, or that draws: figures are not made in two threads at once."""
-        return await asyncio.get_running_loop().run_in_executor(self._maker, function)
+        if self._waiting >= self._limits.waiting:
+            raise _busy("pages")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._maker, function)
+        finally:
+            self._waiting -= 1
 
-    def _inside(self, name: str, results: Results) -> Inside:
-        from headscope.report import body, style, title
-        from headscope.views.page import encode
-        from headscope.views.run import run_data
+    async def _made(self, kept: Kept[Inside], names: tuple[str, ...], runs: tuple[Results, ...], make: Callable[[], Inside]) -> Inside:
+        """What is kept, or what is made now."""
 
-        if name not in self._made:
-            self._made[name] = Inside(title(results), style(), body(results), encode(run_data(results, name)))
-            while len(self._made) > self._limits.pages:
-                self._made.popitem(last=False)
-        self._made.move_to_end(name)
-        return self._made[name]
+        def once() -> Inside:
+            made = kept.get(names, runs)  # while this request waited for its turn
+            if made is None:
+                made = make()
+                kept.put(names, runs, made)
+            return made
+
+        made = kept.get(names, runs)
+        return made if made is not None else await self.work(once)
 
     def close(self) -> None:
         """Begin no more work."""
         self._maker.shutdown(wait=False, cancel_futures=True)
+
+
+def _run_page(results: Results, name: str) -> Inside:
+    from headscope.report import body, style, title
+    from headscope.views.page import encode
+    from headscope.views.run import run_data
+
+    return Inside(title(results), style(), body(results), encode(run_data(results, name)))
+
+
+def _comparison_page(runs: tuple[Results, Results], names: tuple[str, str]) -> Inside:
+    from headscope.report import style
+    from headscope.report.comparison import body
+    from headscope.views.compare import comparison
+    from headscope.views.page import encode
+
+    data = comparison(*runs, names)
+    return Inside(f"headscope: {names[0]} and {names[1]}", style(), body(data), encode({"comparison": data}))
+
+
+def _again(results: Results) -> Results:
+    """What is now in the folder of a run that has changed."""
+    assert results.path is not None
+    try:
+        return open_run(results.path)
+    except RunError:
+        raise Refusal(409, "the run is being written anew, or was removed", "Try again when it is finished") from None
+
+
+def _busy(what: str) -> Refusal:
+    return Refusal(429, f"too many {what} are asked for at once", "Try again in a moment")
+
+
+def full_name(head: str, known: Sequence[str]) -> str | None:
+    """The name of a head among those that are known; `8-10` is said of decoders, too: without a kind it means the first there is."""
+    first = known[0].rpartition("/")[0] if known else ""
+    return next((name for name in (head, f"{first}/{head}") if name in known), None)
 
 
 def heads(results: Results) -> list[str]:

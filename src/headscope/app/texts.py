@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
 from headscope.app.models import Models
+from headscope.app.shelf import full_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,8 +90,10 @@ class Texts:
         sent = self._texts.get(id)
         if sent is None:
             raise missing("there is no such text here, or it was sent too long ago", "Send the text again")
-        if head not in sent.heads:
+        name = full_name(head, list(sent.heads))
+        if name is None:
             raise missing("the model has no such head", f"Its heads are {next(iter(sent.heads))} to {list(sent.heads)[-1]}")
+        head = name
         self._texts.move_to_end(id)
         weights = self._maps.get((id, head))
         if weights is None:

@@ -23,6 +23,7 @@ Unit = Literal["sentence", "paragraph", "document", "pair", "segment"]
 Overlong = Literal["drop", "truncate", "window", "error"]
 SegmentIds = Literal["pair", "zeros"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
+CUT = "words cut off at the end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,8 @@ class Encoder:
         if None in kept:
             raise EncodingError(f"a word is longer than the {room} tokens that fit", "Put spaces between words, or let inputs be longer")
         fitted = [chunk for chunk in kept if chunk is not None]
-        if lost := sum(len(chunk.ids) for chunk in chunks) - sum(len(chunk.ids) for chunk in fitted):
-            tally.add("tokens cut off at the end", name, lost)
+        if lost := sum(len(chunk.words) for chunk in chunks) - sum(len(set(chunk.word_of)) for chunk in fitted):
+            tally.add(CUT, name, lost)
         both = replace(fitted[0], words=document.words, second_ids=fitted[-1].ids, second_words=fitted[-1].word_of)
         whole = both if len(parts) == 2 else replace(both, second_ids=(), second_words=())
         return self._encode(whole, name, Annotated(document, ()))

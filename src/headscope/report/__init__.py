@@ -20,6 +20,7 @@ from headscope.runs.behaviour import BROAD
 from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
 from headscope.runs.table import display
+from headscope.views.gallery import readable
 from headscope.views.page import shell
 from headscope.views.run import corpus_name, flat_heads, model_name, run_data
 
@@ -63,16 +64,17 @@ def body(results: Results) -> str:
     template = (files("headscope.report") / "body.html.jinja").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["linked"] = partial(_linked, set(map(str, flat_heads(results.manifest["sites"]))))
+    gallery, damaged = readable(results)
     parts: dict[str, Any] = {
         "findings": sentences(results),
         "glance": glance(results),
         "figures": figures(results),
         "contests": [{**contest, "title": _TITLES.get(contest["name"], contest["name"])} for contest in contests(results)],
         "sections": [section(results, name) for name in results.of_heads() if f"{name}_best" not in results],
-        "map": results.gallery is not None and results.gallery.points is not None,
+        "map": gallery is not None and gallery.points is not None,
     }
     return environment.from_string(template).render(
-        manifest=results.manifest,
+        manifest={**results.manifest, "dropped": [*results.manifest.get("dropped", ()), *([damaged] if damaged else [])]},
         model=model_name(results),
         corpus=corpus_name(results),
         readings=results.manifest.get("readings", ()),

@@ -10,9 +10,10 @@ from typing import Any
 from headscope.core.batch import CLS, SEP
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State, States
-from headscope.errors import RunError
+from headscope.errors import RunError, StaleError
 from headscope.measures import Measure
 from headscope.runs.gallery import Gallery
+from headscope.runs.manifest import check_complete
 from headscope.runs.signature import describe
 from headscope.runs.store import Folder, read_states
 from headscope.runs.table import Table
@@ -79,15 +80,24 @@ class Results(Mapping[str, Table]):
         manifest = folder.read_manifest()
         if manifest.get("status") != "complete":
             raise RunError(f"the run in {path} is not finished", "Go on with it by running the same command with --resume")
-        return cls(manifest, _Lazy(folder, manifest["tables"]), path)
+        check_complete(manifest, path)
+        return cls(manifest, _Lazy(folder, manifest), path)
+
+    def check(self) -> None:
+        """An error if the folder that the results were opened in holds another run by now."""
+        if isinstance(self._tables, _Lazy):
+            self._tables.folder.expect(self.manifest)
 
     def state(self, measure: str) -> State:
         """The merged state of a measure: what its tables are made of."""
         if self._states is None:
+            self.check()
             path = (self.path or Path()) / "states.safetensors"
             if not path.is_file():
                 raise RunError(f"{path} is missing, and without it there are no intervals of differences", "Run again with --overwrite")
-            self._states, _ = read_states(path)
+            states, _ = read_states(path)
+            self.check()
+            self._states = states
         return self._states[measure]
 
     @property
@@ -104,14 +114,23 @@ class Results(Mapping[str, Table]):
     def gallery(self) -> Gallery | None:
         """Maps of some texts, found by the run, and distances between heads; None for a run that has none."""
         if self._gallery is None and self.path is not None and (path := Folder(self.path).gallery).is_file():
-            return Gallery.read(path)
+            try:
+                return Gallery.read(path)
+            finally:
+                self.check()  # what is damaged may be half of another run
         return self._gallery
 
     @cached_property
     def _own_tokens(self) -> dict[str, str]:
         """The model's own spelling of the tokens that open and close its texts, as far as the gallery shows any."""
         found: dict[str, str] = {}
-        for text in self.gallery.texts if self.gallery is not None else ():
+        try:
+            gallery = self.gallery
+        except StaleError:
+            raise
+        except RunError:  # damaged; whoever shows the gallery says so
+            gallery = None
+        for text in gallery.texts if gallery is not None else ():
             for side in (text["source"], text.get("target", text["source"])):
                 for token, role in zip(side["tokens"], side["roles"], strict=True):
                     if role in _GENERIC:
@@ -144,14 +163,23 @@ class Results(Mapping[str, Table]):
 
 
 class _Lazy(Mapping[str, Table]):
-    def __init__(self, folder: Folder, names: Sequence[str]) -> None:
-        self._folder = folder
-        self._names = tuple(names)
+    """The tables of a folder, each read when it is first asked for, and refused if it is not of the run that was opened."""
+
+    def __init__(self, folder: Folder, manifest: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self._manifest = manifest
+        self._names = tuple(manifest["tables"])
         self._read: dict[str, Table] = {}
 
     def __getitem__(self, name: str) -> Table:
         if name not in self._read:
-            self._read[name] = self._folder.read_table(name)
+            try:
+                table = self.folder.read_table(name)
+            finally:
+                self.folder.expect(self._manifest)
+            if table.metadata.get("signature", self._manifest["signature"]) != self._manifest["signature"]:
+                raise RunError(f"the table {name} in {self.folder.path} is of another run", "Run again with --overwrite")
+            self._read[name] = table
         return self._read[name]
 
     def __contains__(self, name: object) -> bool:

@@ -25,7 +25,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from headscope.core.state import Array, State, States
-from headscope.errors import RunError
+from headscope.errors import RunError, StaleError
 from headscope.runs.table import Table
 
 FORMAT = 1
@@ -125,6 +125,18 @@ class Folder:
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise RunError(f"{self.manifest} is not of format {FORMAT}", "It was written by another version of headscope; run again")
         return manifest
+
+    def expect(self, manifest: Mapping[str, Any]) -> None:
+        """An error if `run.json` is of another run, but for what it passed over: a gallery may still be made, or fail.
+
+        A new run removes it first and writes it last, so what was read before belongs to this one.
+        """
+        try:
+            found = self.read_manifest()
+        except RunError:
+            found = {}
+        if json.dumps({**found, "dropped": None}, sort_keys=True) != json.dumps({**manifest, "dropped": None}, sort_keys=True):
+            raise StaleError(f"the run in {self.path} has changed since it was opened", "Open it again")
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace `run.json`."""

@@ -45,6 +45,11 @@ class Table:
         """Column names in order."""
         return list(self.arrow.column_names)
 
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What was written down with the table: in a run, its signature."""
+        return {key.decode(): value.decode("utf-8", "replace") for key, value in (self.arrow.schema.metadata or {}).items()}
+
     def __getitem__(self, column: str) -> list[Any]:
         self._known(column)
         return self.arrow[column].to_pylist()  # type: ignore[no-any-return]

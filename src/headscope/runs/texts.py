@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from headscope.core.document import Sentence, Word
 from headscope.core.heads import HeadId
 from headscope.core.tally import Tally
 from headscope.corpora.words import word_spans
-from headscope.encoding.texts import Encoded, Encoder
+from headscope.encoding.texts import CUT, Encoded, Encoder
 from headscope.errors import EncodingError, RunError
 from headscope.models.model import Model
 
@@ -35,10 +35,14 @@ class Typed:
 def typed(model: Model, text: str, second: str | None = None, max_length: int | None = None) -> Typed:
     """Plain text as a model input. `second` is the other text of a pair, or what the decoder of an encoder-decoder reads."""
     room = min(filter(None, (max_length or LONGEST, model.max_length)))
-    parts = [words_of(part) for part in (text, *([second] if second is not None else []))]
-    if not all(parts):
+    spans = [word_spans(part) for part in (text, *([second] if second is not None else []))]
+    if not all(spans):
         raise EncodingError("there is no text to look at", "Give at least one word")
     tally = Tally()
+    # A word has a token or more: no more words than tokens can fit, and the tokenizer, which is slow, need not see them.
+    if over := sum(max(0, len(found) - room) for found in spans):
+        tally.add(CUT, "text", over)
+    parts = [words_of(part, found[:room]) for part, found in zip((text, second or ""), spans, strict=False)]
     encoder = Encoder(model.tokenizer, "sentence", room, "truncate", decoder_start=model.decoder_start)
     encoded = encoder.encode("text", [Sentence(words) for words in parts], tally)
     return Typed(encoded, "; ".join([*_unknown(model, encoded), *(f"{n:,} {reason}" for reason, n in sorted(tally.counts.items()))]))
@@ -56,9 +60,8 @@ def _unknown(model: Model, encoded: Encoded) -> list[str]:
     return [f"{len(words):,} word{'s' * (len(words) != 1)} the tokenizer does not know"] if words else []
 
 
-def words_of(text: str) -> tuple[Word, ...]:
-    """The words of plain text, punctuation apart from them, each knowing whether a space follows."""
-    spans = word_spans(text)
+def words_of(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Word, ...]:
+    """Words of plain text by their place in it, each knowing whether a space follows."""
     return tuple(Word(text[start:end], space_after=text[end : end + 1].isspace()) for start, end in spans)
 
 

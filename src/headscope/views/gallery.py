@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from headscope.errors import RunError, StaleError
 from headscope.runs.gallery import Gallery, Points
+from headscope.runs.results import Results
 from headscope.runs.texts import packed
 from headscope.views.numbers import rounded
+
+
+def readable(results: Results) -> tuple[Gallery | None, str]:
+    """A run's gallery, or none and a line that says so where its file is damaged: the run is whole without it."""
+    try:
+        return results.gallery, ""
+    except StaleError:
+        raise
+    except RunError:
+        return None, "its gallery cannot be read"
 
 
 def gallery_data(gallery: Gallery | None) -> dict[str, Any]:

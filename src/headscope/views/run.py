@@ -10,7 +10,7 @@ from headscope.core.heads import HeadId
 from headscope.figures import FIGURES, curves
 from headscope.figures.contests import WORDS
 from headscope.runs.results import BASELINES, Results
-from headscope.views.gallery import gallery_data
+from headscope.views.gallery import gallery_data, readable
 from headscope.views.numbers import rounded
 from headscope.views.words import UNBOUNDED, about
 
@@ -28,7 +28,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
         "layers": [curve for table in results if table.endswith("_layers") for curve in _layers(results, table)],
         "curves": [figure for known in curves.CURVES for figure in _figures(results, known)],
         "contests": [_contest(results, measure) for measure in WORDS if f"{measure}_best" in results],
-        **gallery_data(results.gallery),
+        **gallery_data(readable(results)[0]),
     }
 
 

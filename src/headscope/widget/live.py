@@ -33,3 +33,6 @@ class LiveView(anywidget.AnyWidget):
             self.send(reply, buffers=[self._bytes_of(str(content.get("head")))])
         except HeadscopeError as error:
             self.send({**reply, "trouble": str(error)})
+        except Exception as error:
+            self.send({**reply, "trouble": f"something went wrong inside headscope ({type(error).__name__})"})
+            raise

@@ -63,7 +63,7 @@ class View(Shown):
     def note(self) -> str:
         """What was left out of the text, in words; "" if nothing was."""
         note = self._typed.note
-        return f"{note}; {self.model.name} reads the first {len(self.text):,}" if "cut off" in note else note
+        return f"{note}; {self.model.name} reads the first {len(self.text):,} tokens" if "cut off" in note else note
 
     @cached_property
     def _looked(self) -> Looked:
