@@ -130,13 +130,15 @@ def test_a_glimpse_at_merged_states_is_what_the_table_says(measure: Measure, wor
     state = measure.start(world.layout, 0)
     for text in world.texts:
         state = state.merge(run(measure, world, [[text]], replicates=0))
-    glimpse = measure.glimpse(state, world.layout)
+    glimpse, expected = measure.glimpse(state, world.layout), measure.expected(state, world.layout)
     number = {(id.kind, id.layer + 1, id.head + 1): place for place, id in enumerate(world.layout.ids())}
     table = measure.tables(run(measure, world, [world.texts]), world.layout)[measure.name]
     assert set(table["quantity"]) <= set(glimpse)
-    for kind, layer, head, quantity, value, n in zip(
-        *(table[name] for name in ("kind", "layer", "head", "quantity", "value", "n")), strict=True
+    for kind, layer, head, quantity, value, n, baseline in zip(
+        *(table[name] for name in ("kind", "layer", "head", "quantity", "value", "n", "baseline")), strict=True
     ):
+        if quantity in expected:
+            assert_allclose(expected[quantity][number[kind, layer, head]], baseline, rtol=1e-5, atol=1e-6)
         values, counts = glimpse[quantity]
         assert values.shape == counts.shape == (world.layout.size,)
         assert_allclose(values[number[kind, layer, head]], value, rtol=1e-5, atol=1e-6)

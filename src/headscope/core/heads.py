@@ -75,6 +75,10 @@ class HeadLayout:
             kinds.setdefault(id.kind, []).append(number)
         return kinds
 
+    def heads(self) -> dict[Kind, int]:
+        """The number of heads of each kind."""
+        return {kind: len(heads) for kind, heads in self.by_kind().items()}
+
     def site_of(self) -> Int[np.ndarray, "head"]:
         """For each position of the head axis the number of its site."""
         return np.repeat(np.arange(len(self.sites)), [site.heads for site in self.sites])

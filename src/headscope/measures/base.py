@@ -84,6 +84,10 @@ class Measure(ABC):
         """Value and n of each head by quantity, as the table of heads names it, however few cases there are."""
         return {one.quantity: (one.values[0], one.n) for one in self.resampled(state, layout, least=1)}
 
+    def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
+        """By quantity what each head is compared with on what the state has seen, for measures that know it."""
+        return {}
+
     def options(self) -> dict[str, Any]:
         """The options in force, as a specification would write them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -85,8 +85,7 @@ class HeadMeans(Measure):
         site_of = layout.site_of()
         weight = state["weight"]
         heads = _means(state, site_of)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            baseline = state["even"] / weight[0]
+        baseline = _even(state)
         layers = np.stack([heads[:, :, layout.slice(i)].mean(-1) for i in range(len(layout.sites))], -1)
         ids = layout.ids()
         head_columns: dict[str, Sequence[object]] = {
@@ -113,6 +112,10 @@ class HeadMeans(Measure):
                 _several_documents(weight[:, q]) & defined,
                 np.where(defined, weight[0, q], 0.0),
             )
+
+    def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
+        """What attention spread evenly gives."""
+        return dict(zip(self.quantities(), _even(state)[:, layout.site_of()], strict=True))
 
     def _table(
         self,
@@ -141,6 +144,11 @@ class HeadMeans(Measure):
 def _means(state: State, site_of: Int[np.ndarray, "head"]) -> Float64[np.ndarray, "replicate quantity head"]:
     with np.errstate(invalid="ignore", divide="ignore"):
         return state["sum"] / state["weight"][:, :, site_of]
+
+
+def _even(state: State) -> Float64[np.ndarray, "quantity site"]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return state["even"] / state["weight"][0]  # type: ignore[no-any-return]
 
 
 def _several_documents(weight: Float64[np.ndarray, "replicate item"]) -> Bool[np.ndarray, "item"]:

@@ -45,11 +45,11 @@ def behaviours(tables: Mapping[str, Table], layout: HeadLayout) -> list[str]:
             label, least = SHARES.get((measure, quantity), ("", math.inf))
             if value > least:
                 claim(head, 2, value, label)
-    for name, called in CONTESTS.items():
-        for row in tables.get(name, ()):
+    for name in filter(tables.__contains__, CONTESTS):
+        for row in tables[name]:
             if row["label"] != ALL and surely(row):
                 for head in filter(None, row["heads"].split(" | ")):
-                    claim(HeadId.parse(head), 3, row["lift"], called or row["label"])
+                    claim(HeadId.parse(head), 3, row["lift"], CONTESTS[name] or row["label"])
     return [found.get(head, (0, 0.0, ""))[2] for head in layout.ids()]
 
 

@@ -1,6 +1,6 @@
 """Making the gallery of a run: a second look, text by text, at a small sample of what the run read.
 
-A text's score for a head is the measure's own value on that text alone. Only the maps that are shown are kept.
+A text's score for a head is the measure's own on that text alone. Only the maps that are shown are kept.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from headscope.core.heads import HeadId, HeadLayout, Kind, Site
+from headscope.core.state import State
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import Rows
 from headscope.measures import Measure
@@ -30,13 +30,14 @@ from headscope.runs.windows import Window
 from headscope.stats.bootstrap import poisson_weights
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Float
 
-    from headscope.measures.base import Glimpse
+    from headscope.runs.examples import Scores
     from headscope.runs.gallery import Map
 
-    # Gives each text, in any order, with the maps of all sites of the plan.
-    Look = Callable[[Sequence[Encoded]], Iterable[tuple[Encoded, Sequence[Float[torch.Tensor, "head query key"]]]]]
+    # Gives each text, in any order, with the maps of all heads of the plan, those of a kind side by side.
+    Look = Callable[[Sequence[Encoded]], Iterable[tuple[Encoded, Mapping[Kind, Float[torch.Tensor, "head query key"]]]]]
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,13 @@ def curate(plan: Plan, readings: Sequence[Reading], look: Look, tables: Mapping[
     stacked: dict[str, tuple[int, dict[HeadId, Map]]] = {}
     for number, reading in enumerate(readings):
         for text, maps in look(reading.texts):
-            seen = Seen(number, text, layout, _by_kind(layout, maps))
+            seen = Seen(number, text, layout, maps)
             best.add(seen, scorer(seen, reading.measures))
             if number == 0:
                 distances.add(text, seen.maps)
                 if (window := stacks.get(text.id)) is not None:
                     stacked[text.id] = shelf.place(number, text, window), _stack(seen, window)
+            del maps, seen  # or they would be held until the next ones are there
     ids = layout.ids()
     examples = [
         Example(
@@ -82,13 +84,6 @@ def _stack(seen: Seen, window: Window) -> dict[HeadId, Map]:
     return {id: maps[head] for head, id in enumerate(ids)}
 
 
-def _by_kind(
-    layout: HeadLayout, maps: Sequence[Float[torch.Tensor, "head query key"]]
-) -> dict[Kind, Float[torch.Tensor, "head query key"]]:
-    """The heads of all layers of a kind side by side."""
-    return {kind: torch.cat([m for m, site in zip(maps, layout.sites, strict=True) if site.kind == kind]) for kind in layout.by_kind()}
-
-
 class _Scorer:
     """What measures say of one text. All layers of a kind are put to them as one site of many heads, which is much faster."""
 
@@ -99,21 +94,21 @@ class _Scorer:
         wide = tuple(Site(kind, 0, len(heads), len(heads), kind) for kind, heads in self._place.items())
         self._plan = Plan(tuple(measures), tuple(range(len(wide))), HeadLayout(wide))
 
-    def __call__(self, seen: Seen, names: frozenset[str]) -> dict[str, Glimpse]:
-        """By measure and quantity, each head's value and n."""
+    def __call__(self, seen: Seen, names: frozenset[str]) -> dict[str, dict[str, Scores]]:
+        """By measure and quantity, each head's value and n, and what even attention gives (0 where that is not known)."""
         accumulator = Accumulator(self._plan, 0, 0, names)
         view = BatchView([seen.text], self._rows, poisson_weights([seen.text.document], 0))
         for index, kind in enumerate(self._place):
             accumulator.add(view, index, seen.maps[kind][None])
-        order = np.argsort(np.concatenate([*self._place.values()]))
+        return {measure.name: self._scores(measure, accumulator.states[measure.name]) for measure in self.measures if measure.name in names}
+
+    def _scores(self, measure: Measure, state: State) -> dict[str, Scores]:
         wide = self._plan.layout
+        order = np.argsort(np.concatenate([*self._place.values()]))
+        even = measure.expected(state, wide)
         return {
-            measure.name: {
-                quantity: (value[order], n[order])
-                for quantity, (value, n) in measure.glimpse(accumulator.states[measure.name], wide).items()
-            }
-            for measure in self.measures
-            if measure.name in names
+            quantity: (value[order], n[order], even[quantity][order] if quantity in even else np.zeros(len(order)))
+            for quantity, (value, n) in measure.glimpse(state, wide).items()
         }
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from headscope.core.heads import HeadLayout, Kind
 from headscope.encoding.texts import Encoded
 from headscope.measures import Measure
+from headscope.runs.held import SIDES
 from headscope.runs.sample import order
-from headscope.runs.shard import SIDES
 from headscope.runs.skills import Skill
 from headscope.runs.texts import quantised
 from headscope.runs.windows import LONGEST, Window, window
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     import torch
     from jaxtyping import Float, Float64
 
-    from headscope.measures.base import Glimpse
     from headscope.runs.gallery import Map
+
+    # Of each head on one text: value, n, and the value of even attention.
+    Scores = tuple[Float64[np.ndarray, "head"], Float64[np.ndarray, "head"], Float64[np.ndarray, "head"]]
 
 BYTES = 1_500_000  # of all examples' maps together
 NICE = range(8, 26)  # tokens of a text that shows a surface pattern well
@@ -72,15 +74,15 @@ class Best:
         self._of = {key: np.array(numbers) for key, numbers in of.items()}
         self._head = np.array([skill.head for skill in skills], dtype=np.int64)
 
-    def add(self, seen: Seen, glimpses: Mapping[str, Glimpse]) -> None:
-        """Consider a text, given what the measures say of it."""
+    def add(self, seen: Seen, scored: Mapping[str, Mapping[str, Scores]]) -> None:
+        """Consider a text, given what the measures say of it, by quantity."""
         if seen.text.target is not None and len(seen.text.target) > LONGEST:
             return
         tie = (seen.text.cost in NICE, -order(seen.text))
         for (measure, quantity), numbers in self._of.items():
-            if quantity in glimpses.get(measure, {}):
-                value, n = (column[self._head[numbers]] for column in glimpses[measure][quantity])
-                scores = _scores(seen.text, value, n, self._skills[numbers[0]].contest)
+            if quantity in scored.get(measure, {}):
+                value, n, even = (column[self._head[numbers]] for column in scored[measure][quantity])
+                scores = _scores(seen.text, value, n, None if self._skills[numbers[0]].contest else even)
                 for place in np.flatnonzero((scores > 0) & (scores >= self._bar[numbers])):
                     self._offer(int(numbers[place]), seen, (float(scores[place]), *tie), float(value[place]), int(n[place]))
 
@@ -111,10 +113,11 @@ class Best:
 
 
 def _scores(
-    text: Encoded, value: Float64[np.ndarray, "skill"], n: Float64[np.ndarray, "skill"], contest: bool
+    text: Encoded, value: Float64[np.ndarray, "skill"], n: Float64[np.ndarray, "skill"], even: Float64[np.ndarray, "skill"] | None
 ) -> Float64[np.ndarray, "skill"]:
-    """How well a text shows a skill; 0 or less if it does not."""
+    """How well a text shows a skill; 0 or less if it does not. `even` is None where answers are right or wrong."""
     right = np.nan_to_num(value) * n
-    if contest:  # three of three are better than one of one
+    if even is None:  # three of three are better than one of one
         return np.where(right > 0, (right + 1) / (n + 2), 0.0)
-    return np.where(right > 0, value * (1.0 if text.cost in NICE else ELSE), 0.0)
+    # Of few tokens each gets much from any head: only what is more than that tells something.
+    return np.where(right > 0, (value - even) * (1.0 if text.cost in NICE else ELSE), 0.0)

@@ -13,11 +13,11 @@ from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.runs import engines
-from headscope.runs.curate import Reading, curate
+from headscope.runs.hang import TOO_LONG, hang
 from headscope.runs.ledger import Ledger
-from headscope.runs.plan import readings
+from headscope.runs.plan import Reading, readings
 from headscope.runs.results import Results
-from headscope.runs.sample import SIZE
+from headscope.runs.sample import SIZE, Sample
 from headscope.runs.shard import ShardRunner
 from headscope.runs.signature import differences, identity, key, signature
 from headscope.runs.spec import RunSpec
@@ -67,7 +67,8 @@ def execute(
     now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), runner.model.device.type)
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := _prepare(folder, now, resume, overwrite)) is not None:
-            return finished
+            lacking = gallery and not folder.gallery.exists() and TOO_LONG not in finished.manifest["dropped"]
+            return _complete(finished, spec, runner, corpus, progress, gallery) if lacking else finished
         return _run(spec, runner, corpus, folder, now, device, engine, workers, resume, progress, gallery)
 
 
@@ -128,7 +129,8 @@ def _run(
         folder.write_manifest(manifest)
     started = time.monotonic()
     ledger = Ledger(folder, key(now), resume)
-    work = Work(corpus, model, spec, readings(plan.measures, spec.unit or "sentence", spec.overlong or "drop"), ledger, progress, gallery)
+    sampled = _samples(spec, runner, gallery)
+    work = Work(corpus, model, spec, sampled, ledger.done, progress)
     done = engines.local(work, runner) if engine == "local" else engines.processes(work, spec, device, workers)
     for number, states in done:
         ledger.add(number, states)
@@ -145,12 +147,21 @@ def _run(
         ],
         "dropped": dropped,
     }
-    sampled = [Reading(sample.texts(), way.measures) for sample, way in zip(work.samples, work.ways, strict=True)]
-    return Results.make(
-        {**manifest, **report},
-        plan.measures,
-        ledger.merged,
-        plan.layout,
-        folder,
-        (lambda tables: curate(plan, sampled, runner.look, tables, spec.word_rows or "mean")) if gallery else None,
-    )
+    results = Results.make({**manifest, **report}, plan.measures, ledger.merged, plan.layout, folder)
+    return hang(results, plan, sampled, runner.look, spec.word_rows or "mean") if gallery else results
+
+
+def _samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[Reading, Sample]]:
+    """The ways in which a run reads its corpus, and for each what the gallery will be made of."""
+    ways = readings(runner.plan.measures, spec.unit or "sentence", spec.overlong or "drop")
+    return [(way, Sample(size, runner.plan.layout)) for way in ways]
+
+
+def _complete(results: Results, spec: RunSpec, runner: ShardRunner, corpus: Corpus, progress: Progress | None, gallery: int) -> Results:
+    """A finished run with the gallery that it lacks. The corpus is read again, for the sample; no number is worked out anew."""
+    assert results.path is not None
+    sampled = _samples(spec, runner, gallery)
+    for _ in Work(corpus, runner.model, spec, sampled, lambda shard: True, progress):
+        pass
+    hang(results, runner.plan, sampled, runner.look, spec.word_rows or "mean")
+    return Results.open(results.path)

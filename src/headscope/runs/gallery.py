@@ -92,7 +92,8 @@ class Gallery:
                 raise ValueError(f"format {about['format']}")
             return cls._decode(about, arrays)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"{path} is damaged ({error})", "Remove that file: the run is whole without it") from error
+            remedy = "Remove that file: the run is whole without it, and --resume makes it again"
+            raise RunError(f"{path} is damaged ({error})", remedy) from error
 
     @classmethod
     def _decode(cls, about: dict[str, Any], arrays: dict[str, Any]) -> Gallery:

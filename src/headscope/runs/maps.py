@@ -16,14 +16,14 @@ import torch
 from headscope.core.annotation import Annotation
 from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Word
-from headscope.core.heads import Site
+from headscope.core.heads import Kind, Site
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import ROWS, Rows
 from headscope.errors import MeasureError, RunError
 from headscope.measures import make
-from headscope.runs.curate import Reading, curate
-from headscope.runs.plan import Plan
+from headscope.runs.hang import hang
+from headscope.runs.plan import Plan, Reading
 from headscope.runs.results import Results
 from headscope.runs.sample import SIZE, Sample
 from headscope.runs.shard import Accumulator, BatchView
@@ -175,7 +175,7 @@ def measure_maps(
     plan = Plan.make(built, [Site("decoder" if causal else "encoder", layer, heads, heads, "given") for layer in range(layers)])
     accumulator = Accumulator(plan, replicates, seed)
     digest = hashlib.sha256()
-    sample = Sample(gallery)
+    sample = Sample(gallery, plan.layout)
     given: dict[str, GivenMaps] = {}
     for number, text in enumerate(checked):
         weights = poisson_weights([text.document or f"{text.name}#{number}"], replicates, seed)
@@ -203,16 +203,16 @@ def measure_maps(
         "dropped": tally.lines(),
     }
 
-    def look(texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, list[torch.Tensor]]]:
+    def look(texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, torch.Tensor]]]:
         for text in texts:
-            yield text, [_tensor(maps)[0] for maps in given[text.id].attention]
+            attention = given[text.id].attention
+            yield text, {plan.layout.sites[0].kind: _tensor(attention.reshape(-1, *attention.shape[2:]))[0]}
 
-    readings = [Reading(sample.texts(), frozenset(measures))]
-    hang = (lambda tables: curate(plan, readings, look, tables, rows)) if gallery else None
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None:
             folder.clear()
-        return Results.make(manifest, built, accumulator.states, plan.layout, folder, hang)
+        results = Results.make(manifest, built, accumulator.states, plan.layout, folder)
+        return hang(results, plan, [(Reading("sentence", "drop", frozenset(measures)), sample)], look, rows) if gallery else results
 
 
 def _tensor(maps: Float[np.ndarray, "head query key"]) -> Float[torch.Tensor, "1 head query key"]:

@@ -15,15 +15,13 @@ from headscope.measures import Measure
 from headscope.runs.gallery import Gallery
 from headscope.runs.manifest import check_complete
 from headscope.runs.signature import describe
-from headscope.runs.store import Folder, read_states
+from headscope.runs.store import Folder, read_states, write_atomically
 from headscope.runs.table import Table
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
 BASELINES = {"trees": "chain of words"}
 _GENERIC = {CLS: "[CLS]", SEP: "[SEP]"}
-
-
-Curate = Callable[[Mapping[str, Table]], Gallery]
+LEFT_OUT = "gallery left out"  # how the manifest begins to say why
 
 
 class Results(Mapping[str, Table]):
@@ -51,9 +49,8 @@ class Results(Mapping[str, Table]):
         states: States,
         layout: HeadLayout,
         folder: Folder | None,
-        curate: Curate | None = None,
     ) -> Results:
-        """The results of merged states, written to `folder` if there is one. A gallery that fails does not take them with it."""
+        """The results of merged states, written to `folder` if there is one."""
         metadata = {"signature": manifest["signature"]}
         tables = {
             name: Table.of(columns, metadata)
@@ -62,16 +59,30 @@ class Results(Mapping[str, Table]):
         }
         sites = [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites]
         complete = {**manifest, "status": "complete", "measures": describe(measures), "tables": list(tables), "sites": sites}
-        gallery = data = None
-        if curate is not None:
-            try:
-                gallery = curate(tables)
-                data = gallery.encode() if folder is not None else None
-            except Exception as error:  # whatever it is, hours of work must not be lost to it
-                complete["dropped"] = [*complete["dropped"], f"gallery left out ({type(error).__name__}: {error})"]
         if folder is not None:
-            folder.finish(tables, states, complete, data)
-        return cls(complete, tables, folder.path if folder is not None else None, gallery, states)
+            folder.finish(tables, states, complete)
+        return cls(complete, tables, folder.path if folder is not None else None, states=states)
+
+    def with_gallery(self, curate: Callable[[Mapping[str, Table]], Gallery | None], notes: Sequence[str] = ()) -> Results:
+        """These results with the gallery that is made of their tables, written where they are written.
+
+        They are whole without it, and one that fails takes nothing with it. `notes`, and why it failed, go into the manifest.
+        """
+        gallery = None
+        dropped = [*(line for line in self.manifest["dropped"] if not line.startswith(LEFT_OUT)), *notes]
+        try:
+            made = curate(self._tables)
+            if made is not None and self.path is not None:
+                write_atomically(Folder(self.path).gallery, made.encode())
+            gallery = made
+        except Exception as error:  # whatever it is, hours of work must not be lost to it
+            dropped.append(f"{LEFT_OUT} ({type(error).__name__}: {error})")
+        manifest = {**self.manifest, "dropped": dropped, "gallery": None}
+        if gallery is not None:  # said, so that whoever has opened the run finds out
+            manifest["gallery"] = {"texts": len(gallery.texts), "stacks": len(gallery.stacks), "examples": len(gallery.examples)}
+        if self.path is not None and manifest != self.manifest:
+            Folder(self.path).write_manifest(manifest)
+        return type(self)(manifest, self._tables, self.path, gallery, self._states)
 
     @classmethod
     def open(cls, path: Path) -> Results:

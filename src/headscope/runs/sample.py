@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from heapq import heappush, heappushpop
 
+from headscope.core.heads import HeadLayout
 from headscope.encoding.texts import Encoded
+from headscope.runs.held import MOST, map_bytes
 
 SIZE = 96  # texts
 TOKENS = 8192  # in all: long texts are fewer
@@ -13,32 +15,38 @@ NICE = range(6, 41)  # tokens of a text that is good to look at
 
 
 class Sample:
-    """Up to `size` texts of a length that is good to look at or, where these are less than a quarter of it, the shortest texts."""
+    """Up to `size` texts of a length that is good to look at and, where these do not suffice, of lengths close to it.
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._nice = _Least(size)
-        self._short = _Least(size)
+    A text is left out if the maps of all heads of `layout` on it are too large to be held. A larger sample begins with a smaller one.
+    """
+
+    def __init__(self, size: int, layout: HeadLayout) -> None:
+        self._least = _Least(size)
+        self._heads = layout.heads()
+        self.too_long = 0  # texts left out
 
     def add(self, text: Encoded) -> None:
         """Consider one more text."""
-        number = order(text)
-        if text.cost in NICE:
-            self._nice.add(number, text)
-        self._short.add((text.cost << 64) + number, text)
+        if map_bytes([text], self._heads) > MOST:
+            self.too_long += 1
+        else:
+            self._least.add((_unlike(text.cost) << 64) + order(text), text)
 
     def texts(self) -> list[Encoded]:
         """The chosen texts, in an order of their own."""
-        nice = self._nice.sorted()
-        chosen = nice if 4 * len(nice) >= self._size else self._short.sorted()
         kept: list[Encoded] = []
         tokens = 0
-        for text in chosen:
+        for text in self._least.sorted():
             tokens += text.cost
             if kept and tokens > TOKENS:
                 break
             kept.append(text)
         return kept
+
+
+def _unlike(tokens: int) -> int:
+    """0 for a length that is good to look at; else, in thousandths, how many times too long or too short it is."""
+    return 0 if tokens in NICE else max(1000 * tokens // NICE[-1], 1000 * NICE[0] // max(1, tokens))
 
 
 class _Least:

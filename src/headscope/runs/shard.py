@@ -17,6 +17,7 @@ from headscope.encoding.words import Rows, WordGroups, word_map
 from headscope.errors import HeadscopeError, RunError
 from headscope.measures.base import Level
 from headscope.models.model import Model
+from headscope.runs.held import MOST, SIDES, map_bytes, map_size
 from headscope.runs.plan import Plan
 from headscope.stats.bootstrap import poisson_weights
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from headscope.models.capture import Consumer
 
 LOOK = 512  # tokens of the texts whose maps are all held at once
-SIDES: dict[Kind, tuple[str, str]] = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}
 
 
 class BatchView:
@@ -129,20 +129,36 @@ class ShardRunner:
         view = BatchView(batch, self._word_rows, replicates)
         self._stream(batch, lambda index, weights, visible: accumulator.add(view, index, weights, visible))
 
-    def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, list[Float[torch.Tensor, "head query key"]]]]:
-        """Each text, the shortest first, with the maps of all of the plan's sites. Few go through the model at a time."""
-        for batch in batches(texts, LOOK):
-            found = self._held(batch)
-            for number, text in enumerate(batch):
-                length = {"source": len(text), "target": len(text.target or text)}
-                sizes = [tuple(length[side] for side in SIDES[site.kind]) for site in self.plan.layout.sites]
-                yield text, [found[index][number, :, :rows, :columns] for index, (rows, columns) in enumerate(sizes)]
+    def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, Float[torch.Tensor, "head query key"]]]]:
+        """Each text, the shortest first, with the maps of all of the plan's heads, those of a kind side by side.
 
-    def _held(self, batch: Sequence[Encoded]) -> dict[int, Float[torch.Tensor, "b h q k"]]:
-        found: dict[int, torch.Tensor] = {}
+        Few go through the model at a time: what is held for them is bounded, unless a single text takes more.
+        """
+        heads = self.plan.layout.heads()
+        for batch in batches(texts, LOOK):
+            few = max(1, MOST * len(batch) // map_bytes(batch, heads))
+            for start in range(0, len(batch), few):
+                yield from self._looked(batch[start : start + few])
+
+    def _looked(self, batch: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, Float[torch.Tensor, "head query key"]]]]:
+        found = self._held(batch)
+        for number, text in enumerate(batch):
+            sizes = {kind: map_size([text], kind) for kind in found}
+            yield text, {kind: found[kind][number, :, :rows, :columns] for kind, (rows, columns) in sizes.items()}
+
+    def _held(self, batch: Sequence[Encoded]) -> dict[Kind, Float[torch.Tensor, "b head q k"]]:
+        """The maps of a batch, by kind. Each layer is put where it belongs as it comes, so that nothing is there twice."""
+        layout = self.plan.layout
+        kinds = layout.by_kind()
+        found: dict[Kind, torch.Tensor] = {}
 
         def keep(index: int, weights: torch.Tensor, visible: torch.Tensor | None) -> None:
-            found[index] = weights.float()
+            kind = layout.sites[index].kind
+            rows, columns = map_size(batch, kind)
+            if kind not in found:
+                found[kind] = torch.empty((len(batch), len(kinds[kind]), rows, columns), dtype=torch.float32, device=weights.device)
+            first = kinds[kind].index(layout.slice(index).start)
+            found[kind][:, first : first + weights.shape[1]] = weights[:, :, :rows, :columns]
 
         self._stream(batch, keep)
         return found

@@ -188,13 +188,11 @@ class Folder:
                 raise RunError(f"{path} belongs to another run", "Use --overwrite to start afresh")
         return parts
 
-    def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any], gallery: bytes | None = None) -> None:
+    def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> None:
         """Write the results, the manifest last: a folder is complete when its manifest says so."""
         for name, table in tables.items():
             write_atomically(self.path / "tables" / f"{name}.parquet", table.to_parquet())
         write_atomically(self.path / "states.safetensors", encode_states(states, {}))
-        if gallery is not None:
-            write_atomically(self.gallery, gallery)
         self.write_manifest(manifest)
         shutil.rmtree(self._partial, ignore_errors=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from headscope.encoding.texts import Encoded
 from headscope.measures import Measure
 from headscope.measures.groups import group
+from headscope.measures.resolver import Resolver
 
 LONGEST = 48  # tokens that are shown of a text
 
@@ -38,21 +40,27 @@ def _begins(text: Encoded, token: int) -> bool:
 
 
 def _spans(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, int]]:
-    """The first and last token of each case: of a word and its governor, a mention and the one before it, a token of a group."""
+    """The first and last token of each case of a label: of a word and its governor, the head words of a mention and of what it
+    refers to, a token of a group.
+    """
     if measure.needs is None:
         if label.startswith("to_"):
             test = group(label.removeprefix("to_"))
             yield from ((at, at) for at, pair in enumerate(zip(text.pieces, text.roles, strict=True)) if test(*pair))
         return
-    place = {word: token for token, word in enumerate(text.word_of)}
-    if measure.needs == "trees":
-        for word, (given, head) in enumerate(zip(text.words, text.annotation.heads, strict=True)):
-            if head >= 0 and ((given.relation or "") + ":").startswith(label + ":"):
-                yield min(place[word], place[head]), max(place[word], place[head])
+    last = {word: token for token, word in enumerate(text.word_of)}
+    first = {word: token for token, word in reversed([*enumerate(text.word_of)])}
+    for word, other in _pairs(text, measure, label):
+        yield first[min(word, other)], last[max(word, other)]
+
+
+def _pairs(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, int]]:
+    """The two words of each case: a word and its governor, or the word of a question and the nearest answer."""
+    if isinstance(measure, Resolver):
+        for question in measure.asked(0, text.annotation, Counter()):
+            if label in question.labels:
+                yield question.word, min(question.answers, key=lambda answer: abs(answer - question.word))
         return
-    last: dict[str, int] = {}
-    for mention in text.annotation.mentions:
-        end = place[mention.end - 1]
-        if mention.entity in last:
-            yield min(last[mention.entity], place[mention.start]), max(last[mention.entity], end)
-        last[mention.entity] = place[mention.start]
+    for word, (given, head) in enumerate(zip(text.words, text.annotation.heads, strict=True)):
+        if head >= 0 and ((given.relation or "") + ":").startswith(label + ":"):
+            yield word, head

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
@@ -15,7 +15,6 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.models.model import Model
 from headscope.runs import engines
 from headscope.runs.counts import Counts
-from headscope.runs.ledger import Ledger
 from headscope.runs.plan import Reading
 from headscope.runs.sample import Sample
 from headscope.runs.spec import RunSpec
@@ -50,25 +49,28 @@ def encoder_for(
 
 
 class Work:
-    """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs."""
+    """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs.
+
+    `sampled` are the ways of reading the corpus, each with the sample that is shown its texts; `done` says of a shard's number
+    that it needs no more work.
+    """
 
     def __init__(
         self,
         corpus: Corpus,
         model: Model,
         spec: RunSpec,
-        ways: Sequence[Reading],
-        ledger: Ledger,
-        progress: Progress | None,
-        sampled: int = 0,
+        sampled: Sequence[tuple[Reading, Sample]],
+        done: Callable[[int], bool],
+        progress: Progress | None = None,
     ) -> None:
-        self.ways = ways
-        self.counts = [Counts() for _ in ways]
-        self.samples = [Sample(sampled) for _ in ways]
+        self.ways = [way for way, _ in sampled]
+        self.counts = [Counts() for _ in sampled]
+        self._samples = [sample for _, sample in sampled]
         self._corpus = corpus
         self._model = model
         self._spec = spec
-        self._ledger = ledger
+        self._done = done
         self._progress = progress
         self._turn = 0
         self._shards = self._pending()
@@ -83,10 +85,10 @@ class Work:
 
     def _pending(self) -> Iterator[engines.Work]:
         number = 0
-        for turn, (way, counts, sample) in enumerate(zip(self.ways, self.counts, self.samples, strict=True)):
+        for turn, (way, counts, sample) in enumerate(zip(self.ways, self.counts, self._samples, strict=True)):
             self._turn = turn
             for shard in shards(self._texts(way, counts, sample), self._spec.shard_tokens or 1):
-                if not self._ledger.done(number):
+                if not self._done(number):
                     yield number, shard, way.measures
                 else:
                     self.tell()
