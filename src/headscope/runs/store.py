@@ -140,7 +140,8 @@ class Folder:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace `run.json`."""
-        write_atomically(self.manifest, (json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False) + "\n").encode())
+        text = json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False) + "\n"
+        write_atomically(self.manifest, text.encode("utf-8", "backslashreplace"))  # of file names that are no text: JSON has escapes
 
     def refuse_others(self) -> None:
         """An error if the folder holds anything and is not a run folder: nothing of somebody else's is ever touched."""

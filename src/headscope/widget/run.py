@@ -35,7 +35,7 @@ class RunView(Shown):
 
     def page(self) -> str:
         """One HTML page with all numbers, that works offline."""
-        return shell(f"headscope: {self._run['name']}", '<main><div data-view="explorer"></div></main>', self.data())
+        return shell(f"headscope: {self._run['name']}", '<main><div data-view="run"></div></main>', self.data())
 
     def save(self, path: str | Path) -> Path:
         """Write the view as a page (.html), and return where it is."""
