@@ -349,3 +349,12 @@ def test_garbage_in_padded_rows_does_no_harm(mini: Model) -> None:
         together.add(BatchView([short, long], "mean", np.ones((2, 1))), 0, torch.from_numpy(padded))
         for name, array in apart.states[measure.name].arrays.items():
             assert_allclose(together.states[measure.name][name], array, rtol=1e-5, atol=1e-6)
+
+
+def test_a_corpus_whose_name_is_no_text(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+    Path(os.fsdecode(name)).write_text("The cat sat on the mat. It was a good mat.\n", encoding="utf-8")
+    run = hs.run("mini", os.fsdecode(name), ["entropy"], tmp_path / "out", replicates=2)
+    assert "|corpus:caf?.txt@" in run.signature
+    opened = hs.open_run(tmp_path / "out")
+    assert "caf?.txt" in opened.report().read_text(encoding="utf-8")

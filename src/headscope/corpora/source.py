@@ -36,8 +36,8 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What documents without an id are named after."""
-        return base_name(self.path)
+        """What documents without an id are named after; bytes of a file name that are no text become question marks."""
+        return base_name(self.path).encode("utf-8", "replace").decode("utf-8")
 
     def lines(self) -> Iterator[Line]:
         """The lines of the file."""

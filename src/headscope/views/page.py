@@ -51,7 +51,9 @@ def shell(title: str, body: str, data: Mapping[str, Any], *, style: str = "") ->
 
     Elements of `body` with `data-view` are filled by the bundle from `data` ("run", "text", "comparison": frontend/src/main.tsx).
     """
-    return _PAGE.format(policy=POLICY, title=escape(printable(title)), style=STYLE + style, body=body, data=encode(data), script=_script())
+    return _PAGE.format(
+        policy=POLICY, title=escape(printable(title)), style=STYLE + style, body=printable(body), data=encode(data), script=_script()
+    )
 
 
 def encode(data: Any) -> str:

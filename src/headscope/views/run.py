@@ -12,6 +12,7 @@ from headscope.figures.contests import WORDS
 from headscope.runs.results import BASELINES, Results
 from headscope.views.gallery import gallery_data, readable
 from headscope.views.numbers import rounded
+from headscope.views.page import printable
 from headscope.views.words import UNBOUNDED, about
 
 
@@ -35,13 +36,13 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
 def model_name(results: Results) -> str:
     """What a run's model is called on pages."""
     settings = results.manifest["settings"]
-    name = Path(settings["model"]).resolve().name if "model" in settings else "given maps"
+    name = printable(Path(settings["model"]).resolve().name) if "model" in settings else "given maps"
     return f"{name} (random weights)" if settings.get("weights") == "random" else name
 
 
 def corpus_name(results: Results) -> str:
     """What its corpus is called."""
-    return ", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ()))
+    return printable(", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ())))
 
 
 def flat_heads(sites: Iterable[Mapping[str, Any]]) -> list[HeadId]:

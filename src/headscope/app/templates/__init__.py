@@ -22,6 +22,6 @@ def _environment() -> Environment:
 def render(template: str, **values: Any) -> str:
     """A page."""
     from headscope.app.assets import address
-    from headscope.views.page import STYLE
+    from headscope.views.page import STYLE, printable
 
-    return _environment().get_template(f"{template}.html.jinja").render(start=address(), base=STYLE, **values)
+    return printable(_environment().get_template(f"{template}.html.jinja").render(start=address(), base=STYLE, **values))
