@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from numpy.testing import assert_array_equal
+from stopping import stopped
 
 import headscope as hs
-from headscope.errors import RunError
 from headscope.measures import make
 from headscope.runs.plan import readings
 from headscope.runs.spec import make_spec
@@ -44,22 +44,11 @@ def test_the_manifest_tells_of_each_reading(both: hs.api.Run) -> None:
 
 
 def test_resuming_with_several_readings(tmp_path: Path, both: hs.api.Run) -> None:
-    from headscope.runs import engines, execute
+    from headscope.runs import execute
 
     settings = {"measures": {"positions": {}, "entropy": {"unit": "document", "overlong": "window"}}, "limit": 6, "replicates": 20}
     spec = make_spec({**settings, "shard_tokens": 60, "batch_tokens": 60})
-    local = engines.local
-
-    def stops(work, runner):  # type: ignore[no-untyped-def]
-        for count, done in enumerate(local(work, runner)):
-            if count == 5:
-                raise RunError("stopped")
-            yield done
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines, "local", stops)
-        with pytest.raises(RunError, match="stopped"):
-            execute.execute(spec, tmp_path / "run")
+    stopped(spec, tmp_path / "run", 5)
     resumed = execute.execute(spec, tmp_path / "run", resume=True)
     assert resumed.manifest["counts"]["resumed_shards"] == 5
     whole = execute.execute(spec)

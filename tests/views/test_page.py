@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from headscope.views.page import bundle, encode, printable, shell
+from headscope.core.names import printable
+from headscope.views.page import bundle, encode, shell
 
 NASTY = [
     "</script><script>alert(1)</script>",

@@ -27,13 +27,14 @@ class HeadId:
         return name if self.kind == "encoder" else f"{self.kind}/{name}"
 
     @classmethod
-    def parse(cls, name: str) -> HeadId:
-        """The head that `8-10` or `cross/3-2` names (1-based)."""
-        kind, _, place = name.rpartition("/")
+    def parse(cls, name: str, first: Kind = "encoder") -> HeadId:
+        """The head that `8-10` or `cross/3-2` names (1-based). `8-10` is said of decoders, too: it is of the kind that comes first."""
+        said, _, place = name.rpartition("/")
+        kind = said or first
         layer, dash, head = place.partition("-")
-        if (kind or "encoder") not in KINDS or not dash or not (layer.isdecimal() and head.isdecimal()) or "0" in (layer, head):
+        if kind not in KINDS or not dash or not (layer.isdecimal() and head.isdecimal()) or "0" in (layer, head):
             raise ValueError(f"{name!r} names no head: write layer-head counted from 1, as in 8-10 or cross/3-2")
-        return cls(kind or "encoder", int(layer) - 1, int(head) - 1)  # type: ignore[arg-type]
+        return cls(kind, int(layer) - 1, int(head) - 1)
 
 
 @dataclass(frozen=True, slots=True)

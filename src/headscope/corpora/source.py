@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headscope.core.names import printable
 from headscope.core.tally import Tally
 from headscope.corpora.files import Line, Meter, base_name, lines
 from headscope.errors import CorpusError
@@ -37,7 +38,7 @@ class Source:
     @property
     def name(self) -> str:
         """What documents without an id are named after; bytes of a file name that are no text become question marks."""
-        return base_name(self.path).encode("utf-8", "replace").decode("utf-8")
+        return printable(base_name(self.path))
 
     def lines(self) -> Iterator[Line]:
         """The lines of the file."""

@@ -21,17 +21,15 @@ if TYPE_CHECKING:
 
 
 def find_heads(model: Model, names: Iterable[str | HeadId]) -> list[HeadId]:
-    """The heads that are named, each once. `8-10` is said of decoders, too: without a kind it means the first that the model has."""
+    """The heads that are named, each once; without a kind, of the first that the model has."""
     kinds = list(dict.fromkeys(site.kind for site in model.sites))
     known = model.layout.ids()
     found: dict[HeadId, None] = {}
     for name in names:
         try:
-            head = HeadId.parse(name) if isinstance(name, str) else name
+            head = HeadId.parse(name, kinds[0]) if isinstance(name, str) else name
         except ValueError as error:
             raise RunError(str(error)) from None
-        if isinstance(name, str) and "/" not in name:
-            head = HeadId(kinds[0], head.layer, head.head)
         if head.kind not in kinds:
             raise RunError(f"{model.name} has no {head.kind} attention", f"It has {', '.join(kinds)}")
         if head not in known:

@@ -9,6 +9,7 @@ from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from headscope.core.names import printable
 from headscope.measures import Measure
 from headscope.runs.spec import RunSpec
 
@@ -55,10 +56,10 @@ def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str,
     """One line that says what was measured, on what, and how, in the manner of sacrebleu. What is at its default is left out,
     but for what readers look for; the last part is a hash of everything.
     """
-    corpus = "+".join(_printable(name.rsplit("/", 1)[-1]) for name in spec.corpus)
+    corpus = "+".join(printable(name.rsplit("/", 1)[-1]) for name in spec.corpus)
     parts: dict[str, Any] = {
         "headscope": versions()["headscope"],
-        "model": f"{_printable(spec.model.rstrip('/').rsplit('/', 1)[-1])}@{identity['model'][:8]}",
+        "model": f"{printable(spec.model.rstrip('/').rsplit('/', 1)[-1])}@{identity['model'][:8]}",
         "corpus": f"{corpus}@{identity['corpus'][:8]}",
         "preset": spec.preset,
         "unit": spec.unit,
@@ -74,11 +75,6 @@ def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str,
     if spec.layers is not None:
         parts["layers"] = ",".join(map(str, spec.layers))
     return "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(measures), f"run:{key(identity)[:8]}"])
-
-
-def _printable(name: str) -> str:
-    """A file name that can be written anywhere: bytes that are no text become question marks."""
-    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def options_line(measures: Sequence[Measure]) -> list[str]:

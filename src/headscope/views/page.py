@@ -11,6 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from headscope.core.names import printable
 from headscope.errors import HeadscopeError
 
 # Only what is written in the page may run; saved pictures are made by way of data: and blob: images.
@@ -60,11 +61,6 @@ def encode(data: Any) -> str:
     """Strict JSON for inside a script element: NaN and infinities are null, and no text can end the element."""
     text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-
-
-def printable(text: str) -> str:
-    """Text without lone surrogates, which no file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @cache

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.heads import HeadId
+from headscope.core.names import printable
 from headscope.figures import FIGURES, curves
 from headscope.figures.contests import WORDS
 from headscope.runs.results import BASELINES, Results
 from headscope.views.gallery import gallery_data, readable
 from headscope.views.numbers import rounded
-from headscope.views.page import printable
 from headscope.views.words import UNBOUNDED, about
 
 

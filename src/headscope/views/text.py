@@ -13,6 +13,7 @@ import numpy as np
 
 from headscope.core.batch import WORD
 from headscope.core.heads import HeadId
+from headscope.core.names import printable
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import group
 from headscope.models.model import Model
@@ -20,7 +21,7 @@ from headscope.runs.grids import Level, Specials, check, sides
 from headscope.runs.heads import rank
 from headscope.runs.signature import versions
 from headscope.runs.texts import Typed, describe_text, look, pack
-from headscope.views.page import printable, shell
+from headscope.views.page import shell
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -1,4 +1,4 @@
-"""A run to look through in a notebook: every head, and what is known of the chosen one."""
+"""A run to look through in a notebook: every head, what is known of the chosen one, and the run's figures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from headscope.errors import RunError
 from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
 from headscope.views.page import shell
-from headscope.views.run import run_data
+from headscope.views.run import flat_heads, run_data
 from headscope.widget.shown import Shown
 
 
 class RunView(Shown):
-    """The grid of a run's heads with a card of the chosen one. In a notebook it draws itself; `save` writes a page."""
+    """The grid of a run's heads with a card of the chosen one, and its figures. In a notebook it draws itself; `save` writes a page."""
 
     height = 900
 
@@ -50,13 +50,12 @@ class RunView(Shown):
 
 
 def _known(name: str, results: Results) -> str:
-    """A head's full name, if the run has the head. `8-10` without a kind means the first kind of attention that there is."""
+    """A head's full name, if the run has the head; without a kind, of the first kind of attention that there is."""
+    heads = flat_heads(results.manifest["sites"])
     try:
-        asked = HeadId.parse(name)
+        asked = HeadId.parse(name, heads[0].kind)
     except ValueError as error:
         raise RunError(str(error)) from None
-    sites = results.manifest["sites"]
-    kind = asked.kind if "/" in name else sites[0]["kind"]
-    if not any((kind, asked.layer + 1) == (site["kind"], site["layer"]) and asked.head < site["heads"] for site in sites):
-        raise RunError(f"the run has no head {name}", f"It has {', '.join(dict.fromkeys(site['kind'] for site in sites))} attention")
-    return str(HeadId(kind, asked.layer, asked.head))
+    if asked not in heads:
+        raise RunError(f"the run has no head {name}", f"Its heads are {heads[0]} to {heads[-1]}")
+    return str(asked)

@@ -22,6 +22,7 @@ def _environment() -> Environment:
 def render(template: str, **values: Any) -> str:
     """A page."""
     from headscope.app.assets import address
-    from headscope.views.page import STYLE, printable
+    from headscope.core.names import printable
+    from headscope.views.page import STYLE
 
     return printable(_environment().get_template(f"{template}.html.jinja").render(start=address(), base=STYLE, **values))
