@@ -19,9 +19,8 @@ lint: .venv/dev.stamp  ## style, types, and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/dev.stamp  ## speed and memory of a run, as ratios
-	$(BIN)/python benchmarks/surface.py
-	$(BIN)/python benchmarks/relations.py
+bench: .venv/dev.stamp  ## speed and memory as one table of ratios, also in benchmarks/results; BENCH="--quick" for a try
+	$(BIN)/python benchmarks/bench.py $(BENCH)
 
 bundle: frontend/node_modules/.stamp  ## build the pages' JavaScript into the package; needs Node 20 and npm
 	cd frontend && npm run --silent check && npm run --silent build
