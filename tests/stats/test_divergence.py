@@ -9,18 +9,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from scipy.spatial.distance import jensenshannon
+from scipy.special import rel_entr
 
 from headscope.stats import divergence
-from headscope.stats.divergence import jensen_shannon
+from headscope.stats.divergence import Form, RowStack, form_for, jensen_shannon
 
 Maps = NDArray[np.float64]
+CUDA = pytest.param(
+    "triton", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device: the Triton kernel is not run")
+)
+FORMS = ("plain", "numba", CUDA)
 
 
 def plain(maps: Maps) -> Maps:
-    """Pair by pair and row by row, with scipy, which gives the square root."""
-    heads, rows, _ = maps.shape
-    return np.array([[sum(jensenshannon(maps[i, r], maps[j, r]) ** 2 for r in range(rows)) for j in range(heads)] for i in range(heads)])
+    """Pair by pair and row by row in float64, with scipy: rows are not normalised, so that empty ones are possible."""
+    means = (maps[:, None] + maps[None]) / 2
+    return np.asarray((rel_entr(maps[:, None], means) + rel_entr(maps[None], means)).sum((-1, -2)) / 2)
+
+
+def by(form: Form, maps: Maps, starts: tuple[int, ...] | None = None, ends: Maps | None = None) -> Maps:
+    """The divergences of each segment of rows, by one form."""
+    heads, rows, keys = maps.shape
+    device = torch.device("cuda" if form == "triton" else "cpu")
+    stack = RowStack(rows, [heads], keys, device, form)
+    places = torch.arange(rows, device=device)
+    stack.put(0, torch.from_numpy(maps).float()[None].to(device), torch.zeros_like(places), places)
+    ends = np.full(rows, keys) if ends is None else ends
+    return stack.divergences(np.array(starts or (0, rows)), ends.astype(np.int64)).cpu().numpy()
 
 
 def dirichlet(seed: int, heads: int, rows: int, keys: int, alpha: float) -> Maps:
@@ -31,49 +46,129 @@ def one_hot(places: list[int], keys: int) -> Maps:
     return np.eye(keys)[places][:, None]
 
 
+def sparse(seed: int) -> Maps:
+    maps = dirichlet(seed, 19, 6, 40, 0.5)
+    maps = np.where(maps > 0.02, maps, 0) + np.eye(40)[0] * 1e-3
+    return np.asarray(maps / maps.sum(-1, keepdims=True))
+
+
+def with_empty_rows(maps: Maps) -> Maps:
+    maps = maps.copy()
+    maps[1, 0] = maps[3, 0] = maps[2] = 0
+    return maps
+
+
+def nearly_equal(maps: Maps, by: float) -> Maps:
+    moved = maps * np.random.default_rng(9).uniform(1 - by, 1 + by, maps.shape)
+    return np.asarray(moved / moved.sum(-1, keepdims=True))
+
+
+def causal(maps: Maps) -> Maps:
+    maps = maps * np.tri(maps.shape[-1])
+    return np.asarray(maps / maps.sum(-1, keepdims=True))
+
+
+BASE = dirichlet(4, 8, 5, 64, 0.2)
 WORLDS = {
-    "random": dirichlet(0, 5, 7, 9, 1.0),
-    "peaked": dirichlet(1, 4, 3, 30, 0.02),
-    "flat": dirichlet(2, 4, 3, 30, 50.0),
+    "random": dirichlet(0, 37, 7, 9, 1.0),
+    "peaked": dirichlet(1, 20, 3, 700, 0.02),
+    "flat": dirichlet(2, 17, 3, 30, 50.0),
+    "long": dirichlet(3, 5, 2, 1500, 0.3),
     "one-hot": one_hot([0, 3, 3, 7], 8),
-    "sparse": np.where(dirichlet(3, 5, 6, 12, 0.5) > 0.05, dirichlet(3, 5, 6, 12, 0.5), 0) + np.eye(12)[0] * 1e-3,
+    "even": np.full((18, 3, 33), 1 / 33),
+    "sparse": sparse(3),
+    "tiny weights": np.where(np.arange(20) < 1, 1.0, 0.0) + dirichlet(5, 6, 4, 20, 0.1) * 1e-30,
     "one key": np.ones((3, 4, 1)),
+    "one head": dirichlet(6, 1, 4, 9, 1.0),
+    "empty rows": with_empty_rows(dirichlet(7, 6, 3, 11, 1.0)),
+    "causal": causal(dirichlet(8, 16, 12, 12, 0.4)),
+    **{f"equal within {by}": np.concatenate([BASE, nearly_equal(BASE, by)]) for by in (1e-2, 1e-5)},
 }
-WORLDS["sparse"] /= WORLDS["sparse"].sum(-1, keepdims=True)
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_equal_to_scipy(name: str) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_equal_to_scipy(form: Form, name: str) -> None:
     maps = WORLDS[name]
-    found, rows = jensen_shannon(torch.from_numpy(maps))
-    assert rows == maps.shape[1]
-    expected = np.nan_to_num(plain(maps))
-    assert_allclose(found, expected, atol=1e-12)
-    single, _ = jensen_shannon(torch.from_numpy(maps).float())
-    assert single.dtype == torch.float64
-    assert_allclose(single, expected, atol=2e-6 * rows)
+    found = by(form, maps)[0]
+    assert found.dtype == np.float64
+    assert_allclose(found, plain(maps), atol=2e-6 * maps.shape[1])
+    assert_array_equal(found, found.T)
+    assert_array_equal(found.diagonal(), 0)
+    assert (found >= 0).all()
 
 
-def test_values_worked_out_by_hand() -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_values_worked_out_by_hand(form: Form) -> None:
     """METHODS §6, n = 128: disjoint one-hots are ln 2 apart, a one-hot and even attention 0.670272."""
     maps = np.concatenate([one_hot([0, 5], 128), np.full((1, 1, 128), 1 / 128)])
-    found, _ = jensen_shannon(torch.from_numpy(maps))
-    assert found[0, 1] == pytest.approx(math.log(2), abs=1e-15)
+    found = by(form, maps)[0]
+    assert found[0, 1] == pytest.approx(math.log(2), abs=1e-6)
     assert found[0, 2] == pytest.approx(0.670272, abs=1e-6)
-    assert found[0, 2] == found[2, 0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_smoothed_values_of_the_released_code(form: Form) -> None:
+    """METHODS §6, p <- 0.999 p + 0.001 / n: 0.692365 and 0.666353."""
+    maps = torch.from_numpy(np.concatenate([one_hot([0, 5], 128), np.full((1, 1, 128), 1 / 128)])).float()
+    device = torch.device("cuda" if form == "triton" else "cpu")
+    stack = RowStack(1, [3], 128, device, form)
+    here = torch.zeros(1, dtype=torch.int64, device=device)
+    stack.put(0, maps[None].to(device), here, here, towards=(1e-3, torch.full((1, 1, 128), 1 / 128, device=device)))
+    found = stack.divergences(np.array([0, 1]), np.array([128]))[0]
+    assert float(found[0, 1]) == pytest.approx(0.692365, abs=1e-6)
+    assert float(found[0, 2]) == pytest.approx(0.666353, abs=1e-6)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 5), st.integers(1, 9), st.sampled_from([0.05, 1.0, 20.0]))
 @settings(max_examples=40, deadline=None)
-def test_a_symmetric_matrix_that_is_never_negative_and_zero_on_the_diagonal(seed: int, heads: int, rows: int, keys: int, a: float) -> None:
-    maps = torch.from_numpy(dirichlet(seed, heads, rows, keys, a)).float()
-    maps = torch.cat([maps, maps])  # equal heads
-    found, _ = jensen_shannon(maps)
-    assert_array_equal(found, found.T)
-    assert_array_equal(found.diagonal(), 0)
-    assert (found >= 0).all()
+def test_the_compiled_loop_agrees_with_plain_torch(seed: int, heads: int, rows: int, keys: int, alpha: float) -> None:
+    maps = dirichlet(seed, heads, rows, keys, alpha)
+    maps = np.concatenate([maps, maps])  # equal heads
+    found = by("numba", maps)[0]
+    assert_allclose(found, by("plain", maps)[0], atol=1e-6 * rows)
+    assert_array_equal(found[range(heads), range(heads, 2 * heads)], 0)
     assert (found <= rows * math.log(2) + 1e-5).all()
-    assert_allclose(found[range(heads), range(heads, 2 * heads)], 0, atol=1e-6 * rows)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_segments_are_summed_apart_and_rows_beyond_their_ends_not_read(form: Form) -> None:
+    maps = WORLDS["causal"]
+    apart = by(form, maps, (0, 1, 5, 5, 12))
+    assert_allclose(apart.sum(0), by(form, maps)[0], atol=1e-5)
+    for number, (start, stop) in enumerate(((0, 1), (1, 5), (5, 5), (5, 12))):
+        assert_allclose(apart[number], plain(maps[:, start:stop]), atol=1e-5)
+    ends = np.arange(1.0, 13.0)
+    assert_allclose(by(form, maps, ends=ends), by(form, maps), atol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sites_of_different_sizes_and_chosen_rows(form: Form) -> None:
+    rng = np.random.default_rng(11)
+    sites = [rng.dirichlet(np.full(6, 0.5), (2, heads, 5)) for heads in (1, 4, 2)]  # [text, head, query, key]
+    texts, places = [0, 0, 1], [4, 1, 3]
+    device = torch.device("cuda" if form == "triton" else "cpu")
+    stack = RowStack(3, [1, 4, 2], 6, device, form)
+    for number, site in enumerate(sites):
+        stack.put(number, torch.from_numpy(site).float().to(device), torch.tensor(texts, device=device), torch.tensor(places, device=device))
+    rows = np.concatenate([site[texts, :, places] for site in sites], 1).transpose(1, 0, 2)
+    found = stack.divergences(np.array([0, 2, 3]), np.full(3, 6)).cpu()
+    assert_allclose(found[0], plain(rows[:, :2]), atol=1e-6)
+    assert_allclose(found[1], plain(rows[:, 2:]), atol=1e-6)
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    maps = dirichlet(12, 50, 9, 70, 0.2)
+    before = torch.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 7):
+            torch.set_num_threads(threads)
+            found.append(by("numba", maps))
+    finally:
+        torch.set_num_threads(before)
+    assert_array_equal(found[0], found[1])
+    assert_array_equal(found[0], found[2])
 
 
 def test_rows_add_up_however_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,11 +177,22 @@ def test_rows_add_up_however_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> No
     parts = [jensen_shannon(part) for part in (maps[:, :7], maps[:, 7:14], maps[:, 14:])]
     assert_allclose(sum(sums for sums, _ in parts), whole, atol=1e-12)
     assert sum(rows for _, rows in parts) == 20
+    plainly = by("plain", maps.numpy())
     monkeypatch.setattr(divergence, "BLOCK", 1)
-    assert_allclose(jensen_shannon(maps)[0], whole, atol=1e-12)
+    assert_allclose(by("plain", maps.numpy()), plainly, atol=1e-5)
 
 
-def test_what_a_sink_takes_does_not_count() -> None:
-    maps = torch.from_numpy(dirichlet(5, 4, 6, 8, 1.0))
-    shares = torch.rand(4, 6, 1, dtype=torch.float64) * 0.9 + 0.1
-    assert_allclose(jensen_shannon(maps * shares)[0], jensen_shannon(maps)[0], atol=1e-12)
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_sink_takes_does_not_count(form: Form) -> None:
+    maps = dirichlet(5, 4, 6, 8, 1.0)
+    shares = np.random.default_rng(0).uniform(0.1, 1, (4, 6, 1))
+    assert_allclose(by(form, maps * shares), by(form, maps), atol=1e-5)
+
+
+def test_without_a_kernel_there_is_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert form_for(torch.device("cpu")) == "numba"
+    assert form_for(torch.device("meta")) == "plain"
+    monkeypatch.setattr(divergence, "_kernel", lambda name: None)
+    assert {form_for(torch.device(name)) for name in ("cpu", "cuda", "mps")} == {"plain"}
+    maps = dirichlet(13, 4, 3, 9, 1.0)
+    assert_allclose(jensen_shannon(torch.from_numpy(maps))[0], plain(maps), atol=1e-5)

@@ -1,44 +1,132 @@
-"""How differently heads attend: Jensen-Shannon divergence between all pairs of heads, in nats (METHODS §6, §18.1)."""
+"""How differently heads attend: Jensen-Shannon divergence between all pairs of heads, in nats (METHODS §6, §18.1).
+
+With S(p, q) the sum of (p + q) log (p + q) over keys, JS(p, q) = S(p, p) / 4 + S(q, q) / 4 - S(p, q) / 2: one sum for each pair, of a
+head with itself too, is all there is to compute. It is 0 between equal rows to the last bit, and symmetric.
+
+The sums are worked out by a compiled loop on a CPU (pairs_cpu), by a kernel on CUDA (pairs_cuda), and in plain torch elsewhere.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from itertools import pairwise
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import torch
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Float64
+    from jaxtyping import Float, Float32, Float64, Int64
 
-BLOCK = 1 << 18  # numbers worked on at a time: they stay in the cache
+BLOCK = 1 << 18  # numbers that the plain form works on at a time: they stay in the cache
+Form = Literal["numba", "triton", "plain"]
+
+
+def form_for(device: torch.device) -> Form:
+    """The fastest form that works on a device. Neither numba nor Triton is made for every machine."""
+    if device.type == "cuda":
+        return "triton" if _kernel("pairs_cuda") is not None else "plain"
+    return "numba" if device.type == "cpu" and _kernel("pairs_cpu") is not None else "plain"
+
+
+@cache
+def _kernel(name: str) -> ModuleType | None:
+    try:
+        return import_module(f"headscope.stats.{name}")
+    except ImportError:
+        return None
+
+
+class RowStack:
+    """Rows of attention of many heads side by side, as the form of a device reads them fastest.
+
+    `heads` is the number of heads of each site. Every row is divided by its sum, so that what a sink takes does not count;
+    a row without any weight stays empty.
+    """
+
+    def __init__(self, rows: int, heads: Sequence[int], keys: int, device: torch.device, form: Form | None = None) -> None:
+        self.form = form or form_for(device)
+        self._first = np.concatenate([[0], np.cumsum(heads)])
+        shape = (len(heads), rows, keys, max(heads)) if self.form == "triton" else (rows, sum(heads), keys)
+        self._weights = torch.empty(shape, dtype=torch.float32, device=device)
+
+    def put(
+        self,
+        site: int,
+        maps: Float[torch.Tensor, "text head query key"],
+        texts: Int64[torch.Tensor, "row"],
+        places: Int64[torch.Tensor, "row"],
+        towards: tuple[float, Float[torch.Tensor, "text query key"]] | None = None,
+    ) -> None:
+        """The rows of one site: row r is `maps[texts[r], :, places[r]]`. `towards`: a share, and the rows that are mixed in by it."""
+        if self.form == "triton" and towards is None:
+            kernel = _kernel("pairs_cuda")
+            assert kernel is not None
+            kernel.lay_out(maps, texts.int(), places.int(), self._weights[site])
+            return
+        rows = maps[texts, :, places].float()
+        rows /= rows.sum(-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
+        if towards is not None:
+            share, even = towards
+            rows.lerp_(even[texts, places][:, None], share)
+        if self.form == "triton":
+            self._weights[site, :, :, : rows.shape[1]] = rows.transpose(1, 2)
+        else:
+            self._weights[:, self._first[site] : self._first[site + 1]] = rows
+
+    def divergences(
+        self, starts: Int64[np.ndarray, "segment+1"], ends: Int64[np.ndarray, "row"]
+    ) -> Float64[torch.Tensor, "segment head head"]:
+        """The divergence of every pair of heads, summed over the rows of each segment: those from `starts[s]` to `starts[s + 1]`.
+
+        Beyond `ends[row]` keys there is no weight in a row.
+        """
+        sums = self._pair_sums(starts, ends)
+        own = sums.diagonal(dim1=1, dim2=2)
+        upper = ((own[:, :, None] + own[:, None, :]) / 4 - sums / 2).clamp_min_(0).triu(1) * math.log(2)
+        return upper + upper.transpose(1, 2)
+
+    def _pair_sums(
+        self, starts: Int64[np.ndarray, "segment+1"], ends: Int64[np.ndarray, "row"]
+    ) -> Float64[torch.Tensor, "segment head head"]:
+        if self.form == "plain":
+            return _plain(self._weights, starts)
+        kernel = _kernel("pairs_cuda" if self.form == "triton" else "pairs_cpu")
+        assert kernel is not None
+        if self.form == "numba":
+            return torch.from_numpy(kernel.pair_sums(self._weights.numpy(), starts, ends, torch.get_num_threads()))
+        device, heads = self._weights.device, np.diff(self._first)
+        offsets = tuple(site * self._weights.stride(0) + head for site, count in enumerate(heads) for head in range(count))
+        on_device = (torch.from_numpy(numbers).int().to(device) for numbers in (starts, ends))
+        found: torch.Tensor = kernel.pair_sums(self._weights, offsets, *on_device, int(np.diff(starts).max(initial=0)))
+        return found
+
+
+def _plain(
+    weights: Float32[torch.Tensor, "row head key"], starts: Int64[np.ndarray, "segment+1"]
+) -> Float64[torch.Tensor, "segment head head"]:
+    """The sums in plain torch: the fallback, and the second opinion of the kernels' tests."""
+    heads, keys = weights.shape[1:]
+    sums = torch.zeros((len(starts) - 1, heads, heads), dtype=torch.float64, device=weights.device)
+    step = max(1, BLOCK // (heads * keys))
+    for segment, (start, stop) in enumerate(pairwise(starts)):
+        for row in range(int(start), int(stop), step):
+            part = weights[row : min(row + step, int(stop))]
+            for head in range(heads):
+                both = part[:, head:] + part[:, head, None]
+                logs = both.clamp_min(torch.finfo(both.dtype).tiny).log2_()
+                sums[segment, head, head:] += logs.mul_(both).sum(-1).sum(0, dtype=torch.float64)
+    return sums
 
 
 def jensen_shannon(maps: Float[torch.Tensor, "head row key"]) -> tuple[Float64[torch.Tensor, "head head"], int]:
-    """The divergence of every pair of heads summed over rows, and the number of rows: sums of several texts add up.
-
-    Rows are divided by their sums first, so that what a sink takes does not count. The work is done in the type of the maps,
-    row by row; rows are added up in float64.
-    """
+    """The divergence of every pair of heads summed over rows, and the number of rows: sums of several texts add up."""
     heads, rows, keys = maps.shape
-    total = torch.zeros((heads, heads), dtype=torch.float64, device=maps.device)
-    step = max(1, BLOCK // (heads * keys))
-    for start in range(0, rows, step):
-        total += _block(maps[:, start : start + step])
-    return total, rows
-
-
-def _block(maps: Float[torch.Tensor, "head row key"]) -> Float64[torch.Tensor, "head head"]:
-    """With p and q of one row, JS = (sum p ln p + sum q ln q - sum (p + q) ln (p + q)) / 2 + ln 2: only the last sum is of pairs."""
-    p = maps / maps.sum(-1, keepdim=True)
-    own = _plogp(p)  # [head]
-    pairs = torch.zeros((len(p), len(p)), dtype=torch.float64, device=p.device)
-    for head in range(len(p) - 1):
-        pairs[head, head + 1 :] = _plogp(p[head + 1 :] + p[head])
-    upper = ((own[:, None] + own - pairs) / 2 + math.log(2) * maps.shape[1]).clamp_min(0).triu(1)
-    return upper + upper.T
-
-
-def _plogp(weights: Float[torch.Tensor, "head row key"]) -> Float64[torch.Tensor, "head"]:
-    """Sum of p ln p over rows and keys, with 0 ln 0 = 0."""
-    logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log_()
-    return logs.mul_(weights).sum(-1).sum(-1, dtype=torch.float64)
+    stack = RowStack(rows, [heads], keys, maps.device)
+    places = torch.arange(rows, device=maps.device)
+    stack.put(0, maps[None], torch.zeros_like(places), places)
+    return stack.divergences(np.array([0, rows]), np.full(rows, keys))[0], rows

@@ -1,0 +1,156 @@
+"""The same inner loop on a CUDA device, in Triton (METHODS §18.1), and the kernel that lays rows out for it.
+
+Heads lie side by side in memory, so that a tile of heads is one load for each key, and every thread keeps a few pairs of heads to
+itself until the last key: nothing is reduced across threads. What limits it are the special function units, which take one logarithm
+a pair and key. Each part of a segment has sums of its own, added up in float64 in a fixed order: the result is always the same.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+import triton
+import triton.language as tl
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float32, Float64, Int32
+
+TILE = 16  # heads
+UNROLL = 8  # keys
+ROWS = 16  # of one program
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _log2(x: Any) -> Any:
+    return tl.inline_asm_elementwise("lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _pairs(
+    weights: Any,
+    out: Any,
+    starts: Any,
+    ends: Any,
+    first: Any,
+    second: Any,
+    offsets: Any,
+    heads: Any,
+    row_stride: Any,
+    key_stride: Any,
+    parts: Any,
+    tiles: Any,
+    TILE: tl.constexpr,
+    UNROLL: tl.constexpr,
+) -> None:
+    number = tl.program_id(0)
+    tile, part = number % tiles, number // tiles
+    segment = part // parts
+    start, stop = tl.load(starts + segment), tl.load(starts + segment + 1)
+    rows = (stop - start + parts - 1) // parts
+    start += (part % parts) * rows
+    a = tl.load(first + tile) * TILE + tl.arange(0, TILE)
+    b = tl.load(second + tile) * TILE + tl.arange(0, TILE)
+    p_at, q_at = tl.load(offsets + a, mask=a < heads, other=0), tl.load(offsets + b, mask=b < heads, other=0)
+    total = tl.zeros([TILE, TILE], dtype=tl.float32)
+    for row in range(start, tl.minimum(start + rows, stop)):
+        here = tl.zeros([TILE, TILE], dtype=tl.float32)
+        keys = tl.load(ends + row)
+        base = weights + tl.cast(row, tl.int64) * row_stride
+        for block in range(0, keys, UNROLL):
+            for step in tl.static_range(UNROLL):
+                key = block + step
+                # A little is added, once a head and not once a pair: the logarithm of nothing must be a number.
+                p = tl.load(base + key * key_stride + p_at, mask=(a < heads) & (key < keys), other=0.0) + 1e-30
+                q = tl.load(base + key * key_stride + q_at, mask=(b < heads) & (key < keys), other=0.0)
+                both = p[:, None] + q[None, :]
+                here += both * _log2(both)
+        total += here
+    cell = tl.arange(0, TILE)
+    tl.store(out + number.to(tl.int64) * TILE * TILE + cell[:, None] * TILE + cell[None, :], total)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _lay_out(
+    maps: Any,
+    out: Any,
+    texts: Any,
+    places: Any,
+    heads: Any,
+    keys: Any,
+    text_stride: Any,
+    head_stride: Any,
+    query_stride: Any,
+    row_stride: Any,
+    key_stride: Any,
+    HEADS: tl.constexpr,
+    KEYS: tl.constexpr,
+) -> None:
+    row = tl.program_id(0)
+    head = tl.arange(0, HEADS)
+    base = maps + tl.load(texts + row).to(tl.int64) * text_stride + tl.load(places + row).to(tl.int64) * query_stride
+    base += head[:, None] * head_stride
+    out += row.to(tl.int64) * row_stride
+    mass = tl.zeros([HEADS, KEYS], dtype=tl.float32)
+    for block in range(0, keys, KEYS):
+        key = block + tl.arange(0, KEYS)
+        mass += tl.load(base + key[None, :], mask=(head[:, None] < heads) & (key[None, :] < keys), other=0.0).to(tl.float32)
+    sums = tl.sum(mass, 1)
+    scale = 1.0 / tl.where(sums > 0, sums, 1.0)
+    for block in range(0, keys, KEYS):
+        key = block + tl.arange(0, KEYS)
+        part = tl.load(base + key[None, :], mask=(head[:, None] < heads) & (key[None, :] < keys), other=0.0).to(tl.float32) * scale[:, None]
+        tl.store(out + key[:, None] * key_stride + head[None, :], tl.trans(part), mask=(head[None, :] < heads) & (key[:, None] < keys))
+
+
+def lay_out(
+    maps: Float[torch.Tensor, "text head query key"],
+    texts: Int32[torch.Tensor, "row"],
+    places: Int32[torch.Tensor, "row"],
+    out: Float32[torch.Tensor, "row key head"],
+) -> None:
+    """Copy rows of maps, each divided by its sum, to where the kernel reads them."""
+    _, heads, _, keys = maps.shape
+    maps = maps if maps.stride(3) == 1 else maps.contiguous()
+    _lay_out[(len(texts),)](
+        *(maps, out, texts, places, heads, keys, *maps.stride()[:3], *out.stride()[:2]),
+        HEADS=triton.next_power_of_2(heads),
+        KEYS=64,
+        num_warps=1,
+    )
+
+
+def pair_sums(
+    weights: Float32[torch.Tensor, "site row key head"],
+    offsets: tuple[int, ...],
+    starts: Int32[torch.Tensor, "segment+1"],
+    ends: Int32[torch.Tensor, "row"],
+    longest: int,
+) -> Float64[torch.Tensor, "segment head head"]:
+    """As pairs_cpu.pair_sums; `offsets` say where each head begins, and no segment has more rows than `longest`."""
+    device, heads, segments = weights.device, len(offsets), len(starts) - 1
+    where, first, second = _tables(offsets, device)
+    parts, tiles = max(1, math.ceil(longest / ROWS)), len(first)
+    out = torch.empty((segments, parts, tiles, TILE, TILE), dtype=torch.float32, device=device)
+    with torch.cuda.device(device):
+        _pairs[(tiles * segments * parts,)](
+            *(weights, out, starts, ends, first, second, where, heads, weights.stride(1), weights.stride(2), parts, tiles),
+            TILE=TILE,
+            UNROLL=UNROLL,
+            num_warps=1,
+        )
+    tile_sums = out.sum(1, dtype=torch.float64)
+    width = -(-heads // TILE)
+    square = tile_sums.new_zeros((segments, width, width, TILE, TILE))
+    square[:, first.long(), second.long()] = tile_sums
+    whole = square.transpose(2, 3).reshape(segments, width * TILE, width * TILE)
+    return whole[:, :heads, :heads].triu()
+
+
+@lru_cache(maxsize=16)
+def _tables(offsets: tuple[int, ...], device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Where heads begin, and the pairs of tiles, on the device."""
+    first, second = torch.triu_indices(*(-(-len(offsets) // TILE),) * 2)
+    return torch.tensor(offsets, device=device), first.int().to(device), second.int().to(device)
