@@ -56,7 +56,7 @@ def settle_on(device: str) -> Callable[[], object]:
 def capture(model: Model, texts: Sequence[Encoded], batch_tokens: int) -> None:
     """The forward pass with every map handed over and nothing done with it."""
     for batch in batches(texts, batch_tokens):
-        model.stream(model.inputs(batch), lambda site, weights, visible: None)
+        model.stream(model.inputs(batch), lambda site, *_: None)
 
 
 def difference(measure: Measure, one: State, other: State, layout: HeadLayout) -> float:

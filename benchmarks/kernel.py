@@ -46,7 +46,7 @@ def smoothed_maps() -> torch.Tensor:
     """The maps [head, row, key] of one segment by all heads of the embedded model, smoothed as the reference does."""
     model = load(device="cpu")
     layers: list[torch.Tensor] = []
-    model.stream(model.inputs(segments(model, 1)), lambda site, weights, visible: layers.append(weights[0].clone()))
+    model.stream(model.inputs(segments(model, 1)), lambda site, weights, *_: layers.append(weights[0].clone()))
     return 0.999 * torch.cat(layers) + 0.001 / LENGTH
 
 

@@ -34,7 +34,7 @@ def word_maps(model: Model, text: Encoded) -> np.ndarray:
     """The word-level maps [layer, head, word, word] of one sentence, without its special tokens."""
     groups = WordGroups.build([text], model.device)
     maps: list[np.ndarray] = []
-    model.stream(model.inputs([text]), lambda site, weights, visible: maps.append(word_map(weights, groups, groups)[0].numpy()))
+    model.stream(model.inputs([text]), lambda site, weights, *_: maps.append(word_map(weights, groups, groups)[0].numpy()))
     return np.stack(maps)[:, :, 1:-1, 1:-1]
 
 
@@ -113,6 +113,6 @@ def _batched(model: Model, texts: list[Encoded], plan: Plan) -> list[MapBatch]:
     found: list[MapBatch] = []
     model.stream(
         model.inputs(texts),
-        lambda site, weights, visible: found.append(view.words(view.tokens(plan, site, weights.clone(), visible))),
+        lambda site, weights, visible, _: found.append(view.words(view.tokens(plan, site, weights.clone(), visible))),
     )
     return found

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from architectures import ALL, BYPASS, DECODERS, ENCODERS, build, inputs
 from transformers import PreTrainedModel
 
+from headscope.core.batch import Later
 from headscope.errors import ModelError
 from headscope.models import capture
 from headscope.models.sites import find_sites
@@ -44,7 +47,7 @@ def test_maps_equal_eager_output_attentions(name: str) -> None:
 
     seen: dict[int, torch.Tensor] = {}
     if how == "interface":
-        capture.stream(model, sites, batch, lambda index, maps, _: seen.update({index: maps.clone()}))
+        capture.stream(model, sites, batch, lambda index, maps, *_: seen.update({index: maps.clone()}))
     else:
         seen = dict(enumerate(maps for group in capture.from_outputs(model, batch).values() for maps in group))
     for index, site in enumerate(sites):
@@ -57,7 +60,7 @@ def test_padding_and_causality_hold(streamed: str) -> None:
     batch = inputs(model)
     sites, _ = find_sites(model)
 
-    def check(index: int, maps: torch.Tensor, visible: torch.Tensor | None) -> None:
+    def check(index: int, maps: torch.Tensor, visible: torch.Tensor | None, _: object) -> None:
         site = sites[index]
         keys = batch["decoder_attention_mask"] if site.kind == "decoder" and "decoder_attention_mask" in batch else batch["attention_mask"]
         queries = (
@@ -88,10 +91,10 @@ def test_unrequested_layers_run_elsewhere_and_change_nothing(streamed: str) -> N
     batch = inputs(model)
     sites, _ = find_sites(model)
     everything: dict[int, torch.Tensor] = {}
-    capture.stream(model, sites, batch, lambda index, maps, _: everything.update({index: maps.clone()}))
+    capture.stream(model, sites, batch, lambda index, maps, *_: everything.update({index: maps.clone()}))
     last = len(sites) - 1
     only: dict[int, torch.Tensor] = {}
-    capture.stream(model, sites, batch, lambda index, maps, _: only.update({index: maps.clone()}), frozenset([last]))
+    capture.stream(model, sites, batch, lambda index, maps, *_: only.update({index: maps.clone()}), frozenset([last]))
     assert list(only) == [last]
     queries = batch["decoder_attention_mask"] if "decoder_attention_mask" in batch else batch["attention_mask"]
     rows = queries[:, None, :, None]
@@ -105,7 +108,7 @@ def test_the_model_is_restored_also_after_an_exception() -> None:
     sites, _ = find_sites(model)
     assert model.config._attn_implementation == "sdpa"
 
-    def fail(index: int, maps: torch.Tensor, visible: torch.Tensor | None) -> None:
+    def fail(index: int, *_: object) -> None:
         raise KeyError("a consumer that fails")
 
     with pytest.raises(KeyError):
@@ -137,3 +140,34 @@ def test_a_model_without_attention_is_a_loud_error() -> None:
     config = transformers.AutoConfig.for_model("mamba", vocab_size=60, hidden_size=16, num_hidden_layers=2, state_size=4)
     with pytest.raises(ModelError, match="yields no attention"):
         find_sites(transformers.AutoModel.from_config(config).eval())
+
+
+def test_rows_worked_out_again_are_the_rows_of_the_maps(streamed: str) -> None:
+    model = build(streamed)
+    sites, _ = find_sites(model)
+    batch = inputs(model)
+    found: dict[int, tuple[torch.Tensor, Later]] = {}
+
+    def keep(index: int, maps: torch.Tensor, visible: torch.Tensor | None, again: Callable[[], Later] | None) -> None:
+        assert again is not None
+        found[index] = maps.clone(), again()
+
+    capture.stream(model, sites, batch, keep)
+    assert len(found) == len(sites)
+    for maps, rows in found.values():
+        length = maps.shape[2]
+        for start, stop in ((0, 1), (1, length - 1), (length - 1, length), (0, length)):
+            torch.testing.assert_close(rows(start, stop), maps[:, :, start:stop], rtol=1e-5, atol=1e-6)
+
+
+def test_a_model_whose_rows_come_out_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build("bert")
+    sites, _ = find_sites(model)
+    monkeypatch.setattr(capture, "_rows", lambda module, args, kwargs, start, stop: torch.zeros(()))
+
+    def keep(index: int, maps: torch.Tensor, visible: torch.Tensor | None, again: Callable[[], Later] | None) -> None:
+        assert again is not None
+        again()
+
+    with pytest.raises(ModelError, match="does not give the same attention for some rows"):
+        capture.stream(model, sites, inputs(model), keep)

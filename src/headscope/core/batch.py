@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Test = Callable[[str, int], bool]  # of a position's form and role
+# Rows `start` to `stop` of the maps of one site, [batch, head, row, key], worked out again.
+Later = Callable[[int, int], "torch.Tensor"]
 
 # What a position is. Named by role, never by string, so that [CLS], <s> and <|begin_of_text|> are one thing.
 WORD, CLS, SEP, SPECIAL = range(4)
@@ -87,7 +89,7 @@ class MapBatch:
     `index` is the site's number in `layout`; `visible` says which positions a row may attend to, where the model's mask is
     known (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the other columns are the bootstrap
     weights of each text's document. `shared` is one dictionary for all layers of the batch: what depends on the texts and
-    on what is visible, but not on the weights, is worked out once and kept there.
+    on what is visible, but not on the weights, is worked out once and kept there. `documents` are those the texts belong to.
     """
 
     index: int
@@ -98,6 +100,15 @@ class MapBatch:
     replicates: Float64[np.ndarray, "batch replicate"]
     visible: Bool[torch.Tensor, "batch query key"] | None = None
     shared: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    documents: tuple[str, ...] = ()
+    again: Callable[[], Later] | None = field(default=None, repr=False, compare=False)
+
+    def later(self) -> Later:
+        """A way to get rows of these maps when they are gone; it holds much less than the maps, unless something else holds them anyway."""
+        if self.again is not None:
+            return self.again()
+        weights = self.weights
+        return lambda start, stop: weights[:, :, start:stop]
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once for all layers of this kind that see the same."""

@@ -39,6 +39,14 @@ class WordGroups:
             roles.append(role)
         return cls(stack(forms, roles, [text.annotation for text in texts]), of.to(device))
 
+    def part(self, start: int, stop: int) -> tuple[WordGroups, int, int]:
+        """The groups of words `start` to `stop` alone, over the stretch of tokens that holds them: from which token, to which."""
+        inside = (self.of >= start) & (self.of < stop)
+        tokens = inside.any(0).nonzero()[:, 0]
+        first, end = (int(tokens[0]), int(tokens[-1]) + 1) if len(tokens) else (0, 0)
+        of = torch.where(inside, self.of - start, -1)[:, first:end]
+        return WordGroups(Side(self.side.positions[:, start:stop], self.side.kinds), of), first, end
+
     @cached_property
     def member(self) -> Float[torch.Tensor, "batch token word"]:
         """1 where a token belongs to a word. Kept, since every layer asks again."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +22,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.masking_utils import eager_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from headscope.core.batch import Later
 from headscope.core.heads import Site
 from headscope.errors import ModelError
 
@@ -29,8 +31,9 @@ if TYPE_CHECKING:
 
     Weights = Float[torch.Tensor, "batch head query key"]
     Visible = Bool[torch.Tensor, "batch query key"]
-    # What takes a site's number, its maps, and which positions each row could see (None: not known, or everything).
-    Consumer = Callable[[int, Weights, Visible | None], None]
+    # What takes a site's number, its maps, which positions each row could see (None: not known, or everything), and what makes a way
+    # to get rows of the maps again (None: the maps are held anyway).
+    Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
 
 NAME = "headscope"
 _tap: ContextVar[_Tap | None] = ContextVar("headscope_tap", default=None)
@@ -47,12 +50,25 @@ def eager_attention(module: torch.nn.Module) -> Callable[..., tuple[torch.Tensor
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of an attention function: who made it, with how many key-value heads, the maps, and the mask that was applied."""
+    """One call of an attention function: who made it, with how many key-value heads, the maps, the mask that was applied, and
+    rows of the maps worked out again from queries and keys.
+    """
 
     module: torch.nn.Module
     kv_heads: int
     weights: torch.Tensor
     mask: torch.Tensor | None
+    rows: Later
+
+    def later(self) -> Later:
+        """`rows`, if the last row comes out as it did when the model ran."""
+        length = self.weights.shape[2]
+        if not torch.allclose(self.rows(length - 1, length), self.weights[:, :, -1:], rtol=1e-2, atol=1e-3):
+            raise ModelError(
+                f"{type(self.module).__name__} does not give the same attention for some rows as for all",
+                "Its maps cannot be worked out piece by piece: use a shorter --max-length, a smaller --batch-tokens or fewer --layers",
+            )
+        return self.rows
 
     def visible(self) -> torch.Tensor | None:
         """Which columns each row could attend to, from a mask of truth values or of numbers added to the logits."""
@@ -78,8 +94,22 @@ class _Tap:
             return output, None
         output, weights = eager_attention(module)(module, *args, **kwargs)
         if self.wanted(index):
-            self.consume(index, Call(module, args[1].shape[1], weights, args[3]))
+            self.consume(index, Call(module, args[1].shape[1], weights, args[3], partial(_rows, module, args, kwargs)))
         return output, None
+
+
+def _rows(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], start: int, stop: int) -> torch.Tensor:
+    """Some rows of the maps of a call: the same function for some queries. Values play no part, so none are given."""
+    query, key, value, *rest = args
+
+    def cut(given: Any) -> Any:
+        rows = isinstance(given, torch.Tensor) and given.ndim == 4 and given.shape[2] == query.shape[2] > 1  # masks and position biases
+        return given[:, :, start:stop] if rows else given
+
+    named = {name: cut(given) for name, given in kwargs.items()}
+    with torch.inference_mode():
+        _, weights = eager_attention(module)(module, query[:, :, start:stop], key, value[..., :0], *map(cut, rest), **named)
+    return weights
 
 
 def _attention(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -149,7 +179,7 @@ def stream(
         # Layers share a mask; those that do are given one and the same tensor.
         if id(call.mask) not in visible:
             visible[id(call.mask)] = (call.visible(), call.mask)
-        consume(index, call.weights, visible[id(call.mask)][0])
+        consume(index, call.weights, visible[id(call.mask)][0], call.later)
 
     tap = _Tap(take, lambda index: wanted is None or index in wanted)
     with torch.inference_mode(), _open(model, tap):

@@ -112,14 +112,14 @@ class Model:
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
     def stream(self, inputs: Mapping[str, torch.Tensor], consume: Consumer, wanted: frozenset[int] | None = None) -> None:
-        """Run the model once and give `consume(site number, maps)` each wanted site's attention."""
+        """Run the model once and give `consume` each wanted site's attention."""
         if self.capture == "interface":
             capture.stream(self.network, self.sites, inputs, consume, wanted)
             return
         outputs = capture.from_outputs(self.network, inputs)
         for index, maps in enumerate(maps for group in outputs.values() for maps in group):
             if wanted is None or index in wanted:
-                consume(index, maps, None)
+                consume(index, maps, None, None)
 
 
 def _pad(rows: Sequence[np.ndarray], value: int) -> torch.Tensor:

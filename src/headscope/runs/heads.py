@@ -56,7 +56,7 @@ def rank(model: Model, encoded: Encoded, maps: Mapping[HeadId, Float[np.ndarray,
         for number, sum_ in enumerate((between_words(queries, keys, weights) * mask).max(2).sum(1)):
             scores[HeadId(kind, layer, number)] = round(float(sum_), 5)  # so that the last bits, which threads may change, decide nothing
 
-    def keep(number: int, weights: torch.Tensor, visible: torch.Tensor | None) -> None:
+    def keep(number: int, weights: torch.Tensor, *_: object) -> None:
         score(model.sites[number].layer, weights[0].float().cpu().numpy())
 
     if maps is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from headscope.core.batch import MapBatch, Side
+from headscope.core.batch import Later, MapBatch, Side
 from headscope.core.heads import Kind
 from headscope.core.state import States
 from headscope.encoding.batches import batches, token_side
@@ -34,6 +34,7 @@ class BatchView:
 
     def __init__(self, texts: Sequence[Encoded], rows: Rows, replicates: Float64[np.ndarray, "batch replicate"]) -> None:
         targets = [text.target for text in texts if text.target is not None]
+        self._documents = tuple(text.document for text in texts)
         self._texts = {"source": texts, "target": targets or texts}
         self._rows = rows
         self._replicates = replicates
@@ -52,13 +53,19 @@ class BatchView:
         return self._words[name]
 
     def tokens(
-        self, plan: Plan, index: int, weights: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None
+        self,
+        plan: Plan,
+        index: int,
+        weights: Float[torch.Tensor, "b h q k"],
+        visible: Bool[torch.Tensor, "b q k"] | None,
+        again: Callable[[], Later] | None = None,
     ) -> MapBatch:
         """The maps of one site between tokens. Padded rows, where a model may leave anything, are emptied."""
         queries, keys = (self._token_side(name) for name in SIDES[plan.layout.sites[index].kind])
         if (queries.positions < 0).any():
             weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
-        return MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, self._shared["token"])
+        shared = self._shared["token"]
+        return MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, shared, self._documents, again)
 
     def words(self, maps: MapBatch) -> MapBatch:
         """The same between words; a word is visible to another if any of its tokens is to any of the other's."""
@@ -66,7 +73,18 @@ class BatchView:
         queries, keys = (self._word_groups(name, device) for name in SIDES[maps.site.kind])
         visible = maps.once("visible words", lambda: _visible_words(maps.visible, queries, keys))
         weights = word_map(maps.weights, queries, keys, self._rows)
-        return MapBatch(maps.index, maps.layout, weights, queries.side, keys.side, maps.replicates, visible, self._shared["word"])
+
+        def again() -> Later:
+            rows = maps.later()
+
+            def later(start: int, stop: int) -> Float[torch.Tensor, "b h w k"]:
+                part, first, end = queries.part(start, stop)
+                return word_map(rows(first, end).float(), part, keys, self._rows)
+
+            return later
+
+        shared = self._shared["word"]
+        return MapBatch(maps.index, maps.layout, weights, queries.side, keys.side, maps.replicates, visible, shared, maps.documents, again)
 
 
 def _visible_words(
@@ -86,10 +104,15 @@ class Accumulator:
         self.states: States = {measure.name: measure.start(plan.layout, replicates, seed) for measure in plan.measures}
 
     def add(
-        self, view: BatchView, index: int, weights: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None = None
+        self,
+        view: BatchView,
+        index: int,
+        weights: Float[torch.Tensor, "b h q k"],
+        visible: Bool[torch.Tensor, "b q k"] | None = None,
+        again: Callable[[], Later] | None = None,
     ) -> None:
         """Let every measure see one site's maps; `index` counts the plan's sites."""
-        tokens = view.tokens(self._plan, index, weights, visible)
+        tokens = view.tokens(self._plan, index, weights, visible, again)
         levels: dict[Level, MapBatch] = {"token": tokens}
         if "word" in self._by_level:
             levels["word"] = view.words(tokens)
@@ -127,7 +150,7 @@ class ShardRunner:
     def _run(self, batch: Sequence[Encoded], accumulator: Accumulator) -> None:
         replicates = poisson_weights([text.document for text in batch], self._replicates, self._seed)
         view = BatchView(batch, self._word_rows, replicates)
-        self._stream(batch, lambda index, weights, visible: accumulator.add(view, index, weights, visible))
+        self._stream(batch, lambda index, *seen: accumulator.add(view, index, *seen))
 
     def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, Float[torch.Tensor, "head query key"]]]]:
         """Each text, the shortest first, with the maps of all of the plan's heads, those of a kind side by side.
@@ -152,7 +175,7 @@ class ShardRunner:
         kinds = layout.by_kind()
         found: dict[Kind, torch.Tensor] = {}
 
-        def keep(index: int, weights: torch.Tensor, visible: torch.Tensor | None) -> None:
+        def keep(index: int, weights: torch.Tensor, *_: object) -> None:
             kind = layout.sites[index].kind
             rows, columns = map_size(batch, kind)
             if kind not in found:
@@ -167,7 +190,7 @@ class ShardRunner:
         place = {site: index for index, site in enumerate(self.plan.chosen)}
         self.model.stream(
             self.model.inputs(batch),
-            lambda site, weights, visible: consume(place[site], weights, visible),
+            lambda site, *seen: consume(place[site], *seen),
             frozenset(self.plan.chosen),
         )
 

@@ -74,7 +74,7 @@ def look(model: Model, encoded: Encoded, heads: Collection[HeadId] | None = None
     places = {(site.kind, site.layer): number for number, site in enumerate(model.sites)}
     maps: dict[HeadId, Float[np.ndarray, "query key"]] = {}
 
-    def keep(number: int, weights: torch.Tensor, visible: torch.Tensor | None) -> None:
+    def keep(number: int, weights: torch.Tensor, *_: object) -> None:
         site = model.sites[number]
         values = weights[0].float().cpu().numpy()
         maps.update({head: values[head.head] for head in asked if (head.kind, head.layer) == (site.kind, site.layer)})
