@@ -1,34 +1,62 @@
-"""Points in a plane whose distances are as close to given ones as can be: classical and metric multidimensional scaling.
+"""Points in a plane whose distances are as close to given ones as can be: classical, metric and non-metric multidimensional scaling.
 
 Torgerson 1952 (classical); de Leeuw 1977 (SMACOF: each step moves the points to where a bound of the stress is least, so that
-the stress never grows). Both are deterministic here, turned to their principal axes, with the farthest point on the positive side.
+the stress never grows); Kruskal 1964 (non-metric: only the order of the given distances counts). All are deterministic for a
+seed, turned to their principal axes, with the farthest point on the positive side.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from headscope.errors import MeasureError
+from headscope.stats.dissimilarity import checked
+
 if TYPE_CHECKING:
-    from jaxtyping import Float64
+    from jaxtyping import Float, Float64
 
     Points = Float64[np.ndarray, "point 2"]
     Distances = Float64[np.ndarray, "point point"]
+    Pairs = Float64[np.ndarray, "pair"]
 
-
-WORK = 200_000_000  # distances looked at in all: with thousands of points there are fewer steps
+Method = Literal["metric", "nonmetric", "classical"]
+WORK = 200_000_000  # distances looked at in all, by all starts: with thousands of points there are fewer steps
+STARTS = 9  # at random, beside the classical one
+STEPS = 1000
+TOLERANCE = 1e-6
 
 
 class Embedding(NamedTuple):
-    """Points [n, 2] and their stress: the root of sum (distance - given)^2 / sum given^2, 0 for a perfect picture."""
+    """Points [n, 2] and their stress, 0 for a perfect picture: the root of sum (distance - wanted)^2 / sum of squares.
+
+    Wanted are the given distances, and the squares are theirs. In a non-metric picture wanted is what is closest to the
+    points' distances in the order of the given ones, and the squares are those of the points' distances (Kruskal's stress-1).
+    """
 
     points: Points
     stress: float
 
 
+def embed(given: Float[np.ndarray, "point point"], method: Method = "metric", *, sqrt: bool = False, seed: int = 0) -> Embedding:
+    """The picture of distances by a method, the best of several starts. `sqrt` takes their square roots first, which makes
+    the Jensen-Shannon divergence a metric.
+    """
+    distances = np.sqrt(checked(given)) if sqrt else checked(given)
+    if method == "classical":
+        return classical(distances)
+    if method == "metric":
+        return metric(distances, seed=seed, starts=STARTS, steps=STEPS, tolerance=TOLERANCE)
+    if method == "nonmetric":
+        return nonmetric(distances, seed=seed)
+    raise MeasureError(f"no embedding is called {method!r}", f"Use one of {', '.join(get_args(Method))}")
+
+
 def classical(given: Distances) -> Embedding:
     """The projection onto the two axes along which points with these distances, were they Euclidean, spread most."""
+    given = checked(given)
     squares = given**2
     gram = -(squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean()) / 2
     values, vectors = np.linalg.eigh(gram)
@@ -39,23 +67,30 @@ def classical(given: Distances) -> Embedding:
     return Embedding(points, stress(points, given))
 
 
-def metric(given: Distances, *, seed: int = 0, steps: int = 500, tolerance: float = 1e-6) -> Embedding:
-    """The classical solution improved by SMACOF until the stress falls by less than `tolerance` of itself, or for so many `steps`."""
+def metric(given: Distances, *, seed: int = 0, starts: int = 0, steps: int = 500, tolerance: float = 1e-6) -> Embedding:
+    """The classical solution improved by SMACOF until the stress falls by less than `tolerance` of itself, or for so many `steps`;
+    or that of one of so many random `starts`, if it is better.
+    """
+    given = checked(given)
     best = classical(given)
-    points = best.points
-    scale = np.abs(points).max(initial=0)
-    if best.stress > 0 and np.abs(points[:, 1]).max() < 1e-9 * scale:
-        # Points on a line would stay on it for ever.
-        points = points + np.random.default_rng(seed).normal(0, 1e-3 * scale, points.shape)
-    before = np.inf
-    for _ in range(min(steps, WORK // given.size)):
-        found = _distances(points)
-        now = _stress(found, given)
-        if before - now <= tolerance * now:
-            break
-        points, before = _moved(points, found, given), now
-    points = _turned(points)
-    return min(best, Embedding(points, stress(points, given)), key=lambda one: one.stress)
+
+    def wanted(found: Distances) -> tuple[Distances, float]:
+        return given, _stress(found, given)
+
+    return _best([best], _begin(best, seed), wanted, given, seed, starts, steps, tolerance)
+
+
+def nonmetric(given: Distances, *, seed: int = 0, starts: int = STARTS, steps: int = STEPS, tolerance: float = TOLERANCE) -> Embedding:
+    """Points whose distances are in the order of the given ones, as far as can be: the metric solution, and random starts, improved.
+
+    By turns the points' distances are made a rising function of the given ones by isotonic regression, and the points moved
+    towards that by SMACOF. It is a function, so that pairs with equal given distances are to be equally far apart.
+    """
+    given = checked(given)
+    if not given.any():
+        return Embedding(np.zeros((len(given), 2)), 0.0)
+    first = metric(given, seed=seed, steps=100)
+    return _best([], _begin(first, seed), _Order(given).fit, given, seed, starts, steps, tolerance)
 
 
 def smacof_step(points: Points, given: Distances) -> Points:
@@ -63,9 +98,99 @@ def smacof_step(points: Points, given: Distances) -> Points:
     return _moved(points, _distances(points), given)
 
 
+def nonmetric_step(points: Points, given: Distances) -> Points:
+    """One step of non-metric scaling: after it `stress1` is no higher."""
+    found = _distances(points)
+    return _moved(points, found, _Order(given).fit(found)[0])
+
+
 def stress(points: Points, given: Distances) -> float:
     """How far the points' distances are from the given ones, as a share of these."""
     return _stress(_distances(points), given)
+
+
+def stress1(points: Points, given: Distances) -> float:
+    """How far the points' distances are from the closest ones in the order of the given, as a share of the points' distances."""
+    return _Order(given).fit(_distances(points))[1]
+
+
+class _Order:
+    """The order of given distances, and what is closest to other distances in that order."""
+
+    def __init__(self, given: Distances) -> None:
+        self._upper = np.triu_indices(len(given), 1)
+        pairs: Pairs = given[self._upper]
+        self._squares = float(pairs @ pairs)
+        _, self._level, self._number = np.unique(pairs, return_inverse=True, return_counts=True)
+
+    def fit(self, found: Distances) -> tuple[Distances, float]:
+        """The closest distances in the given order, with the sum of squares of the given ones, or the points would shrink to one;
+        and Kruskal's stress-1, which of points in one place, where all orders are alike, is 1.
+        """
+        pairs = found[self._upper]
+        closest = self._closest(pairs)
+        total, kept = float(pairs @ pairs), float(closest @ closest)
+        square = np.zeros_like(found)
+        square[self._upper] = closest * np.sqrt(self._squares / kept) if kept else 0.0
+        off = pairs - closest
+        return square + square.T, float(np.sqrt(off @ off / total)) if total else float(self._squares > 0)
+
+    def _closest(self, pairs: Pairs) -> Pairs:
+        from scipy.optimize import isotonic_regression
+
+        means = np.bincount(self._level, pairs, len(self._number)) / self._number
+        closest: Pairs = isotonic_regression(means, weights=self._number).x[self._level] if len(pairs) else pairs
+        return closest
+
+
+def _best(
+    known: list[Embedding],
+    first: Points,
+    wanted: Callable[[Distances], tuple[Distances, float]],
+    given: Distances,
+    seed: int,
+    starts: int,
+    steps: int,
+    tolerance: float,
+) -> Embedding:
+    """The best of what is known and of what SMACOF makes of each start, until all of them have taken as many steps as there is time for.
+
+    `wanted` says, of the distances of points, which ones they should be, and the stress.
+    """
+    left = max(WORK // given.size, 1)
+    rng = np.random.default_rng(seed)
+    scale = float(np.sqrt(np.mean(given**2)))
+    found = list(known)
+    for number in range(starts + 1):
+        if left < 1 or not scale:
+            break
+        points = first if number == 0 else rng.normal(0, scale, (len(given), 2))
+        points, end, taken = _improved(points, wanted, min(steps, left), tolerance)
+        left -= taken
+        found.append(Embedding(_turned(points), end))
+    return min(found, key=lambda one: one.stress)
+
+
+def _improved(
+    points: Points, wanted: Callable[[Distances], tuple[Distances, float]], steps: int, tolerance: float
+) -> tuple[Points, float, int]:
+    """Points after so many steps, or when the stress falls by less than a share of itself; their stress, and the steps taken."""
+    before, taken = np.inf, 0
+    while True:
+        found = _distances(points)
+        target, now = wanted(found)
+        if taken == steps or before - now <= tolerance * now:
+            return points, now, taken + 1
+        points, before, taken = _moved(points, found, target), now, taken + 1
+
+
+def _begin(first: Embedding, seed: int) -> Points:
+    """Where to begin: points on a line would stay on it for ever."""
+    points = first.points
+    scale = np.abs(points).max(initial=0)
+    if first.stress > 0 and np.abs(points[:, 1]).max() < 1e-9 * scale:
+        return points + np.random.default_rng(seed).normal(0, 1e-3 * scale, points.shape)
+    return points
 
 
 def _moved(points: Points, found: Distances, given: Distances) -> Points:
