@@ -21,7 +21,8 @@ def anyhow(seed: int, n: int) -> Matrix:
 
 def by_hand(given: Matrix, layers: list[int]) -> tuple[float, float]:
     """The two means, pair by pair."""
-    within, between = [], []
+    within: list[float] = []
+    between: list[float] = []
     for a, b in combinations(range(len(layers)), 2):
         (within if layers[a] == layers[b] else between).append(given[a, b])
     return float(np.mean(within)), float(np.mean(between))
