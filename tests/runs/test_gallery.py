@@ -197,7 +197,7 @@ def test_only_what_is_sure_names_a_head(lift: float, low: float, sure: bool) -> 
     best = Table.of({"label": ["all", "obj"], "heads": ["1-1", "1-2"], "lift": [lift] * 2, "lift_low": [low] * 2})
     assert [surely(row) for row in best] == [sure] * 2
     layout = HeadLayout((Site("encoder", 0, 2, 2, ""),))
-    assert behaviours({"relations_best": best}, layout) == ["", "obj" if sure else ""]
+    assert behaviours({"relations_best": best}, layout) == [(), ("obj",) if sure else ()]
 
 
 # --- planted attention

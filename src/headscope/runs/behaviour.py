@@ -1,26 +1,41 @@
-"""One word for what a head does, read off the tables of a run (Clark et al. §6, Figure 6)."""
+"""Words for what a head does, read off the tables of a run (Clark et al. §6, Figure 6)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from headscope.core.heads import HeadId, HeadLayout
 from headscope.measures.contests import ALL
+from headscope.measures.entropy import BASES
 from headscope.runs.table import Table
 
-# The released notebook's thresholds on mean attention; a share of all attention.
-SHARES = {
-    ("positions", "next"): ("next", 0.5),
-    ("positions", "previous"): ("previous", 0.5),
-    ("tokens", "to_cls"): ("[CLS]", 0.6),
-    ("tokens", "to_sep"): ("[SEP]", 0.6),
-    ("tokens", "to_punct"): ("punctuation", 0.6),
-}
-# Its threshold for a broad head is 3.8 nats, in texts of 128 tokens: as a share of even attention's entropy it fits any length.
+# The released notebook's threshold for a broad head is 3.8 nats, in texts of 128 tokens: as a share of even attention's entropy it
+# fits any length.
 BROAD = 3.8 / math.log(128)
 CONTESTS = {"relations_best": "", "coreference_best": "coreference", "pronouns_best": "pronouns"}
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """How much is enough for a label: shares of a head's attention, and for a broad head its entropy, as a share of that of even
+    attention or in nats.
+    """
+
+    next: float = 0.5
+    previous: float = 0.5
+    broad: float = BROAD
+    cls: float = 0.6
+    sep: float = 0.6
+    punct: float = 0.6
+    entropy: Literal["share", "nats"] = "share"
+
+
+RECOMMENDED = Thresholds()
+REFERENCE = Thresholds(broad=3.8, entropy="nats")  # as released, for texts of about 128 tokens
 
 
 def surely(row: Mapping[str, Any]) -> bool:
@@ -28,33 +43,79 @@ def surely(row: Mapping[str, Any]) -> bool:
     return bool(row["lift"] > 0 and row["lift_low"] > 0)
 
 
-def behaviours(tables: Mapping[str, Table], layout: HeadLayout) -> list[str]:
-    """A label a head, "" for none. The best head of a relation, or of coreference, is called by it (by the one with the largest lift);
-    others by where most of their attention goes, if it is enough; others are broad, if they are.
+def behaviours(
+    tables: Mapping[str, Table],
+    layout: HeadLayout,
+    thresholds: Thresholds = RECOMMENDED,
+    base: Literal["nats", "bits"] = "nats",
+) -> list[Labels]:
+    """All labels of each head, on the run's head axis: next, previous, broad, [CLS], [SEP], punctuation, and then what it is the
+    run's best head for, and surely better than a simple rule, the largest lift last.
+
+    Of two labels the later says more; `shown` gives the last. `base` is that of the run's entropies.
     """
-    found: dict[HeadId, tuple[int, float, str]] = {}  # the last kind of label wins, and in it the largest number
+    found: dict[HeadId, list[str]] = {head: [] for head in layout.ids()}
+    for measure, quantity, label, least in (
+        ("positions", "next", "next", thresholds.next),
+        ("positions", "previous", "previous", thresholds.previous),
+        ("entropy", "entropy", "broad", thresholds.broad),
+        ("tokens", "to_cls", "[CLS]", thresholds.cls),
+        ("tokens", "to_sep", "[SEP]", thresholds.sep),
+        ("tokens", "to_punct", "punctuation", thresholds.punct),
+    ):
+        for head, value, baseline in _rows(tables, measure, quantity):
+            scale = 1.0
+            if measure == "entropy":
+                scale = baseline if thresholds.entropy == "share" else 1 / BASES[base]
+            if scale > 0 and value > least * scale:  # of one visible token even attention has an entropy of 0
+                found[head].append(label)
+    for _, head, label in sorted(_best(tables, layout), key=lambda claim: claim[0]):
+        if label in found[head]:  # of coreference a head may be the best for several kinds of mentions
+            found[head].remove(label)
+        found[head].append(label)
+    return [tuple(labels) for labels in found.values()]
 
-    def claim(head: HeadId, rank: int, strength: float, label: str) -> None:
-        found[head] = max(found.get(head, (0, 0.0, "")), (rank, strength, label))
 
-    for head, quantity, value, baseline in _rows(tables, "entropy"):
-        if quantity == "entropy" and value > BROAD * baseline > 0:
-            claim(head, 1, value, "broad")
-    for measure in ("positions", "tokens"):
-        for head, quantity, value, _ in _rows(tables, measure):
-            label, least = SHARES.get((measure, quantity), ("", math.inf))
-            if value > least:
-                claim(head, 2, value, label)
-    for name in filter(tables.__contains__, CONTESTS):
-        for row in tables[name]:
-            if row["label"] != ALL and surely(row):
-                for head in filter(None, row["heads"].split(" | ")):
-                    claim(HeadId.parse(head), 3, row["lift"], CONTESTS[name] or row["label"])
-    return [found.get(head, (0, 0.0, ""))[2] for head in layout.ids()]
+def shown(labels: Labels) -> str:
+    """The one label that a picture shows; "" for none."""
+    return labels[-1] if labels else ""
 
 
-def _rows(tables: Mapping[str, Table], name: str) -> list[tuple[HeadId, str, float, float]]:
+def behaviour_table(
+    tables: Mapping[str, Table],
+    layout: HeadLayout,
+    thresholds: Thresholds = RECOMMENDED,
+    base: Literal["nats", "bits"] = "nats",
+) -> Table:
+    """A row a head: kind, layer, head, the label that a picture shows, and all labels, the one that is shown last."""
+    heads, found = layout.ids(), behaviours(tables, layout, thresholds, base)
+    return Table.of(
+        {
+            "kind": [head.kind for head in heads],
+            "layer": [head.layer + 1 for head in heads],
+            "head": [head.head + 1 for head in heads],
+            "label": [shown(labels) for labels in found],
+            "labels": [", ".join(labels) for labels in found],
+        }
+    )
+
+
+def _best(tables: Mapping[str, Table], layout: HeadLayout) -> list[tuple[float, HeadId, str]]:
+    """The lift, the head and the label of whatever the run has a best head for."""
+    first = layout.sites[0].kind
+    return [
+        (row["lift"], HeadId.parse(name, row.get("kind", first)), CONTESTS[contest] or row["label"])
+        for contest in filter(tables.__contains__, CONTESTS)
+        for row in tables[contest]
+        if row["label"] != ALL and surely(row)
+        for name in filter(None, row["heads"].split(" | "))
+    ]
+
+
+def _rows(tables: Mapping[str, Table], name: str, quantity: str) -> list[tuple[HeadId, float, float]]:
+    """Each head with a value and its baseline."""
     if name not in tables:
         return []
-    columns = (tables[name][column] for column in ("kind", "layer", "head", "quantity", "value", "baseline"))
+    rows = tables[name].where(quantity=quantity)
+    columns = (rows[column] for column in ("kind", "layer", "head", "value", "baseline"))
     return [(HeadId(kind, layer - 1, head - 1), *rest) for kind, layer, head, *rest in zip(*columns, strict=True)]

@@ -16,7 +16,7 @@ from headscope.core.state import State
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import Rows
 from headscope.measures import Measure
-from headscope.runs.behaviour import behaviours
+from headscope.runs.behaviour import behaviours, shown
 from headscope.runs.distances import Distances
 from headscope.runs.examples import Best, Seen
 from headscope.runs.gallery import Example, Gallery
@@ -73,7 +73,8 @@ def curate(plan: Plan, readings: Sequence[Reading], look: Look, tables: Mapping[
         )
         for skill, kept in best.examples()
     ]
-    return Gallery(tuple(shelf.texts), tuple(stacked.values()), tuple(examples), *distances.finish(behaviours(tables, layout)))
+    labels = [shown(labels) for labels in behaviours(tables, layout)]
+    return Gallery(tuple(shelf.texts), tuple(stacked.values()), tuple(examples), *distances.finish(labels))
 
 
 def _stack(seen: Seen, window: Window) -> dict[HeadId, Map]:
