@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from worlds import Text
 
-from headscope.core.batch import CLS, SEP, WORD
-from headscope.measures import Coreference, Entropy, Measure, Positions, Pronouns, Relations, SpanningTrees, Tokens
+from headscope.core.batch import CLS, SEP, WORD, stack
+from headscope.measures import Coreference, Distances, Entropy, Measure, Positions, Pronouns, Relations, SpanningTrees, Tokens
+from headscope.measures.distances import sampled
 
 Map = NDArray[np.float64]
 Chosen = Callable[[str, int], bool]
@@ -217,6 +218,48 @@ def trees(measure: SpanningTrees, text: Text, a: Map) -> dict[str, Value]:
         inside.append(best)
     gold = [frozenset((k, heads[k])) for k in nodes if heads[k] >= 0 and heads[k] in nodes]
     return {"uuas": (sum(edge in edges for edge in gold), len(gold)) if gold else None}
+
+
+def rows_of(measure: Distances, text: Text) -> list[int]:
+    """The rows that are compared. A sample is drawn by the measure itself: what is tested about it is what comes of it."""
+    if measure.rows == "content":
+        open_class = [word.upos in ("NOUN", "PROPN", "VERB", "ADJ", "ADV", "INTJ") for word in text.annotation.words]
+        return [i for i, is_open in zip(members(text, "word"), open_class, strict=True) if is_open]
+    rows = members(text, measure.rows)
+    if measure.sample is None or len(rows) <= measure.sample:
+        return rows
+    chosen = np.isin(np.arange(len(text.forms)), rows)[None]
+    return [int(i) for i in np.flatnonzero(sampled(stack([text.forms], [text.roles]), chosen, measure.sample, 0)[0])]
+
+
+def divergence(p: Map, q: Map) -> float:
+    m = (p + q) / 2
+    return sum(float(a / 2 * math.log(a / c)) for row in (p, q) for a, c in zip(row, m, strict=True) if a > 0)
+
+
+def distances(measure: Distances, texts: list[Text], heads: list[tuple[int, int]]) -> dict[tuple[int, int, str], tuple[float, int]]:
+    """By layer, head (from 1) and quantity: the value and the number of rows. `heads` are (layer, head), from 0."""
+    total = np.zeros((len(heads), len(heads)))
+    stood_for, looked = 0.0, 0
+    for text in texts:
+        rows = rows_of(measure, text)
+        whole = len(members(text, measure.rows)) if measure.sample is not None else len(rows)
+        visible = np.tri(len(text.forms)) if text.causal else np.ones((len(text.forms),) * 2)
+        for i in rows:
+            even = visible[i] / visible[i].sum()
+            ps = [text.maps[layer, head, i] * (1 - measure.smoothing) + measure.smoothing * even for layer, head in heads]
+            total += np.array([[divergence(p, q) for q in ps] for p in ps]) * whole / len(rows)
+        stood_for, looked = stood_for + whole, looked + len(rows)
+    found: dict[tuple[int, int, str], tuple[float, int]] = {}
+    if not looked or len(heads) < 2:
+        return found
+    mean = total / (stood_for if measure.normalise else 1)
+    for a, (layer, head) in enumerate(heads):
+        others = [(mean[a, b], heads[b][0] == layer) for b in range(len(heads)) if b != a]
+        parts = {"nearest": [min(d for d, _ in others)], "own_layer": [d for d, own in others if own]}
+        parts["other_layers"] = [d for d, own in others if not own]
+        found |= {(layer + 1, head + 1, name): (sum(ds) / len(ds), looked) for name, ds in parts.items() if ds}
+    return found
 
 
 def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:

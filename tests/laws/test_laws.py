@@ -14,7 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from worlds import Text, World, one_by_one, run, worlds
 
 from headscope.core.state import State
-from headscope.measures import DEFAULT, REGISTRY, Measure, make
+from headscope.measures import DEFAULT, REGISTRY, Distances, Measure, make
+from headscope.measures.distances import groups
 from headscope.runs.store import encode_states, read_states
 from headscope.stats.bootstrap import GROUPS, group_of, group_weights, poisson_weights
 
@@ -40,6 +41,10 @@ TRIED: list[tuple[str, dict[str, Any]]] = [
     ("coreference", {"least": 1, "candidates": "all_words", "singletons": "include", "skip_exact_for_pronouns": True}),
     ("pronouns", {"least": 1}),
     ("pronouns", {"least": 1, "head_words": "cue", "selection": "in-sample"}),
+    ("distances", {}),
+    ("distances", {"level": "word", "rows": "content", "smoothing": 1e-3}),
+    ("distances", {"rows": "word", "normalise": False, "epsilons": (0.3,)}),
+    ("distances", {"sample": 2}),
 ]
 
 
@@ -108,6 +113,19 @@ def test_tables_are_pure_and_states_survive_the_disk(measure: Measure, world: Wo
 def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) -> None:
     table = measure.tables(run(measure, world, [world.texts]), world.layout)[measure.name]
     texts = list(world.texts)
+    if isinstance(measure, Distances):
+        found = dict(
+            zip(
+                zip(*(table[name] for name in ("layer", "head", "quantity")), strict=True),
+                zip(table["value"], table["n"], strict=True),
+                strict=True,
+            )
+        )
+        slowly = plain.distances(measure, texts, [(id.layer, id.head) for id in world.layout.ids()])
+        assert found.keys() == slowly.keys()
+        for key, (value, n) in slowly.items():
+            assert_allclose(found[key], (value, n), rtol=1e-4, atol=2e-6 * (1 if measure.normalise else n))
+        return
     average = measure.options().get("average", "token")
     seen = set()
     for row in zip(*(table[name] for name in ("kind", "layer", "head", "quantity", "value", "n", "baseline")), strict=True):
@@ -166,7 +184,10 @@ def test_intervals_are_the_percentiles_of_resampled_documents(measure: Measure, 
     if "average" in measure.options():
         weights = poisson_weights(documents, replicates)
     else:
-        weights = np.vstack([np.ones(GROUPS), group_weights(replicates, 0)]).T[[group_of(document) for document in documents]]
+        number = groups(world.layout.size) if measure.name == "distances" else GROUPS
+        weights = np.vstack([np.ones(number), group_weights(replicates, 0, number)]).T[
+            [group_of(document, number) for document in documents]
+        ]
     values: list[dict[Any, float]] = []
     for r in range(1, replicates + 1):
         weight = dict(zip(documents, weights[:, r].astype(int), strict=True))

@@ -121,7 +121,9 @@ def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], repli
             for row, text in enumerate(batch):
                 n = len(text.forms)
                 padded[row, :, :n, :n] = text.maps[index, : site.heads]
-            measure.update(state, MapBatch(index, world.layout, torch.from_numpy(padded), side, side, weights, shared=shared))
+            documents = tuple(text.document for text in batch)
+            maps = torch.from_numpy(padded)
+            measure.update(state, MapBatch(index, world.layout, maps, side, side, weights, shared=shared, documents=documents))
     return state
 
 

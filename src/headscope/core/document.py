@@ -63,9 +63,10 @@ class Document:
 
     @property
     def layers(self) -> set[str]:
-        """What is annotated: `trees`, `mentions`, `keyphrases`."""
+        """What is annotated: `trees`, `parts of speech`, `mentions`, `keyphrases`."""
         trees = any(word.head is not None and word.relation is not None for word in self.words)
-        given = {"trees": trees, "mentions": bool(self.mentions), "keyphrases": bool(self.keyphrases)}
+        parts = any(word.upos is not None for word in self.words)
+        given = {"trees": trees, "parts of speech": parts, "mentions": bool(self.mentions), "keyphrases": bool(self.keyphrases)}
         return {name for name, present in given.items() if present}
 
     @property

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from headscope.errors import MeasureError
 from headscope.measures.base import Measure
 from headscope.measures.coreference import Coreference
+from headscope.measures.distances import Distances
 from headscope.measures.entropy import Entropy
 from headscope.measures.positions import Positions
 from headscope.measures.pronouns import Pronouns
@@ -20,7 +21,7 @@ from headscope.measures.tokens import Tokens
 from headscope.measures.trees import SpanningTrees
 
 REGISTRY: Mapping[str, type[Measure]] = MappingProxyType(
-    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, SpanningTrees, Coreference, Pronouns)}
+    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, SpanningTrees, Coreference, Pronouns, Distances)}
 )
 DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
@@ -61,6 +62,7 @@ __all__ = [
     "PRESETS",
     "REGISTRY",
     "Coreference",
+    "Distances",
     "Entropy",
     "Measure",
     "Positions",

@@ -53,7 +53,7 @@ class Measure(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    needs: ClassVar[str | None] = None  # a layer of annotation without which there is nothing to measure: trees, mentions
+    reads: ClassVar[str | None] = None  # a layer of annotation without which there is nothing to measure: trees, mentions
     natural: ClassVar[tuple[Unit, Overlong] | None] = None  # how the corpus is read for this measure if nothing is said
 
     level: Level = "token"
@@ -87,6 +87,11 @@ class Measure(ABC):
     def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
         """By quantity what each head is compared with on what the state has seen, for measures that know it."""
         return {}
+
+    @property
+    def needs(self) -> str | None:
+        """The layer of annotation without which, with these options, there is nothing to measure."""
+        return self.reads
 
     def options(self) -> dict[str, Any]:
         """The options in force, as a specification would write them."""

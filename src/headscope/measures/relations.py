@@ -54,7 +54,7 @@ class Relations(Measure):
 
     name: ClassVar[str] = "relations"
     summary: ClassVar[str] = "every head as a dependency classifier: is the word it picks the syntactic head?"
-    needs: ClassVar[str | None] = "trees"
+    reads: ClassVar[str | None] = "trees"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"punct": "include", "root": "include", "possessive": "clitic", "selection": "in-sample", "least": 100},
         "reference": {

@@ -23,7 +23,7 @@ from headscope.measures.questions import Question, Questions
 class Resolver(Measure):
     """A measure that asks every head about mentions. Texts are documents, cut to the length of an input, if nothing else is said."""
 
-    needs: ClassVar[str | None] = "mentions"
+    reads: ClassVar[str | None] = "mentions"
     natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
 
     level: Level = "word"

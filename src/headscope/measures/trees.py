@@ -54,7 +54,7 @@ class SpanningTrees(HeadMeans):
 
     name: ClassVar[str] = "trees"
     summary: ClassVar[str] = "the maximum spanning tree of every head's attention beside the annotated tree"
-    needs: ClassVar[str | None] = "trees"
+    reads: ClassVar[str | None] = "trees"
 
     level: Level = "word"
     average: Average = "token"

@@ -57,11 +57,11 @@ def percentile_interval(
     return low, high
 
 
-def group_of(document: str) -> int:
+def group_of(document: str, groups: int = GROUPS) -> int:
     """The group, of a fixed number, that a document belongs to wherever it is met."""
-    return int.from_bytes(hashlib.blake2b(document.encode(), digest_size=8).digest(), "little") % GROUPS
+    return int.from_bytes(hashlib.blake2b(document.encode(), digest_size=8).digest(), "little") % groups
 
 
-def group_weights(replicates: int, seed: int) -> Float64[np.ndarray, "replicate group"]:
+def group_weights(replicates: int, seed: int, groups: int = GROUPS) -> Float64[np.ndarray, "replicate group"]:
     """Bootstrap weights of the groups: a block bootstrap over documents."""
-    return poisson_weights([f"group {number}" for number in range(GROUPS)], replicates, seed)[:, 1:].T
+    return poisson_weights([f"group {number}" for number in range(groups)], replicates, seed)[:, 1:].T

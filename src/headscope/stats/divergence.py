@@ -53,6 +53,8 @@ class RowStack:
         self._first = np.concatenate([[0], np.cumsum(heads)])
         shape = (len(heads), rows, keys, max(heads)) if self.form == "triton" else (rows, sum(heads), keys)
         self._weights = torch.empty(shape, dtype=torch.float32, device=device)
+        if min(heads) < max(heads) and self.form == "triton":
+            self._weights.zero_()  # where a site has fewer heads nothing is put
 
     def put(
         self,
@@ -77,6 +79,13 @@ class RowStack:
             self._weights[site, :, :, : rows.shape[1]] = rows.transpose(1, 2)
         else:
             self._weights[:, self._first[site] : self._first[site + 1]] = rows
+
+    def ends(self) -> Int64[np.ndarray, "row"]:
+        """For each row the number of keys up to the last one that some head attends to."""
+        seen = self._weights.ne(0)
+        seen = seen.any(3).any(0) if self.form == "triton" else seen.any(1)  # [row, key]
+        places = torch.arange(1, seen.shape[1] + 1, device=seen.device)
+        return (seen * places).amax(1).cpu().numpy()
 
     def divergences(
         self, starts: Int64[np.ndarray, "segment+1"], ends: Int64[np.ndarray, "row"]

@@ -1,0 +1,196 @@
+"""Which heads are alike: the Jensen-Shannon divergence between all pairs of heads of a kind (Clark et al. §6, Figure 6; METHODS §6)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+
+from headscope.core.batch import MapBatch, Side
+from headscope.core.heads import HeadLayout
+from headscope.core.state import State
+from headscope.errors import MeasureError
+from headscope.measures.base import Columns, Measure, Resampled
+from headscope.measures.gathered import Block, Gathered
+from headscope.measures.groups import group
+from headscope.measures.likeness import Likeness
+from headscope.stats.bootstrap import group_of
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float64, Int64
+
+CONTENT = frozenset({"ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB"})  # the open classes of Universal Dependencies
+AT_ONCE = 1 << 25  # divergences of single rows that are held for a standard error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distances(Measure):
+    """Mean divergence of pairs of heads, in nats, over rows of attention.
+
+    `rows` are those of all positions, or of a group of tokens (`word`: all but special tokens), or of `content` words, by part of speech,
+    for which `level` must be word. `smoothing` mixes even attention in, as the released code does. `sample` looks at so many rows of
+    each text, drawn by chance, and gives the standard error that comes of it. `normalise=False` gives sums over rows instead of means.
+    """
+
+    name: ClassVar[str] = "distances"
+    summary: ClassVar[str] = "how differently heads attend: Jensen-Shannon divergence of all pairs of heads, nearest neighbours, layers"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reference": {"smoothing": 1e-3, "normalise": False}}
+
+    rows: str = "all"
+    smoothing: float = 0.0
+    sample: int | None = None
+    normalise: bool = True
+    epsilons: tuple[float, ...] = (0.02, 0.05, 0.1)
+
+    def __post_init__(self) -> None:
+        if self.rows == "content":
+            if self.level != "word":
+                raise MeasureError(
+                    "distances: rows of content words are known by word, not by token", "Use level = word with rows = content"
+                )
+        else:
+            group(self.rows)
+        if not 0 <= self.smoothing < 1:
+            raise MeasureError(f"distances: smoothing is {self.smoothing!r}", "Smooth by 0 or a little more")
+        if self.sample is not None and self.sample < 2:
+            raise MeasureError(f"distances: a sample of {self.sample} rows of each text", "Take 2 or more: one says nothing of its error")
+        if any(epsilon <= 0 for epsilon in self.epsilons):
+            raise MeasureError(f"distances: epsilons are {self.epsilons!r}", "Name distances above 0, in nats")
+
+    @property
+    def needs(self) -> str | None:
+        """Parts of speech, if only content words are looked at."""
+        return "parts of speech" if self.rows == "content" else None
+
+    def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
+        """By kind: sums of pairs by group of documents, the rows they stand for, those looked at, and the variance of sampled sums."""
+        return State(
+            {"draws": np.array([replicates, seed])},
+            {"draws": "max", "sum/": "sum", "rows/": "sum", "looked/": "sum", "variance/": "sum"},
+        )
+
+    def update(self, state: State, batch: MapBatch) -> None:
+        """Gather the rows of a site; with the last site of a kind, compare all heads, if there are two."""
+        if len(batch.layout.by_kind()[batch.site.kind]) < 2:
+            return
+        key = (self, batch.site.kind)
+        if key not in batch.shared:
+            batch.shared[key] = self._begin(batch, int(state["draws"][1]))
+        total, gathered = batch.shared[key]
+        gathered.add(batch)
+        if gathered.complete:
+            del batch.shared[key]
+            if len(gathered.texts):
+                self._count(state, batch, total, gathered)
+
+    def _begin(self, batch: MapBatch, seed: int) -> tuple[Int64[np.ndarray, "text"], Gathered]:
+        """How many rows of each text count, and those that are looked at."""
+        chosen = _content(batch.queries) if self.rows == "content" else batch.queries.chosen(self.rows, group(self.rows))
+        total = chosen.sum(1)
+        if self.sample is not None:
+            chosen = sampled(batch.queries, chosen, self.sample, seed)
+        texts, places = chosen.nonzero()
+        return total, Gathered(batch, texts, places, self.smoothing)
+
+    def _count(self, state: State, batch: MapBatch, total: Int64[np.ndarray, "text"], gathered: Gathered) -> None:
+        kind, heads = batch.site.kind, len(batch.layout.by_kind()[batch.site.kind])
+        sums, squares = _summed(gathered, len(total), heads, self.sample is not None)
+        looked = np.bincount(gathered.texts, minlength=len(total))
+        # What was looked at stands for the whole text.
+        sums *= torch.from_numpy(total / np.maximum(looked, 1)).to(sums.device)[:, None]
+        count = groups(heads)
+        of = np.array([group_of(document, count) for document in batch.documents])
+        member = torch.from_numpy((of == np.arange(count)[:, None]).astype(np.float64)).to(sums.device)
+        pairs = heads * (heads - 1) // 2
+        state.member("sum/", kind, lambda: np.zeros((count, pairs)))[:] += (member @ sums).cpu().numpy()
+        for name, numbers in (("rows/", total), ("looked/", looked)):
+            np.add.at(state.member(name, kind, lambda: np.zeros(count, dtype=np.int64)), of, numbers)
+        if squares is not None:
+            # Of a sample without replacement of n of N: the variance of the estimated sum is N^2 (1 - n/N) s^2 / n.
+            share = np.where(looked > 1, total**2 * (1 - looked / np.maximum(total, 1)) / np.maximum(looked * (looked - 1), 1), 0.0)
+            spread = torch.from_numpy(share).to(squares.device) @ squares
+            state.member("variance/", kind, lambda: np.zeros(pairs))[:] += spread.cpu().numpy()
+
+    def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
+        """`distances`, `distances_layers`: heads and layers. `_pairs`: every pair. `_structure`: what layers do, and redundancy."""
+        return Likeness(state, layout, self.normalise, self.epsilons).tables()
+
+    def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
+        """What the table of heads lists."""
+        return Likeness(state, layout, self.normalise, self.epsilons).resampled()
+
+    def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
+        """The mean of all pairs, which heads of one layer can be compared with."""
+        return Likeness(state, layout, self.normalise, self.epsilons).expected()
+
+
+def groups(heads: int) -> int:
+    """How many groups of documents are kept apart: fewer if there are very many pairs of heads."""
+    return int(min(32, max(8, (1 << 22) // max(1, heads * (heads - 1) // 2))))
+
+
+def _content(side: Side) -> Bool[np.ndarray, "text position"]:
+    """The positions of content words."""
+    words = side.chosen("word", group("word"))
+    chosen = words.copy()
+    chosen[words] = [word.upos in CONTENT for text in side.texts for word in text.words]
+    return chosen
+
+
+def sampled(side: Side, chosen: Bool[np.ndarray, "text position"], size: int, seed: int) -> Bool[np.ndarray, "text position"]:
+    """At most `size` of the chosen positions of each text. What is drawn depends on the text and the seed alone."""
+    sample = np.zeros_like(chosen)
+    for number, row in enumerate(chosen):
+        places = np.flatnonzero(row)
+        if len(places) > size:
+            forms = "\x1f".join(side.kinds[kind][0] for kind in side.positions[number] if kind >= 0)
+            digest = hashlib.blake2b(f"{seed}\x1f{forms}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            places = np.random.default_rng(int.from_bytes(digest, "little")).choice(places, size, replace=False)
+        sample[number, places] = True
+    return sample
+
+
+def _summed(
+    gathered: Gathered, texts: int, heads: int, squares: bool
+) -> tuple[Float64[torch.Tensor, "text pair"], Float64[torch.Tensor, "text pair"] | None]:
+    """The divergences of all pairs a < b summed over the rows of each text; if asked for, the squares of what they miss its mean by."""
+    upper = torch.triu_indices(heads, heads, 1)
+    sums: torch.Tensor | None = None
+    square: torch.Tensor | None = None
+    for block in gathered.blocks():
+        of = gathered.texts[block.rows]
+        for at, found in _rows(block, heads) if squares else _texts(block, of):
+            pairs = found[:, upper[0], upper[1]]
+            if sums is None:
+                sums = pairs.new_zeros((texts, pairs.shape[1]))
+                square = torch.zeros_like(sums) if squares else None
+            numbers = at if not squares else of[at]
+            member = torch.from_numpy((np.arange(texts)[:, None] == numbers).astype(np.float64)).to(pairs.device)
+            sums += member @ pairs
+            if square is not None:
+                square += member @ pairs**2
+    assert sums is not None, "there are no rows"
+    if square is not None:
+        n = torch.from_numpy(np.bincount(gathered.texts, minlength=texts)).to(sums.device)[:, None]
+        square = (square - sums**2 / n.clamp_min(1)).clamp_min_(0)
+    return sums, square
+
+
+def _texts(
+    block: Block, of: Int64[np.ndarray, "row"]
+) -> Iterator[tuple[Int64[np.ndarray, "text"], Float64[torch.Tensor, "text head head"]]]:
+    """The sums of each text."""
+    numbers, starts = np.unique(of, return_index=True)
+    yield numbers, block.stack.divergences(np.append(starts, len(of)), block.ends)
+
+
+def _rows(block: Block, heads: int) -> Iterator[tuple[Int64[np.ndarray, "row"], Float64[torch.Tensor, "row head head"]]]:
+    """Each row for itself, some at a time."""
+    step = max(1, AT_ONCE // heads**2)
+    for start in range(0, len(block.rows), step):
+        rows = np.arange(start, min(start + step, len(block.rows)))
+        yield rows, block.stack.divergences(np.append(rows, rows[-1] + 1), block.ends)
