@@ -150,7 +150,9 @@ def test_sites_of_different_sizes_and_chosen_rows(form: Form) -> None:
     device = torch.device("cuda" if form == "triton" else "cpu")
     stack = RowStack(3, [1, 4, 2], 6, device, form)
     for number, site in enumerate(sites):
-        stack.put(number, torch.from_numpy(site).float().to(device), torch.tensor(texts, device=device), torch.tensor(places, device=device))
+        stack.put(
+            number, torch.from_numpy(site).float().to(device), torch.tensor(texts, device=device), torch.tensor(places, device=device)
+        )
     rows = np.concatenate([site[texts, :, places] for site in sites], 1).transpose(1, 0, 2)
     found = stack.divergences(np.array([0, 2, 3]), np.full(3, 6)).cpu()
     assert_allclose(found[0], plain(rows[:, :2]), atol=1e-6)
