@@ -1,0 +1,195 @@
+"""Which heads are alike, from a table of distances made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from sklearn.metrics import silhouette_samples
+
+from headscope.core.heads import HeadId, HeadLayout, Kind, Site
+from headscope.errors import MeasureError, RunError
+from headscope.runs.alike import alike
+from headscope.runs.behaviour import REFERENCE, Thresholds
+from headscope.runs.results import Results
+from headscope.runs.table import Table
+
+Matrix = NDArray[np.float64]
+ENCODER = HeadLayout((Site("encoder", 0, 3, 3, ""), Site("encoder", 1, 3, 3, "")))
+SIX = ["1-1", "1-2", "1-3", "2-1", "2-2", "2-3"]
+# Four heads close together, two far away that are nearly the same; 0.02 and 0.03 join three of the four, 0.01 the two.
+PLACES = np.array([0.0, 0.02, 0.05, 0.15, 0.60, 0.61])
+
+
+def line() -> Matrix:
+    return np.asarray(np.abs(PLACES[:, None] - PLACES))
+
+
+def pairs_of(layout: HeadLayout, matrices: dict[Kind, Matrix], n: int = 500) -> Table:
+    """The table of pairs, in the order of np.triu_indices."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("kind", "a", "b", "value", "low", "high", "error", "n")}
+    for kind, matrix in matrices.items():
+        heads = [head for head in layout.ids() if head.kind == kind]
+        for a, b in zip(*np.triu_indices(len(heads), 1), strict=True):
+            row = (kind, str(heads[a]), str(heads[b]), matrix[a, b], matrix[a, b] - 0.01, matrix[a, b] + 0.01, np.nan, n)
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+    return Table.of(columns)
+
+
+def results(layout: HeadLayout, **tables: Table) -> Results:
+    sites = [{"kind": site.kind, "layer": site.layer + 1, "heads": site.heads, "kv_heads": site.kv_heads} for site in layout.sites]
+    return Results({"signature": "made by hand", "sites": sites, "measures": {"entropy": {"base": "bits"}}}, tables)
+
+
+def six(**tables: Table) -> Results:
+    return results(ENCODER, distances_pairs=pairs_of(ENCODER, {"encoder": line()}), **tables)
+
+
+def habits() -> Table:
+    return Table.of(
+        {
+            "kind": ["encoder"] * 12,
+            "layer": [1, 1, 1, 2, 2, 2] * 2,
+            "head": [1, 2, 3, 1, 2, 3] * 2,
+            "quantity": ["to_sep"] * 6 + ["to_punct"] * 6,
+            "value": [0.9, 0.65, 0.2, 0.0, 0.0, 0.0, 0.7, 0.0, 0.0, 0.0, 0.55, 0.0],
+            "baseline": [0.1] * 12,
+        }
+    )
+
+
+def test_what_a_run_knows_of_its_heads() -> None:
+    found = alike(six(tokens=habits()))
+    assert found.kind == "encoder"
+    assert [str(head) for head in found.heads] == SIX
+    assert_array_equal(found.distances, line())
+    assert_array_equal(np.diagonal(found.distances), 0)
+    assert found.n == 500
+    assert found.behaviours == (("[SEP]", "punctuation"), ("[SEP]",), (), (), (), ())
+    assert found.labels == ("punctuation", "[SEP]", "", "", "", "")
+    assert alike(six(tokens=habits()), thresholds=Thresholds(sep=0.8, punct=0.5)).labels == ("punctuation", "", "", "", "punctuation", "")
+
+
+def test_rows_in_any_order_give_the_same() -> None:
+    table = pairs_of(ENCODER, {"encoder": line()})
+    mixed = Table(table.arrow.take(np.random.default_rng(0).permutation(len(table))))
+    assert_array_equal(alike(results(ENCODER, distances_pairs=mixed)).distances, line())
+
+
+def test_entropies_in_bits_are_known_as_such() -> None:
+    """5 bits are 3.5 nats, 6 are 4.2."""
+    rows = list(zip([1, 1, 1, 2, 2, 2], [1, 2, 3, 1, 2, 3], [5.0, 6.0, 1.0, 1.0, 1.0, 1.0], strict=True))
+    layer, head, value = map(list, zip(*rows, strict=True))
+    entropy = {"kind": ["encoder"] * 6, "layer": layer, "head": head, "quantity": ["entropy"] * 6, "value": value, "baseline": [8.0] * 6}
+    assert alike(six(entropy=Table.of(entropy)), thresholds=REFERENCE).labels == ("", "broad", "", "", "", "")
+
+
+def test_neighbours() -> None:
+    found = alike(six())
+    assert [(str(head), round(distance, 9)) for head, distance in found.neighbours("1-3", 3)] == [
+        ("1-2", 0.03),
+        ("1-1", 0.05),
+        ("2-1", 0.1),
+    ]
+    assert [head for head, _ in found.neighbours(HeadId("encoder", 1, 2), 2)] == [HeadId("encoder", 1, 1), HeadId("encoder", 1, 0)]
+    assert len(found.neighbours("1-1", 99)) == 5
+    for name, words in (("3-1", "no distances of head 3-1"), ("cross/1-1", "1-1 to 2-3"), ("first", "names no head")):
+        with pytest.raises(RunError, match=words):
+            found.neighbours(name)
+
+
+def test_redundant_heads() -> None:
+    found = alike(six())
+
+    def names(epsilon: float) -> list[list[str]]:
+        return [list(map(str, heads)) for heads in found.redundant(epsilon).sets]
+
+    assert names(0.005) == []
+    assert names(0.015) == [["2-2", "2-3"]]
+    assert names(0.025) == [["1-1", "1-2"], ["2-2", "2-3"]]
+    # 1-1 and 1-3 are 0.05 apart, but 1-2 is between them.
+    assert names(0.04) == [["1-1", "1-2", "1-3"], ["2-2", "2-3"]]
+    assert [str(head) for head in found.redundant(0.04).heads] == ["1-1", "1-2", "1-3", "2-2", "2-3"]
+    assert names(1.0) == [SIX]
+    exactly = float(found.distances[0, 1])
+    assert HeadId("encoder", 0, 0) not in found.redundant(exactly).heads, "closer than epsilon, not as close"
+
+
+def test_heads_that_are_the_same_are_redundant() -> None:
+    twins = results(ENCODER, distances_pairs=pairs_of(ENCODER, {"encoder": np.zeros((6, 6))}))
+    assert alike(twins).redundant(1e-9).sets == (tuple(ENCODER.ids()),)
+    assert alike(twins).groups().number == 1
+    assert_array_equal(alike(twins).embed().points, 0)
+
+
+def test_points_and_groups() -> None:
+    found = alike(six())
+    assert_allclose(np.asarray(cdist(found.embed().points, found.embed().points)), line(), atol=1e-6)
+    for method in ("metric", "nonmetric", "classical"):
+        assert found.embed(method).stress < 1e-3
+    assert found.embed(sqrt=True).stress > 0.01
+    grouped = found.groups()
+    assert_array_equal(grouped.groups, [0, 0, 0, 0, 1, 1])
+    assert_allclose(grouped.silhouettes, silhouette_samples(line(), grouped.groups, metric="precomputed"))
+    assert list(grouped.scores) == [2, 3, 4, 5]
+    assert list(found.groups(most=3).scores) == [2, 3]
+    assert found.groups(3, "complete", sqrt=True).number == 3
+    assert found.groups(sqrt=True).tree.heights[-1] > grouped.tree.heights[-1]
+    with pytest.raises(RunError, match="6 heads cannot be in 7 groups"):
+        found.groups(7)
+    with pytest.raises(MeasureError, match="average, complete, single"):
+        found.groups(linkage="ward")  # type: ignore[arg-type]
+
+
+def test_the_table_has_a_row_a_head() -> None:
+    found = alike(six(tokens=habits()))
+    table = found.table()
+    assert table.columns == ["kind", "layer", "head", "x", "y", "group", "silhouette", "neighbour", "distance", "label", "labels"]
+    assert table.metadata == {"signature": "made by hand"}
+    assert table["layer"] == [1, 1, 1, 2, 2, 2]
+    assert table["head"] == [1, 2, 3] * 2
+    assert table["group"] == [1, 1, 1, 1, 2, 2]
+    assert table["neighbour"] == ["1-2", "1-1", "1-2", "1-3", "2-3", "2-2"]
+    assert table["distance"] == pytest.approx([0.02, 0.02, 0.03, 0.1, 0.01, 0.01])
+    assert table["labels"] == ["[SEP], punctuation", "[SEP]", "", "", "", ""]
+    assert_array_equal(np.column_stack([table["x"], table["y"]]), found.embed().points)
+    chosen = found.table("classical", sqrt=True, number=3, linkage="single")
+    assert_array_equal(chosen["x"], found.embed("classical", sqrt=True).points[:, 0])
+    assert chosen["group"] == (found.groups(3, "single", sqrt=True).groups + 1).tolist()
+
+
+def test_of_several_kinds_the_one_with_the_most_heads() -> None:
+    layout = HeadLayout((Site("encoder", 0, 2, 2, ""), Site("decoder", 0, 3, 3, ""), Site("cross", 0, 3, 1, "")))
+    near = 0.1 * (1 - np.eye(3))
+    far = np.array([[0, 0.5, 0.6], [0.5, 0, 0.7], [0.6, 0.7, 0]])
+    tables = pairs_of(layout, {"encoder": 0.3 * (1 - np.eye(2)), "decoder": far, "cross": near})
+    run = results(layout, distances_pairs=tables)
+    found = alike(run)
+    assert found.kind == "decoder"
+    assert_array_equal(found.distances, far)
+    assert found.table()["neighbour"] == ["decoder/1-2", "decoder/1-1", "decoder/1-1"]
+    assert found.neighbours("1-1", 1) == found.neighbours("decoder/1-1", 1) == [(HeadId("decoder", 0, 1), 0.5)]
+    assert_array_equal(alike(run, "cross").distances, near)
+    two = alike(run, "encoder").table()
+    assert two["group"] == [1, 1]
+    assert np.isnan(two["silhouette"]).all()
+
+
+def test_runs_without_distances_say_so() -> None:
+    with pytest.raises(RunError, match=r"the run has no distances\. Run again with --measures distances"):
+        alike(results(ENCODER, tokens=habits()))
+    with pytest.raises(RunError, match=r"no distances of cross attention\. It has those of encoder"):
+        alike(six(), "cross")
+    gap = Table(pairs_of(ENCODER, {"encoder": line()}).arrow.slice(1))
+    for table in (gap, pairs_of(ENCODER, {"encoder": np.full((6, 6), np.nan)}, n=0)):
+        with pytest.raises(RunError, match="some distances between heads of the run are missing"):
+            alike(results(ENCODER, distances_pairs=table))
+    lonely = HeadLayout((Site("encoder", 0, 1, 1, ""),))
+    nothing = Table(pairs_of(ENCODER, {"encoder": line()}).arrow.slice(0, 0))
+    with pytest.raises(RunError, match="no kind of its heads has two"):
+        alike(results(lonely, distances_pairs=nothing))
