@@ -20,15 +20,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from transformers import BertConfig, BertModel
 
 import headscope as hs
+from common import untrained
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
 from headscope.app.server import bind
 from headscope.models.capture import implementation
 from headscope.models.model import Model
-from headscope.models.sites import find_sites
 from headscope.runs.texts import typed
 
 LENGTHS = (128, 512)
@@ -54,14 +53,6 @@ DRAWN = """(before) => new Promise((done, fail) => {
   };
   look();
 })"""
-
-
-def long_model() -> Model:
-    """A model like the embedded one, untrained, for inputs of 512 tokens."""
-    mini = hs.load("mini")
-    torch.manual_seed(0)
-    network = BertModel(BertConfig(**{**mini.network.config.to_dict(), "max_position_embeddings": 512})).eval()
-    return Model("long", network, mini.tokenizer, *find_sites(network))
 
 
 def text_of(model: Model, tokens: int) -> str:
@@ -119,7 +110,7 @@ def main() -> None:
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
         raise SystemExit("no Chromium is installed")
-    model = long_model()
+    model = untrained(hs.load(device="cpu"), max_position_embeddings=max(LENGTHS))
     print(f"{'tokens':>7} {'bare ms':>9} {'request to drawn ms':>21} {'ratio':>7} {'data to drawn ms':>18} {'next heads ms':>15}")
     with served(model) as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
