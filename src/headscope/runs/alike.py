@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from headscope.core.heads import HeadId, Kind
 from headscope.errors import RunError
@@ -102,7 +104,7 @@ class Alike:
         """
         points = self.embed(method, sqrt, seed).points
         found = self.groups(number, linkage, sqrt, most)
-        nearest = [self.neighbours(head, 1)[0] for head in self.heads]
+        others = self.distances + np.where(np.eye(len(self.heads), dtype=bool), np.inf, 0.0)
         columns: dict[str, Any] = {
             "kind": [head.kind for head in self.heads],
             "layer": [head.layer + 1 for head in self.heads],
@@ -111,8 +113,8 @@ class Alike:
             "y": points[:, 1],
             "group": found.groups + 1,
             "silhouette": found.silhouettes,
-            "neighbour": [str(other) for other, _ in nearest],
-            "distance": [distance for _, distance in nearest],
+            "neighbour": [str(self.heads[other]) for other in others.argmin(1).tolist()],
+            "distance": others.min(1),
             "label": self.labels,
             "labels": [", ".join(labels) for labels in self.behaviours],
         }
@@ -127,7 +129,7 @@ def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = R
         raise RunError("the run has no distances", "Run again with --measures distances")
     table, layout = results[PAIRS], layout_of(results)
     of_kind = {known: [layout.ids()[place] for place in places] for known, places in layout.by_kind().items()}
-    known = [name for name in of_kind if name in set(table["kind"])]
+    known = [name for name in of_kind if name in pc.unique(table.arrow["kind"]).to_pylist()]
     if not known:
         raise RunError("the run has no distances: no kind of its heads has two", "Measure a model with more heads")
     if kind is not None and kind not in known:
@@ -139,15 +141,15 @@ def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = R
         raise RunError("some distances between heads of the run are missing", "Run again on a corpus with texts that can be compared")
     base = results.measures.get("entropy", {}).get("base", "nats")
     labels = dict(zip(layout.ids(), behaviours(results, layout, thresholds, base), strict=True))
-    n = max(pairs["n"])
+    n = pc.max(pairs.arrow["n"]).as_py()
     return Alike(chosen, tuple(heads), distances, int(n), tuple(labels[head] for head in heads), results.signature)
 
 
 def _square(heads: list[HeadId], pairs: Table) -> Float64[np.ndarray, "head head"]:
     """The distances of pairs as a symmetric matrix with a diagonal of 0; NaN for a pair that is not there."""
-    place = {str(head): number for number, head in enumerate(heads)}
-    a, b = ([place[name] for name in pairs[side]] for side in ("a", "b"))
+    names = pa.array([str(head) for head in heads])
+    a, b = (pc.index_in(pairs.arrow[side], value_set=names).to_numpy() for side in ("a", "b"))
     distances = np.full((len(heads), len(heads)), np.nan)
-    distances[a, b] = distances[b, a] = pairs["value"]
+    distances[a, b] = distances[b, a] = pairs.arrow["value"].to_numpy()
     np.fill_diagonal(distances, 0)
     return distances
