@@ -128,7 +128,8 @@ def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = R
     if PAIRS not in results:
         raise RunError("the run has no distances", "Run again with --measures distances")
     table, layout = results[PAIRS], layout_of(results)
-    of_kind = {known: [layout.ids()[place] for place in places] for known, places in layout.by_kind().items()}
+    ids = layout.ids()
+    of_kind = {known: [ids[place] for place in places] for known, places in layout.by_kind().items()}
     known = [name for name in of_kind if name in pc.unique(table.arrow["kind"]).to_pylist()]
     if not known:
         raise RunError("the run has no distances: no kind of its heads has two", "Measure a model with more heads")
@@ -140,7 +141,7 @@ def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = R
     if np.isnan(distances).any():
         raise RunError("some distances between heads of the run are missing", "Run again on a corpus with texts that can be compared")
     base = results.measures.get("entropy", {}).get("base", "nats")
-    labels = dict(zip(layout.ids(), behaviours(results, layout, thresholds, base), strict=True))
+    labels = dict(zip(ids, behaviours(results, layout, thresholds, base), strict=True))
     n = pc.max(pairs.arrow["n"]).as_py()
     return Alike(chosen, tuple(heads), distances, int(n), tuple(labels[head] for head in heads), results.signature)
 
