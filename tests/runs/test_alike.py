@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, jensenshannon
 from sklearn.metrics import silhouette_samples
 
+import headscope as hs
 from headscope.core.heads import HeadId, HeadLayout, Kind, Site
 from headscope.errors import MeasureError, RunError
 from headscope.runs.alike import alike
@@ -73,6 +74,18 @@ def test_what_a_run_knows_of_its_heads() -> None:
     assert found.behaviours == (("[SEP]", "punctuation"), ("[SEP]",), (), (), (), ())
     assert found.labels == ("punctuation", "[SEP]", "", "", "", "")
     assert alike(six(tokens=habits()), thresholds=Thresholds(sep=0.8, punct=0.5)).labels == ("punctuation", "", "", "", "punctuation", "")
+
+
+def test_of_a_run() -> None:
+    """Two layers of two heads, one text of six tokens: the mean over its rows, head by head."""
+    maps = np.random.default_rng(0).dirichlet(np.full(6, 0.3), size=(2, 2, 6))
+    found = alike(hs.measure(maps, list("abcdef"), ["distances", "positions"], replicates=0).results)
+    flat = maps.reshape(4, 6, 6)
+    assert_allclose(
+        found.distances, [[np.mean([jensenshannon(*rows) ** 2 for rows in zip(p, q, strict=True)]) for q in flat] for p in flat], atol=1e-5
+    )
+    assert [str(head) for head in found.heads] == ["1-1", "1-2", "2-1", "2-2"]
+    assert found.n == 6
 
 
 def test_rows_in_any_order_give_the_same() -> None:
