@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import torch
 
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
@@ -16,13 +17,22 @@ from headscope.measures.base import Columns, Measure, Resampled
 from headscope.stats.bootstrap import percentile_interval
 
 if TYPE_CHECKING:
-    import torch
     from jaxtyping import Bool, Float, Float64, Int
 
     Sums = Float[torch.Tensor, "batch quantity head"]
     Counts = Float64[np.ndarray, "batch quantity"]
 
 Average = Literal["example", "token"]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What one site shows of a batch, and what even attention would."""
+
+    index: int
+    sums: Sums
+    rows: Counts
+    even: Counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +54,9 @@ class HeadMeans(Measure):
 
     def baseline(self, batch: MapBatch) -> Float64[np.ndarray, "text quantity"]:
         """What to compare heads with: what attention spread evenly over all that is visible gives."""
-        return self._values(batch.even())[0][..., 0]
+        sums, rows = self.observe(batch.even())
+        shares: Float64[np.ndarray, "text quantity"] = sums[..., 0].double().cpu().numpy() / np.maximum(rows, 1)
+        return shares
 
     def defined(self, kind: str, quantity: str) -> bool:
         """Whether a quantity means anything for attention of this kind."""
@@ -65,20 +77,27 @@ class HeadMeans(Measure):
         return State(arrays, dict.fromkeys(arrays, "sum"))
 
     def update(self, state: State, batch: MapBatch) -> None:
-        """Add each text's quantities, once for each replicate that drew its document."""
-        values, rows = self._values(batch)
-        present = np.where(rows > 0, 1.0 if self.average == "example" else rows, 0.0)
-        heads = batch.layout.slice(batch.index)
+        """Add each text's quantities, once for each replicate that drew its document.
+
+        Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device waiting.
+        """
+        waiting: list[_Seen] = batch.shared.setdefault((self, "waiting"), [])
+        even = batch.once(self, lambda: self.baseline(batch))
+        waiting.append(_Seen(batch.index, *self.observe(batch), even))
+        if len(waiting) == len(batch.layout.sites):
+            del batch.shared[self, "waiting"]
+            fetched = torch.cat([seen.sums for seen in waiting], -1).double().cpu().numpy()
+            for seen in waiting:
+                self._add(state, batch, seen, fetched[..., batch.layout.slice(seen.index)])
+
+    def _add(self, state: State, batch: MapBatch, seen: _Seen, sums: Float64[np.ndarray, "text quantity head"]) -> None:
+        values = sums / np.maximum(seen.rows, 1)[..., None]
+        present = np.where(seen.rows > 0, 1.0 if self.average == "example" else seen.rows, 0.0)
         # One product over texts for all replicates, quantities and heads: [replicate, text] x [text, quantity * head].
         flat = (values * present[..., None]).reshape(len(values), -1)
-        state["sum"][:, :, heads] += (batch.replicates.T @ flat).reshape(-1, *values.shape[1:])
-        state["weight"][:, :, batch.index] += batch.replicates.T @ present
-        even = batch.once(self, lambda: self.baseline(batch))
-        state["even"][:, batch.index] += (even * present).sum(0)
-
-    def _values(self, batch: MapBatch) -> tuple[Float64[np.ndarray, "text quantity head"], Float64[np.ndarray, "text quantity"]]:
-        sums, rows = self.observe(batch)
-        return sums.double().cpu().numpy() / np.maximum(rows, 1)[..., None], rows
+        state["sum"][:, :, batch.layout.slice(seen.index)] += (batch.replicates.T @ flat).reshape(-1, *values.shape[1:])
+        state["weight"][:, :, seen.index] += batch.replicates.T @ present
+        state["even"][:, seen.index] += (seen.even * present).sum(0)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""
