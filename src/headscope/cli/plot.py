@@ -10,10 +10,17 @@ import typer
 
 def plot(
     run: Annotated[Path, typer.Argument(help="run folder")],
-    figure: Annotated[str, typer.Argument(help="clark2, clark4, table1, table2, pronouns, matrix or heatmap")],
+    figure: Annotated[
+        str, typer.Argument(help="clark2, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap")
+    ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,
     quantity: Annotated[str | None, typer.Option(help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...")] = None,
     kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the first there is]")] = None,
+    embedding: Annotated[str | None, typer.Option(help="clark6: metric, nonmetric or classical scaling [default: metric]")] = None,
+    sqrt: Annotated[bool, typer.Option("--sqrt", help="square roots of distances, which are a metric")] = False,
+    groups: Annotated[int | None, typer.Option(help="dendrogram: so many groups [default: by silhouette]", min=1)] = None,
+    linkage: Annotated[str | None, typer.Option(help="of a tree: average, complete or single [default: average]")] = None,
+    order: Annotated[str | None, typer.Option(help="distances: heads by layer, or as in the tree [default: layer]")] = None,
 ) -> None:
     """Draw a figure for a paper or a slide.
 
@@ -21,10 +28,15 @@ def plot(
     headscope plot RUN clark4 -o figure4.svg
     headscope plot RUN table1 -o relations.pdf
     headscope plot RUN heatmap --quantity nsubj -o nsubj.png
+    headscope plot RUN clark6 --embedding nonmetric -o figure6.pdf
+    headscope plot RUN dendrogram --groups 12 -o tree.pdf
+    headscope plot RUN distances --order tree -o distances.png
     """
     from headscope.figures import draw, save
     from headscope.runs.results import Results
 
     path = out or Path(f"{figure}.svg")
-    save(draw(figure, Results.open(run), kind, quantity), path)
+    given = {"embedding": embedding, "sqrt": sqrt or None, "groups": groups, "linkage": linkage, "order": order}
+    choices = {name: value for name, value in given.items() if value is not None}
+    save(draw(figure, Results.open(run), kind, quantity, **choices), path)
     typer.echo(path)

@@ -6,10 +6,12 @@ import io
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import contests, curves, heatmap, matrix
+from headscope.figures import alike, contests, curves, dendrogram, heatmap, matrix
+from headscope.figures.alike import FOLLOWED, Choices
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
@@ -24,6 +26,9 @@ FIGURES = {
     "table2": "Clark et al. 2019, Table 2: the best head for each kind of mention beside the best rule (coreference)",
     "pronouns": "the best head for each kind of pronoun beside the best rule (pronouns)",
     "matrix": "every dependency relation by every head, above the best fixed offset (relations)",
+    "clark6": "Clark et al. 2019, Figure 6: heads as points, those that attend alike close together, by behaviour and by layer (distances)",
+    "dendrogram": "the tree of heads, the closest joined first, and the groups that it falls into (distances)",
+    "distances": "how differently heads attend, every head by every head (distances)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
 _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
@@ -33,13 +38,23 @@ _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
     "matrix": (matrix.draw, matrix.NEEDS),
 }
+_ALIKE: dict[str, Callable[[Results, Kind | None, Choices], Figure]] = {
+    "clark6": alike.clark6,
+    "dendrogram": dendrogram.draw,
+    "distances": alike.distances,
+}
 SUFFIXES = ("svg", "pdf", "png")
 
 
-def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None) -> Figure:
-    """The figure called `name`, drawn from a run."""
+def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Figure:
+    """The figure called `name`, drawn from a run. `choices` are those of figures of distances: headscope.figures.alike.Choices."""
     if name not in FIGURES:
         raise RunError(f"figure {name!r} is unknown", f"Use one of {', '.join(FIGURES)}")
+    if unknown := [choice for choice in choices if choice not in FOLLOWED.get(name, ())]:
+        takers = [figure for figure, followed in FOLLOWED.items() if unknown[0] in followed]
+        raise RunError(f"{unknown[0]} says nothing about {name}", f"It is for {', '.join(takers)}" if takers else "Leave it out")
+    if name in _ALIKE:
+        return _ALIKE[name](results, kind, Choices(**choices))  # type: ignore[arg-type]
     if name == "heatmap":
         if quantity is None:
             raise RunError("a heatmap needs a quantity", "Name one, as in --quantity to_sep")
@@ -52,7 +67,9 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
 
 def default_figure(measure: str) -> str:
     """The figure that shows a measure best."""
-    return {"entropy": "clark4", "relations": "table1", "coreference": "table2", "pronouns": "pronouns"}.get(measure, "clark2")
+    return {"entropy": "clark4", "relations": "table1", "coreference": "table2", "pronouns": "pronouns", "distances": "clark6"}.get(
+        measure, "clark2"
+    )
 
 
 def render(figure: Figure, suffix: str) -> bytes:

@@ -1,0 +1,173 @@
+"""Which heads are alike, drawn: Clark et al. 2019, Figure 6, and the whole matrix of distances. The tree is in dendrogram.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from headscope.core.heads import HeadId, Kind
+from headscope.errors import RunError
+from headscope.figures.names import write_names
+from headscope.figures.theme import COLOURS, MARKERS, SEQUENTIAL, sign, theme
+from headscope.runs.alike import alike
+from headscope.runs.results import Results
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from headscope.stats.clusters import Linkage
+    from headscope.stats.embedding import Method
+
+SURFACE = ("next", "previous", "broad", "[CLS]", "[SEP]", "punctuation")  # any other label is what a head is the best one for
+_GREY = "0.72"
+_WIDE, _GAP, _ABOVE, _BELOW = 4.75, 0.15, 0.32, 0.9  # inches: a panel, between panels, above, and below for the legend
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How distances become a picture: the scaling of `clark6`, groups and linkage of trees, the order of the matrix."""
+
+    embedding: Method = "metric"
+    sqrt: bool = False
+    groups: int | None = None
+    linkage: Linkage = "average"
+    order: Literal["layer", "tree"] = "layer"
+
+    def __post_init__(self) -> None:
+        if self.order not in ("layer", "tree"):
+            raise RunError(f"no order is called {self.order!r}", "Use layer or tree")
+
+
+USUAL = Choices()
+# Which of them each figure follows.
+FOLLOWED = {
+    "clark6": ("embedding", "sqrt"),
+    "dendrogram": ("groups", "linkage", "sqrt"),
+    "distances": ("order", "linkage", "sqrt"),
+}
+
+
+def clark6(results: Results, kind: Kind | None = None, choices: Choices = USUAL) -> Figure:
+    """Heads as points, those that attend alike close together: on the left by what they do, on the right by layer."""
+    from matplotlib.figure import Figure
+
+    found = alike(results, kind)
+    points, stress = found.embed(choices.embedding, choices.sqrt)
+    labels, surface = tuple(map(results.spelled, found.labels)), tuple(map(results.spelled, SURFACE))
+    low, high = _limits(points)
+    tall = _WIDE * float((high - low)[1] / (high - low)[0])
+    with theme():
+        size = np.array([2 * _WIDE + 3 * _GAP, tall + _ABOVE + _BELOW])
+        figure = Figure(figsize=(float(size[0]), float(size[1])))
+        panels = []
+        for number, title in enumerate(("By behaviour", "By layer")):
+            corner = np.array([_GAP + number * (_WIDE + _GAP), _BELOW]) / size
+            axes = figure.add_axes((*corner, *(np.array([_WIDE, tall]) / size)))
+            axes.set_title(title if found.kind == "encoder" else f"{title} ({found.kind} attention)", fontsize=9, loc="left")
+            axes.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+            axes.spines[:].set(visible=True, color="0.8")
+            panels.append(axes)
+        _behaviours(panels[0], points, labels, surface)
+        named = [f"{head} {label}" if label and label not in surface else "" for head, label in zip(found.heads, labels, strict=True)]
+        write_names(panels[0], points, named)
+        bar = (2 * _GAP + 1.05 * _WIDE) / size[0], (_BELOW - 0.28) / size[1], 0.9 * _WIDE / size[0], 0.1 / size[1]
+        _layers(panels[1], figure.add_axes(bar), points, found.heads)
+        how = (
+            f"{'square roots of ' if choices.sqrt else ''}mean Jensen–Shannon divergence, {choices.embedding} scaling, stress {stress:.3f}"
+        )
+        sign(figure, f"{found.n:,} rows of attention, {len(found.heads)} heads; {how}", results.signature)
+    return figure
+
+
+def _limits(points: Float64[np.ndarray, "head 2"]) -> tuple[Float64[np.ndarray, "2"], Float64[np.ndarray, "2"]]:
+    """The corners of a panel: one scale for both directions, not too flat, not too tall."""
+    low, high = points.min(0), points.max(0)
+    wide, tall = 1.16 * np.maximum(high - low, 1e-9)
+    wide, tall = max(wide, tall / 1.15), max(tall, wide * 0.6)
+    middle, half = (low + high) / 2, np.array([wide, tall]) / 2
+    return middle - half, middle + half
+
+
+def _behaviours(axes: Axes, points: Float64[np.ndarray, "head 2"], labels: tuple[str, ...], surface: tuple[str, ...]) -> None:
+    """Points by what heads do; the best heads of labels are black, and named elsewhere."""
+    given = np.array(labels, dtype=object)
+    looks = [(given == label, label, 26.0, COLOURS[number], MARKERS[number], 2) for number, label in enumerate(surface)]
+    looks.append((~np.isin(given, ["", *surface]), "best of a label, named", 34.0, COLOURS[6], MARKERS[6], 3))
+    looks.append((given == "", "other", 11.0, _GREY, "o", 1))
+    for at, label, size, colour, marker, order in looks:
+        if at.any():
+            x, y = points[at].T
+            axes.scatter(x, y, s=size, c=colour, marker=marker, linewidths=0, label=f"{label} ({at.sum()})", zorder=order)
+    axes.legend(loc="upper left", bbox_to_anchor=(-0.02, 0), ncols=4, fontsize=7.5, handletextpad=0.2, columnspacing=1.0)
+
+
+def _layers(axes: Axes, bar: Axes, points: Float64[np.ndarray, "head 2"], heads: tuple[HeadId, ...]) -> None:
+    from matplotlib import colormaps
+    from matplotlib.colors import BoundaryNorm
+    from matplotlib.figure import Figure
+
+    layers = np.array([head.layer + 1 for head in heads])
+    numbers = np.arange(layers.min(), layers.max() + 1)
+    norm = BoundaryNorm(np.append(numbers, numbers[-1] + 1) - 0.5, colormaps[SEQUENTIAL].N)
+    x, y = points.T
+    drawn = axes.scatter(x, y, s=24, c=layers, cmap=SEQUENTIAL, norm=norm, edgecolors="0.35", linewidths=0.3)
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    legend = figure.colorbar(drawn, cax=bar, orientation="horizontal", label="Layer", ticks=numbers[:: -(-len(numbers) // 24)])
+    legend.minorticks_off()
+    legend.outline.set_visible(False)
+    bar.tick_params(length=0, labelsize=7.5)
+
+
+def distances(results: Results, kind: Kind | None = None, choices: Choices = USUAL) -> Figure:
+    """Every head by every head, by layer or in the order of the tree."""
+    from matplotlib.figure import Figure
+
+    found = alike(results, kind)
+    by_tree = choices.order == "tree"
+    order = list(found.groups(1, choices.linkage, choices.sqrt).tree.leaves) if by_tree else list(range(len(found.heads)))
+    heads = [found.heads[place] for place in order]
+    shown = np.sqrt(found.distances) if choices.sqrt else found.distances
+    side = float(np.clip(0.072 * len(heads), 3, 10.5))
+    with theme():
+        figure = Figure(figsize=(side + 1.6, side + 0.9), layout="constrained")
+        axes = figure.subplots()
+        image = axes.imshow(shown[np.ix_(order, order)], cmap=SEQUENTIAL, vmin=0, interpolation="nearest")
+        axes.grid(visible=False)
+        if by_tree:
+            size = float(np.clip(0.8 * 72 * side / len(heads), 2, 8))
+            axes.set_xticks(range(len(heads)), map(str, heads), fontsize=size, rotation=90)
+            axes.set_yticks(range(len(heads)), map(str, heads), fontsize=size)
+            axes.tick_params(length=0, pad=1)
+        else:
+            _by_layer(axes, heads)
+        axes.spines[:].set_visible(False)
+        figure.colorbar(image, ax=axes, shrink=0.7, pad=0.01, label=unit(results, choices.sqrt))
+        ordered = f"in the order of the tree ({choices.linkage} linkage)" if by_tree else "by layer"
+        sign(figure, f"{found.n:,} rows of attention, {len(heads)} heads {ordered}", results.signature)
+    return figure
+
+
+def _by_layer(axes: Axes, heads: list[HeadId]) -> None:
+    """Lines between layers, and their numbers."""
+    starts = [place for place, head in enumerate(heads) if place == 0 or heads[place - 1].layer != head.layer]
+    for start in starts[1:]:
+        axes.axvline(start - 0.5, color="white", linewidth=0.9)
+        axes.axhline(start - 0.5, color="white", linewidth=0.9)
+    ends = [*starts[1:], len(heads)]
+    middles = [(start + end - 1) / 2 for start, end in zip(starts, ends, strict=True)]
+    for set_ticks in (axes.set_xticks, axes.set_yticks):
+        set_ticks(middles, [str(heads[start].layer + 1) for start in starts])
+    axes.tick_params(length=0)
+    axes.set_xlabel("Layer (its heads from left to right)")
+    axes.set_ylabel("Layer (its heads from top to bottom)")
+
+
+def unit(results: Results, sqrt: bool) -> str:
+    """What distances are counted in."""
+    summed = "" if results.measures.get("distances", {}).get("normalise", True) else ", summed over rows"
+    return f"√ Jensen–Shannon divergence (√nats{summed})" if sqrt else f"Jensen–Shannon divergence (nats{summed})"
