@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from headscope.cli import compare, corpus, doctor, inspect, plot, report, run, serve, show, view
+from headscope.cli import alike, compare, corpus, doctor, inspect, plot, report, run, serve, show, view
 from headscope.cli.options import examples
 from headscope.errors import HeadscopeError
 
@@ -19,6 +19,7 @@ app = typer.Typer(
     headscope run --model bert-base-uncased --corpus en.conllu --out RUN
     headscope show RUN tokens                the numbers, in the terminal
     headscope plot RUN clark2 -o fig2.svg    a figure for a paper
+    headscope alike RUN                      which heads attend alike
     headscope report RUN                     one offline page with everything
     headscope view "Keys open doors."        what heads look at in a text of your own
     headscope compare A B                    two runs, head by head
@@ -30,7 +31,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, inspect.inspect, doctor.doctor):
+_VERBS = (
+    *(run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, alike.alike, inspect.inspect),
+    doctor.doctor,
+)
+for verb in _VERBS:
     app.command(help=examples(verb.__doc__))(verb)
 app.add_typer(corpus.app, name="corpus")
 

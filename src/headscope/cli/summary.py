@@ -28,6 +28,8 @@ def summarise(results: Results) -> None:
     for name, table in results.of_heads().items():
         if f"{name}_best" in results:
             _print_best(results, name)
+        elif f"{name}_structure" in results:
+            _print_alike(console, results)
         else:
             _print_top(console, table, BASELINES.get(name, "even"))
     console.print(results.signature, style="dim", soft_wrap=True, markup=False)
@@ -44,6 +46,16 @@ def _print_top(console: Console, table: Table, baseline: str) -> None:
             heads = ", ".join(f"{HeadId(r['kind'], r['layer'] - 1, r['head'] - 1)} {r['value']:.2f}" for r in top)
             even = sorted({round(row["baseline"], 2) for row in top})
             console.print(f"{quantity:>14}  {heads}  ({baseline} {' to '.join(f'{value:.2f}' for value in even)})", markup=False)
+
+
+def _print_alike(console: Console, results: Results) -> None:
+    """What layers have to do with likeness, and the closest pairs, for each kind of attention that has two heads."""
+    from headscope.runs.structure import STRUCTURE, layers_sentence, pairs_sentence
+
+    kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
+    for kind in kinds:
+        told = " ".join(filter(None, (layers_sentence(results, kind), pairs_sentence(results, kind))))
+        console.print(f"\ndistances{'' if len(kinds) == 1 else f', {kind} attention'}: {told}", soft_wrap=True, markup=False)
 
 
 def _print_best(results: Results, name: str) -> None:

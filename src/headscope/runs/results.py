@@ -19,7 +19,7 @@ from headscope.runs.store import Folder, read_states, write_atomically
 from headscope.runs.table import Table
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
-BASELINES = {"trees": "chain of words"}
+BASELINES = {"trees": "chain of words", "distances": "all pairs"}
 _GENERIC = {CLS: "[CLS]", SEP: "[SEP]"}
 LEFT_OUT = "gallery left out"  # how the manifest begins to say why
 

@@ -1,0 +1,114 @@
+"""`headscope alike`: which heads of a run attend alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from headscope.runs.alike import Alike
+    from headscope.runs.results import Results
+    from headscope.runs.table import Table
+    from headscope.stats.clusters import Grouping
+
+_ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex", ".parquet": "parquet"}
+
+
+def alike(
+    run: Annotated[Path, typer.Argument(help="run folder, measured with distances")],
+    kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the one with the most heads]")] = None,
+    embedding: Annotated[str, typer.Option(help="metric, nonmetric or classical scaling, for x and y of the table")] = "metric",
+    sqrt: Annotated[
+        bool, typer.Option("--sqrt", help="square roots of distances, which are a metric, for the embedding and the groups")
+    ] = False,
+    groups: Annotated[
+        int | None, typer.Option(help="so many groups [default: as many of 2 to 20 as have the highest silhouette]", min=1)
+    ] = None,
+    linkage: Annotated[str, typer.Option(help="how far groups are apart: average, complete or single")] = "average",
+    epsilon: Annotated[list[float] | None, typer.Option(help="list heads with another one closer than this; may be repeated")] = None,
+    pairs: Annotated[int, typer.Option(help="so many of the closest pairs", min=1)] = 10,
+    format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex: the table of heads to standard output")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="write the table of heads: .csv, .json, .md, .tex or .parquet")] = None,
+) -> None:
+    """Say which heads attend alike: layers, near twins, the closest pairs, groups and what their heads do.
+
+    headscope run --measures distances,positions,tokens,entropy --out RUN
+    headscope alike RUN
+    headscope alike RUN --groups 12 --linkage complete
+    headscope alike RUN --epsilon 0.03
+    headscope alike RUN --embedding nonmetric -o heads.csv
+    headscope alike RUN --format latex > heads.tex
+    headscope plot RUN clark6 -o figure6.pdf
+    """
+    from headscope.errors import RunError
+    from headscope.runs.alike import alike as find
+    from headscope.runs.results import Results
+
+    if out is not None and out.suffix.lower() not in _ENDINGS:
+        raise RunError(
+            f"tables cannot be written as {out.suffix or 'a file without an ending'!r}", f"Use a name that ends in {', '.join(_ENDINGS)}"
+        )
+    if epsilon is not None and min(epsilon, default=1) <= 0:
+        raise RunError(f"an epsilon of {min(epsilon):g}", "Name a distance above 0")
+    results = Results.open(run)
+    found = find(results, kind)  # type: ignore[arg-type]
+    if out is not None or format is not None:
+        _table(found.table(embedding, sqrt, 0, groups, linkage), format, out)  # type: ignore[arg-type]
+        return
+    _print(results, found, found.groups(groups, linkage, sqrt), epsilon or [], pairs)  # type: ignore[arg-type]
+
+
+def _table(table: Table, format: str | None, out: Path | None) -> None:
+    """The table of heads, to a file or to standard output."""
+    if out is None:
+        typer.echo(table.to_text(str(format)), nl=False)
+        return
+    from headscope.runs.store import write_atomically
+
+    style = format or _ENDINGS[out.suffix.lower()]
+    write_atomically(out, table.to_parquet() if style == "parquet" else table.to_text(style).encode())
+    typer.echo(out)
+
+
+def _print(results: Results, found: Alike, grouping: Grouping, epsilons: list[float], count: int) -> None:
+    from rich.console import Console
+
+    from headscope.cli.tables import print_table
+    from headscope.runs.structure import group_table, layers_sentence, twins_sentence, unit
+
+    console = Console(highlight=False)
+
+    def say(line: str, style: str = "") -> None:
+        console.print(results.spelled(line), style=style, soft_wrap=True, markup=False)
+
+    say(f"{len(found.heads)} heads of {found.kind} attention, {found.n:,} rows; Jensen-Shannon divergences in {unit(results)}")
+    for line in filter(None, (layers_sentence(results, found.kind), twins_sentence(results, found.kind))):
+        say(line)
+    for epsilon in epsilons:
+        close = found.redundant(epsilon)
+        say(f"\nCloser than {epsilon:g}: {len(close.heads)} of {len(found.heads)} heads have a twin")
+        for linked in close.sets:
+            say(f"  {' '.join(map(str, linked))}")
+    pairs = closest_table(results, found, count)
+    print_table(pairs, f"\nthe {len(pairs)} closest pairs")
+    silhouette = f", mean silhouette {grouping.silhouettes.mean():.2f}" if grouping.number > 1 else ""
+    say(f"{grouping.number} group{'s' if grouping.number > 1 else ''}{silhouette}", "italic")
+    for row in group_table(found, grouping):
+        number = f"{row['heads']} head{'s' if row['heads'] > 1 else ''}"
+        lies = f", silhouette {row['silhouette']:.2f}" if grouping.number > 1 and row["heads"] > 1 else ""
+        say(f"{row['group']:>3}  {number}{lies}: {row['behaviours']}")
+        say(f"     {row['members']}", "dim")
+    say(results.signature, "dim")
+
+
+def closest_table(results: Results, found: Alike, count: int) -> Table:
+    """The closest pairs with their intervals, and what the two heads do."""
+    from headscope.runs.structure import closest
+    from headscope.runs.table import Table
+
+    rows = closest(results, found.kind, count)
+    labels = {str(head): results.spelled(", ".join(labels)) for head, labels in zip(found.heads, found.behaviours, strict=True)}
+    columns = {name: rows[name] for name in ("a", "b", "value", "low", "high")}
+    return Table.of({**columns, **{f"{side} does": [labels[name] for name in rows[side]] for side in ("a", "b")}})

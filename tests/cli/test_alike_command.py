@@ -1,0 +1,200 @@
+"""`headscope alike`, and the sentences that it, the summary of a run and the report have in common."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.errors import HeadscopeError
+from headscope.runs.alike import alike
+from headscope.runs.structure import doing, group_table, groups_sentence, layers_sentence, p_value, pairs_sentence, twins_sentence
+
+TOKENS = ["[CLS]", "a", "b", "c", "[SEP]"]
+
+
+def call(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if isinstance(result.exception, HeadscopeError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def planted() -> np.ndarray:
+    """Two layers of three heads. The first looks at [SEP], the second at [CLS]; of each layer two heads are the same, and the third
+    gives half of its attention to everything.
+    """
+    maps = np.zeros((2, 3, 5, 5))
+    maps[0, :, :, 4] = maps[1, :, :, 0] = 1
+    maps[:, 2] = 0.5 * maps[:, 2] + 0.1
+    return maps
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("alike") / "run"
+    hs.measure([planted(), planted()], [TOKENS, TOKENS], ["distances", "tokens"], documents=["x", "y"], replicates=20, out=out, gallery=0)
+    return out
+
+
+def divergence(p: np.ndarray, q: np.ndarray) -> float:
+    """Jensen-Shannon divergence in nats, as it is defined."""
+    middle = (p + q) / 2
+    return float(sum(0.5 * a * np.log(a / m) for row in (p, q) for a, m in zip(row, middle, strict=True) if a > 0))
+
+
+def by_hand() -> np.ndarray:
+    rows = planted()[:, :, 0].reshape(6, 5)
+    return np.array([[divergence(p, q) for q in rows] for p in rows])
+
+
+def test_sentences_say_what_can_be_worked_out_by_hand(folder: Path) -> None:
+    run = hs.open_run(folder)
+    matrix = by_hand()
+    layer = np.repeat([0, 1], 3)
+    upper = np.triu(np.ones((6, 6), dtype=bool), 1)
+    same = layer[:, None] == layer
+    within, between = matrix[upper & same].mean(), matrix[upper & ~same].mean()
+    said = layers_sentence(run.results, "encoder")
+    # Of the 20 ways to choose three of six heads two leave layers as they are (p = 0.1), so that nothing is sure.
+    assert said.startswith("Heads of one layer are a little closer to each other than to heads of other layers, though no more than")
+    assert f"{within:.3f} [{within:.3f} {within:.3f}] nats within layers and {between:.3f} [" in said
+    assert f"a difference of {between - within:.3f}" in said
+    p = next(row["p"] for row in run.results["distances_structure"] if row["quantity"] == "difference")
+    assert 0.08 < p < 0.12
+    assert f"(p {p_value(p)}, permutation test)" in said
+    assert twins_sentence(run.results, "encoder") == (
+        "Near twins: of 6 heads 4 [4 4] have one closer than 0.02, 4 [4 4] have one closer than 0.05, "
+        "4 [4 4] have one closer than 0.1 nats."
+    )
+    assert (
+        pairs_sentence(run.results, "encoder", 2) == "Most alike are 1-1 and 1-2 (0.000 [0.000 0.000]), 2-1 and 2-2 (0.000 [0.000 0.000])."
+    )
+
+
+def test_groups_and_what_they_do(folder: Path) -> None:
+    found = alike(hs.open_run(folder).results)
+    rows = list(group_table(found, found.groups(2)))
+    assert [(row["group"], row["heads"], row["members"]) for row in rows] == [(1, 3, "1-1 1-2 1-3"), (2, 3, "2-1 2-2 2-3")]
+    assert [row["behaviours"] for row in rows] == ["2 [SEP], 1 other", "2 [CLS], 1 other"]
+    said = groups_sentence(found, found.groups(2))
+    assert said.startswith("The heads fall into 2 groups (mean silhouette ")
+    assert said.endswith("): 3 heads (2 [SEP], 1 other); 3 heads (2 [CLS], 1 other).")
+    assert "fall into no groups" in groups_sentence(found, found.groups(1))
+    assert "2-3 alone" in groups_sentence(found, found.groups(4))
+
+
+def test_what_heads_do_is_listed_by_number_and_name() -> None:
+    assert doing(["broad", "", "next", "broad", "aux", ""]) == "2 broad, 1 aux, 1 next, 2 other"
+    assert doing([""]) == "1 other"
+
+
+@pytest.mark.parametrize(("p", "said"), [(0.0001, "< 0.001"), (0.0123, "= 0.012"), (0.4567, "= 0.46")])
+def test_p_values_are_read_out(p: float, said: str) -> None:
+    assert p_value(p) == said
+
+
+def test_sums_and_single_documents() -> None:
+    run = hs.measure(planted(), TOKENS, {"distances": {"normalise": False}})
+    within = by_hand()[:3, :3][np.triu_indices(3, 1)].mean()
+    said = layers_sentence(run.results, "encoder")
+    assert f"{5 * within:.3f} nats, summed over rows within layers" in said, "five rows, and no interval of one document"
+    assert twins_sentence(run.results, "encoder").endswith("4 have one closer than 0.1 nats a row.")
+    one_layer = hs.measure(planted()[:1], TOKENS, ["distances"])
+    assert layers_sentence(one_layer.results, "encoder") == ""
+
+
+def test_the_command_tells_everything(folder: Path) -> None:
+    text = call("alike", folder, "--groups", "2", "--epsilon", "0.01", "--pairs", "3")
+    run = hs.open_run(folder)
+    assert text.startswith("6 heads of encoder attention, 10 rows; Jensen-Shannon divergences in nats\n")
+    assert layers_sentence(run.results, "encoder") in text
+    assert twins_sentence(run.results, "encoder") in text
+    assert "Closer than 0.01: 4 of 6 heads have a twin\n  1-1 1-2\n  2-1 2-2\n" in text
+    assert "the 3 closest pairs" in text
+    assert "1  3 heads, silhouette " in text
+    assert ": 2 [SEP], 1 other\n     1-1 1-2 1-3\n" in text
+    assert text.rstrip().endswith(run.signature)
+
+
+def test_the_table_leaves_in_any_format(folder: Path, tmp_path: Path) -> None:
+    expected = list(alike(hs.open_run(folder).results).table("classical", number=2, linkage="complete"))
+    options = ("--embedding", "classical", "--groups", "2", "--linkage", "complete")
+    for name in ("heads.csv", "heads.json", "heads.md", "heads.tex", "heads.parquet"):
+        assert call("alike", folder, *options, "-o", tmp_path / name).strip() == str(tmp_path / name)
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "heads.csv").read_text(encoding="utf-8"))))
+    assert [(row["layer"], row["head"], row["neighbour"], row["label"]) for row in rows] == [
+        (str(row["layer"]), str(row["head"]), row["neighbour"], row["label"]) for row in expected
+    ]
+    assert [row["group"] for row in rows] == ["1", "1", "1", "2", "2", "2"]
+    assert json.loads((tmp_path / "heads.json").read_text(encoding="utf-8")) == expected
+    assert (tmp_path / "heads.md").read_text(encoding="utf-8").startswith("| kind | layer | head | x | y | group |")
+    assert r"\toprule" in (tmp_path / "heads.tex").read_text(encoding="utf-8")
+    assert pq.read_table(tmp_path / "heads.parquet").to_pylist() == expected
+    assert json.loads(call("alike", folder, *options, "--format", "json")) == expected
+    assert (tmp_path / "heads.json").read_text(encoding="utf-8") == call("alike", folder, *options, "--format", "json")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["-o", "heads.xls"], "tables cannot be written as '.xls'"),
+        (["--epsilon", "0"], "an epsilon of 0"),
+        (["--groups", "9"], "6 heads cannot be in 9 groups"),
+        (["--linkage", "ward"], "no linkage is called 'ward'"),
+        (["--embedding", "tsne", "--format", "csv"], "no embedding is called 'tsne'"),
+        (["--kind", "cross"], "no distances of cross attention"),
+    ],
+)
+def test_mistakes_are_said(folder: Path, options: list[str], says: str) -> None:
+    with pytest.raises(HeadscopeError) as error:
+        call("alike", folder, *options)
+    assert says in str(error.value)
+
+
+def test_a_run_ends_with_what_was_found(folder: Path) -> None:
+    text = call("show", folder)
+    run = hs.open_run(folder)
+    assert f"distances: {layers_sentence(run.results, 'encoder')} {pairs_sentence(run.results, 'encoder')}" in text.replace("\n", " ")
+    assert "nan" not in text
+
+
+def test_help_is_quick_and_teaches() -> None:
+    code = (
+        "import sys, time; t = time.perf_counter(); sys.argv = ['headscope', 'alike', '--help']\n"
+        "from headscope.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print('HEAVY', sorted({'torch', 'numpy', 'scipy', 'pyarrow', 'matplotlib'} & set(sys.modules)))\n"
+        "print('SECONDS', time.perf_counter() - t)"
+    )
+    found = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout for _ in range(3)]
+    assert all("HEAVY []" in text for text in found)
+    assert min(float(text.split("SECONDS ")[1]) for text in found) < 0.5
+    assert "  headscope alike RUN --groups 12 --linkage complete" in found[0]
+
+
+def test_plot_takes_the_options_of_distances(folder: Path, tmp_path: Path) -> None:
+    for figure, *options in (
+        ["clark6", "--embedding", "classical", "--sqrt"],
+        ["dendrogram", "--groups", "2"],
+        ["distances", "--order", "tree"],
+    ):
+        path = tmp_path / f"{figure}.svg"
+        assert call("plot", folder, figure, *options, "-o", path).strip() == str(path)
+    assert "classical scaling" in (tmp_path / "clark6.svg").read_text(encoding="utf-8")
+    assert "2 groups" in (tmp_path / "dendrogram.svg").read_text(encoding="utf-8")
+    assert "in the order of the tree" in (tmp_path / "distances.svg").read_text(encoding="utf-8")
+    with pytest.raises(HeadscopeError, match="order says nothing about clark6"):
+        call("plot", folder, "clark6", "--order", "tree")
