@@ -35,7 +35,9 @@ BASE = {
 MODELS = ("mini", "base")
 DTYPES = ("float32", "bfloat16")
 TOLERANCE = 1e-4  # shares of attention and nats
-FLIPPED = 0.005  # the share of all heads' answers for a relation that may be others: of two equally strong weights either may win
+# The share of all heads' answers for a relation that may be others: of two equally strong weights either may win, and an untrained
+# model's weights are all nearly equal.
+FLIPPED = {"mini": 0.005, "base": 0.02}
 ALL = "the whole pass"
 
 
@@ -82,11 +84,11 @@ def agree(name: str, texts: Sequence[Encoded], device: str) -> Row:
         measure.name: difference(measure, ours[measure.name], theirs[measure.name], here.plan.layout) for measure in here.plan.measures
     }
     for measure, far in apart.items():
-        bar = FLIPPED if measure == "relations" else TOLERANCE
+        bar = FLIPPED[name] if measure == "relations" else TOLERANCE
         if not far <= bar:  # so that NaN fails, too
             raise AssertionError(f"{name}: {measure} on {device} is {far:.1e} from the CPU's, where {bar:.0e} is allowed")
     note = ", ".join(f"{measure} {far:.0e}" for measure, far in apart.items())
-    return Row("f", f"{name}: float32 figures on {device} - on the CPU, at most", max(apart.values()), "", most=FLIPPED, note=note)
+    return Row("f", f"{name}: float32 figures on {device} - on the CPU, at most", max(apart.values()), "", most=FLIPPED[name], note=note)
 
 
 def bandwidth(device: str) -> float:

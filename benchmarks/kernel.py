@@ -28,9 +28,8 @@ FEW = 3  # heads of the float16 form that are timed: all would take minutes
 def ours(maps: paper.Maps, form: Form | None = None) -> NDArray[np.float64]:
     """The divergences by the kernel that a run uses, or in another form."""
     heads, rows, keys = maps.shape
-    stack = RowStack(rows, [heads], keys, torch.device("cpu"), form)
-    places = torch.arange(rows)
-    stack.put(0, torch.from_numpy(paper.smooth(maps))[None], torch.zeros_like(places), places)
+    stack = RowStack(np.zeros(rows, dtype=np.int64), np.arange(rows), [heads], keys, torch.device("cpu"), form)
+    stack.put(0, torch.from_numpy(paper.smooth(maps))[None])
     return stack.divergences(np.array([0, rows]), np.full(rows, keys))[0].numpy()
 
 

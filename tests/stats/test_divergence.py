@@ -31,9 +31,8 @@ def by(form: Form, maps: Maps, starts: tuple[int, ...] | None = None, ends: Maps
     """The divergences of each segment of rows, by one form."""
     heads, rows, keys = maps.shape
     device = torch.device("cuda" if form == "triton" else "cpu")
-    stack = RowStack(rows, [heads], keys, device, form)
-    places = torch.arange(rows, device=device)
-    stack.put(0, torch.from_numpy(maps).float()[None].to(device), torch.zeros_like(places), places)
+    stack = RowStack(np.zeros(rows, dtype=np.int64), np.arange(rows), [heads], keys, device, form)
+    stack.put(0, torch.from_numpy(maps).float()[None].to(device))
     ends = np.full(rows, keys) if ends is None else ends
     return stack.divergences(np.array(starts or (0, rows)), ends.astype(np.int64)).cpu().numpy()
 
@@ -112,9 +111,9 @@ def test_smoothed_values_of_the_released_code(form: Form) -> None:
     """METHODS §6, p <- 0.999 p + 0.001 / n: 0.692365 and 0.666353."""
     maps = torch.from_numpy(np.concatenate([one_hot([0, 5], 128), np.full((1, 1, 128), 1 / 128)])).float()
     device = torch.device("cuda" if form == "triton" else "cpu")
-    stack = RowStack(1, [3], 128, device, form)
-    here = torch.zeros(1, dtype=torch.int64, device=device)
-    stack.put(0, maps[None].to(device), here, here, towards=(1e-3, torch.full((1, 1, 128), 1 / 128, device=device)))
+    here = np.zeros(1, dtype=np.int64)
+    stack = RowStack(here, here, [3], 128, device, form)
+    stack.put(0, maps[None].to(device), towards=(1e-3, torch.full((1, 1, 128), 1 / 128, device=device)))
     found = stack.divergences(np.array([0, 1]), np.array([128]))[0]
     assert float(found[0, 1]) == pytest.approx(0.692365, abs=1e-6)
     assert float(found[0, 2]) == pytest.approx(0.666353, abs=1e-6)
@@ -148,11 +147,9 @@ def test_sites_of_different_sizes_and_chosen_rows(form: Form) -> None:
     sites = [rng.dirichlet(np.full(6, 0.5), (2, heads, 5)) for heads in (1, 4, 2)]  # [text, head, query, key]
     texts, places = [0, 0, 1], [4, 1, 3]
     device = torch.device("cuda" if form == "triton" else "cpu")
-    stack = RowStack(3, [1, 4, 2], 6, device, form)
+    stack = RowStack(np.array(texts), np.array(places), [1, 4, 2], 6, device, form)
     for number, site in enumerate(sites):
-        stack.put(
-            number, torch.from_numpy(site).float().to(device), torch.tensor(texts, device=device), torch.tensor(places, device=device)
-        )
+        stack.put(number, torch.from_numpy(site).float().to(device))
     rows = np.concatenate([site[texts, :, places] for site in sites], 1).transpose(1, 0, 2)
     found = stack.divergences(np.array([0, 2, 3]), np.full(3, 6)).cpu()
     assert_allclose(found[0], plain(rows[:, :2]), atol=1e-6)
@@ -194,7 +191,7 @@ def test_what_a_sink_takes_does_not_count(form: Form) -> None:
 def test_without_a_kernel_there_is_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert form_for(torch.device("cpu")) == "numba"
     assert form_for(torch.device("meta")) == "plain"
-    monkeypatch.setattr(divergence, "_kernel", lambda name: None)
+    monkeypatch.setattr(divergence, "kernel", lambda name: None)
     assert {form_for(torch.device(name)) for name in ("cpu", "cuda", "mps")} == {"plain"}
     maps = dirichlet(13, 4, 3, 9, 1.0)
     assert_allclose(jensen_shannon(torch.from_numpy(maps))[0], plain(maps), atol=1e-5)

@@ -13,6 +13,7 @@ from headscope.core.batch import MapBatch
 from headscope.errors import MeasureError
 from headscope.measures.groups import group
 from headscope.measures.means import HeadMeans
+from headscope.stats.rows import row_statistics
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from headscope.measures.means import Counts, Sums
 
 BASES = {"nats": 1.0, "bits": 0.6931471805599453}
-BLOCK = 1 << 20  # numbers worked on at a time: 4 MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,29 +60,16 @@ class Entropy(HeadMeans):
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Row entropies, maxima and missing mass, each summed over the rows it is about."""
         weights, device = batch.weights, batch.weights.device
-        mass = total = weights.sum(-1)
-        smoothed = weights
+        plogp, mass, most = row_statistics(weights)
+        total = mass
         if self.smoothing:
-            smoothed = weights + self.smoothing * (batch.even().weights - weights)
-            total = smoothed.sum(-1)
+            plogp, total, _ = row_statistics(weights + self.smoothing * (batch.even().weights - weights))
         # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s: no need to divide the maps.
-        entropy = (total.log() - plogp(smoothed) / total) / BASES[self.base]
+        entropy = (total.log() - plogp / total) / BASES[self.base]
         names = (*self.rows, "all", "all")
-        per_row = [entropy] * len(self.rows) + [weights.amax(-1), (1 - mass).clamp_min(0)]
+        per_row = [entropy] * len(self.rows) + [most, (1 - mass).clamp_min(0)]
         # A padded row has no mass, and its entropy is 0/0: replaced, not multiplied.
         masks = [batch.queries.mask(name, group(name), device)[:, None] for name in names]
         sums = [torch.where(mask, values, 0).sum(-1) for mask, values in zip(masks, per_row, strict=True)]
         counted = [batch.queries.chosen(name, group(name)).sum(1) for name in names]
         return torch.stack(sums, 1), np.stack(counted, 1).astype(np.float64)
-
-
-def plogp(weights: Float[torch.Tensor, "batch head query key"]) -> Float[torch.Tensor, "batch head query"]:
-    """Sum of p ln p over each row, with 0 ln 0 = 0; a few texts at a time, so that what is in between stays in the cache."""
-    texts = max(1, BLOCK // max(1, weights[0].numel()))
-    buffer = torch.empty_like(weights[:texts])
-    sums = weights.new_empty(weights.shape[:-1])
-    for start in range(0, len(weights), texts):
-        part = weights[start : start + texts]
-        logs = torch.clamp_min(part, torch.finfo(part.dtype).tiny, out=buffer[: len(part)])
-        torch.sum(logs.log_().mul_(part), -1, out=sums[start : start + texts])
-    return sums

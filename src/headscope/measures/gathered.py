@@ -41,7 +41,7 @@ class Gathered:
         self._smoothing = smoothing
         self._seen = 0
         self._later: list[tuple[Later, Float[torch.Tensor, "text query key"] | None]] = []
-        self._held = self._stack(self.texts) if self._bytes(len(texts)) <= MOST.get(self._device.type, MOST["cpu"]) else None
+        self._held = self._stack(np.arange(len(texts))) if self._bytes(len(texts)) <= MOST.get(self._device.type, MOST["cpu"]) else None
 
     @property
     def complete(self) -> bool:
@@ -54,7 +54,7 @@ class Gathered:
             raise ValueError(f"site {batch.index} of a batch came where {self._sites[self._seen]} was due")
         even = batch.even().weights[:, 0] if self._smoothing else None
         if self._held is not None:
-            self._put(self._held, self._seen, batch.weights, self.places, np.arange(len(self.texts)), even)
+            self._put(self._held, self._seen, batch.weights, even)
         else:
             self._later.append((batch.later(), even))
         self._seen += 1
@@ -70,29 +70,27 @@ class Gathered:
             rows = np.flatnonzero((self.places >= start) & (self.places < start + step))
             if len(rows):
                 stop = min(start + step, width)
-                stack = self._stack(rows)
+                stack = self._stack(rows, start)
                 for site, (later, even) in enumerate(self._later):
                     cut = even[:, start:stop] if even is not None else None
-                    self._put(stack, site, later(start, stop), self.places - start, rows, cut)
+                    self._put(stack, site, later(start, stop), cut)
                 yield self._block(rows, stack)
 
     def _bytes(self, rows: int) -> int:
         return rows * sum(self._heads) * self._keys * 4
 
-    def _stack(self, rows: Int64[np.ndarray, "n"]) -> RowStack:
-        return RowStack(len(rows), self._heads, self._keys, self._device)
+    def _stack(self, rows: Int64[np.ndarray, "n"], start: int = 0) -> RowStack:
+        """Room for some rows, of maps that begin at row `start`."""
+        return RowStack(self.texts[rows], self.places[rows] - start, self._heads, self._keys, self._device)
 
     def _put(
         self,
         stack: RowStack,
         site: int,
         maps: Float[torch.Tensor, "text head query key"],
-        places: Int64[np.ndarray, "row"],
-        rows: Int64[np.ndarray, "n"],
         even: Float[torch.Tensor, "text query key"] | None,
     ) -> None:
-        texts, at = (torch.from_numpy(numbers[rows]).to(self._device) for numbers in (self.texts, places))
-        stack.put(site, maps, texts, at, None if even is None else (self._smoothing, even))
+        stack.put(site, maps, None if even is None else (self._smoothing, even))
 
     def _block(self, rows: Int64[np.ndarray, "n"], stack: RowStack) -> Block:
         """A decoder's early rows are mostly empty: there it pays to see where they end."""

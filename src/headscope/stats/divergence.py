@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
-from importlib import import_module
 from itertools import pairwise
-from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
+
+from headscope.stats.kernels import kernel
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float32, Float64, Int64
@@ -27,29 +26,31 @@ Form = Literal["numba", "triton", "plain"]
 
 
 def form_for(device: torch.device) -> Form:
-    """The fastest form that works on a device. Neither numba nor Triton is made for every machine."""
+    """The fastest form that works on a device."""
     if device.type == "cuda":
-        return "triton" if _kernel("pairs_cuda") is not None else "plain"
-    return "numba" if device.type == "cpu" and _kernel("pairs_cpu") is not None else "plain"
-
-
-@cache
-def _kernel(name: str) -> ModuleType | None:
-    try:
-        return import_module(f"headscope.stats.{name}")
-    except ImportError:
-        return None
+        return "triton" if kernel("pairs_cuda") is not None else "plain"
+    return "numba" if device.type == "cpu" and kernel("pairs_cpu") is not None else "plain"
 
 
 class RowStack:
     """Rows of attention of many heads side by side, as the form of a device reads them fastest.
 
-    `heads` is the number of heads of each site. Every row is divided by its sum, so that what a sink takes does not count;
-    a row without any weight stays empty.
+    Row r is `maps[texts[r], :, places[r]]` of every site; `heads` is the number of heads of each. Every row is divided by its sum, so
+    that what a sink takes does not count; a row without any weight stays empty.
     """
 
-    def __init__(self, rows: int, heads: Sequence[int], keys: int, device: torch.device, form: Form | None = None) -> None:
+    def __init__(
+        self,
+        texts: Int64[np.ndarray, "row"],
+        places: Int64[np.ndarray, "row"],
+        heads: Sequence[int],
+        keys: int,
+        device: torch.device,
+        form: Form | None = None,
+    ) -> None:
         self.form = form or form_for(device)
+        self._texts, self._places = (torch.from_numpy(numbers).to(device) for numbers in (texts, places))
+        rows = len(texts)
         self._first = np.concatenate([[0], np.cumsum(heads)])
         shape = (len(heads), rows, keys, max(heads)) if self.form == "triton" else (rows, sum(heads), keys)
         self._weights = torch.empty(shape, dtype=torch.float32, device=device)
@@ -60,21 +61,19 @@ class RowStack:
         self,
         site: int,
         maps: Float[torch.Tensor, "text head query key"],
-        texts: Int64[torch.Tensor, "row"],
-        places: Int64[torch.Tensor, "row"],
         towards: tuple[float, Float[torch.Tensor, "text query key"]] | None = None,
     ) -> None:
-        """The rows of one site: row r is `maps[texts[r], :, places[r]]`. `towards`: a share, and the rows that are mixed in by it."""
+        """Take the rows of one site. `towards`: a share, and the maps that are mixed in by it."""
         if self.form == "triton" and towards is None:
-            kernel = _kernel("pairs_cuda")
-            assert kernel is not None
-            kernel.lay_out(maps, texts.int(), places.int(), self._weights[site])
+            fast = kernel("pairs_cuda")
+            assert fast is not None
+            fast.lay_out(maps, self._texts, self._places, self._weights[site])
             return
-        rows = maps[texts, :, places].float()
+        rows = maps[self._texts, :, self._places].float()
         rows /= rows.sum(-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
         if towards is not None:
             share, even = towards
-            rows.lerp_(even[texts, places][:, None], share)
+            rows.lerp_(even[self._texts, self._places][:, None], share)
         if self.form == "triton":
             self._weights[site, :, :, : rows.shape[1]] = rows.transpose(1, 2)
         else:
@@ -104,14 +103,14 @@ class RowStack:
     ) -> Float64[torch.Tensor, "segment head head"]:
         if self.form == "plain":
             return _plain(self._weights, starts)
-        kernel = _kernel("pairs_cuda" if self.form == "triton" else "pairs_cpu")
-        assert kernel is not None
+        fast = kernel("pairs_cuda" if self.form == "triton" else "pairs_cpu")
+        assert fast is not None
         if self.form == "numba":
-            return torch.from_numpy(kernel.pair_sums(self._weights.numpy(), starts, ends, torch.get_num_threads()))
+            return torch.from_numpy(fast.pair_sums(self._weights.numpy(), starts, ends, torch.get_num_threads()))
         device, heads = self._weights.device, np.diff(self._first)
         offsets = tuple(site * self._weights.stride(0) + head for site, count in enumerate(heads) for head in range(count))
         on_device = (torch.from_numpy(numbers).int().to(device) for numbers in (starts, ends))
-        found: torch.Tensor = kernel.pair_sums(self._weights, offsets, *on_device, int(np.diff(starts).max(initial=0)))
+        found: torch.Tensor = fast.pair_sums(self._weights, offsets, *on_device, int(np.diff(starts).max(initial=0)))
         return found
 
 
@@ -135,7 +134,6 @@ def _plain(
 def jensen_shannon(maps: Float[torch.Tensor, "head row key"]) -> tuple[Float64[torch.Tensor, "head head"], int]:
     """The divergence of every pair of heads summed over rows, and the number of rows: sums of several texts add up."""
     heads, rows, keys = maps.shape
-    stack = RowStack(rows, [heads], keys, maps.device)
-    places = torch.arange(rows, device=maps.device)
-    stack.put(0, maps[None], torch.zeros_like(places), places)
+    stack = RowStack(np.zeros(rows, dtype=np.int64), np.arange(rows), [heads], keys, maps.device)
+    stack.put(0, maps[None])
     return stack.divergences(np.array([0, rows]), np.full(rows, keys))[0], rows

@@ -9,42 +9,44 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import triton
 import triton.language as tl
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Float32, Float64, Int32
+    from jaxtyping import Float, Float32, Float64, Int32, Int64
 
 TILE = 16  # heads
 UNROLL = 8  # keys
+BLOCK = 64  # keys
 ROWS = 16  # of one program
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _log2(x: Any) -> Any:
+@triton.jit
+def _log2(x):
     return tl.inline_asm_elementwise("lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def _pairs(
-    weights: Any,
-    out: Any,
-    starts: Any,
-    ends: Any,
-    first: Any,
-    second: Any,
-    offsets: Any,
-    heads: Any,
-    row_stride: Any,
-    key_stride: Any,
-    parts: Any,
-    tiles: Any,
+    weights,
+    out,
+    starts,
+    ends,
+    first,
+    second,
+    offsets,
+    heads,
+    row_stride,
+    key_stride,
+    parts,
+    tiles,
     TILE: tl.constexpr,
     UNROLL: tl.constexpr,
-) -> None:
+    BLOCK: tl.constexpr,
+):
     number = tl.program_id(0)
     tile, part = number % tiles, number // tiles
     segment = part // parts
@@ -59,35 +61,39 @@ def _pairs(
         here = tl.zeros([TILE, TILE], dtype=tl.float32)
         keys = tl.load(ends + row)
         base = weights + tl.cast(row, tl.int64) * row_stride
-        for block in range(0, keys, UNROLL):
-            for step in tl.static_range(UNROLL):
-                key = block + step
-                # A little is added, once a head and not once a pair: the logarithm of nothing must be a number.
-                p = tl.load(base + key * key_stride + p_at, mask=(a < heads) & (key < keys), other=0.0) + 1e-30
-                q = tl.load(base + key * key_stride + q_at, mask=(b < heads) & (key < keys), other=0.0)
-                both = p[:, None] + q[None, :]
-                here += both * _log2(both)
+        for block in range(0, keys, BLOCK):
+            # Sums of sums: what one long sum would lose to rounding is not lost.
+            part_of = tl.zeros([TILE, TILE], dtype=tl.float32)
+            for step in range(block, tl.minimum(block + BLOCK, keys), UNROLL):
+                for ahead in tl.static_range(UNROLL):
+                    key = step + ahead
+                    # A little is added, once a head and not once a pair: the logarithm of nothing must be a number.
+                    p = tl.load(base + key * key_stride + p_at, mask=(a < heads) & (key < keys), other=0.0) + 1e-30
+                    q = tl.load(base + key * key_stride + q_at, mask=(b < heads) & (key < keys), other=0.0)
+                    both = p[:, None] + q[None, :]
+                    part_of += both * _log2(both)
+            here += part_of
         total += here
     cell = tl.arange(0, TILE)
     tl.store(out + number.to(tl.int64) * TILE * TILE + cell[:, None] * TILE + cell[None, :], total)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def _lay_out(
-    maps: Any,
-    out: Any,
-    texts: Any,
-    places: Any,
-    heads: Any,
-    keys: Any,
-    text_stride: Any,
-    head_stride: Any,
-    query_stride: Any,
-    row_stride: Any,
-    key_stride: Any,
+    maps,
+    out,
+    texts,
+    places,
+    heads,
+    keys,
+    text_stride,
+    head_stride,
+    query_stride,
+    row_stride,
+    key_stride,
     HEADS: tl.constexpr,
     KEYS: tl.constexpr,
-) -> None:
+):
     row = tl.program_id(0)
     head = tl.arange(0, HEADS)
     base = maps + tl.load(texts + row).to(tl.int64) * text_stride + tl.load(places + row).to(tl.int64) * query_stride
@@ -107,8 +113,8 @@ def _lay_out(
 
 def lay_out(
     maps: Float[torch.Tensor, "text head query key"],
-    texts: Int32[torch.Tensor, "row"],
-    places: Int32[torch.Tensor, "row"],
+    texts: Int64[torch.Tensor, "row"],
+    places: Int64[torch.Tensor, "row"],
     out: Float32[torch.Tensor, "row key head"],
 ) -> None:
     """Copy rows of maps, each divided by its sum, to where the kernel reads them."""
@@ -139,6 +145,7 @@ def pair_sums(
             *(weights, out, starts, ends, first, second, where, heads, weights.stride(1), weights.stride(2), parts, tiles),
             TILE=TILE,
             UNROLL=UNROLL,
+            BLOCK=BLOCK,
             num_warps=1,
         )
     tile_sums = out.sum(1, dtype=torch.float64)
@@ -153,4 +160,4 @@ def pair_sums(
 def _tables(offsets: tuple[int, ...], device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Where heads begin, and the pairs of tiles, on the device."""
     first, second = torch.triu_indices(*(-(-len(offsets) // TILE),) * 2)
-    return torch.tensor(offsets, device=device), first.int().to(device), second.int().to(device)
+    return torch.tensor(offsets, dtype=torch.int32, device=device), first.int().to(device), second.int().to(device)
