@@ -39,6 +39,7 @@ export function HeadCard(props: { run: Run; source: MapSource; head: string; onS
         <nav aria-label="other heads">{step(-1)}{step(1)}</nav>
       </header>
       <p class="hs-said">{said || (known ? "" : "The run has no number for this head.")}</p>
+      {run.map?.labels?.[at] && <p class="hs-about">Labels: {run.map.labels[at]}.</p>}
       <div class="hs-columns">
         <Quantities run={run} at={at} head={head} />
         <BestAt run={run} at={at} head={head} />

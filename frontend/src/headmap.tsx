@@ -75,7 +75,7 @@ function Scatter(props: { map: HeadMap; heads: Head[]; colour: Colour; selected:
   const y = scaleLinear([high, high - 1], [top + PAD, top + PAD + unit]);
   const note = (at: number): string[] => [
     `head ${heads[at]!.name}`,
-    ...(map.behaviour[at] ? [map.behaviour[at]] : []),
+    ...[map.labels?.[at] || map.behaviour[at] || ""].filter(Boolean),
     ...(map.neighbours[at]?.length ? [`nearest ${map.neighbours[at].slice(0, 3).map(([other, distance]) => `${heads[other]?.name} (${show(distance)})`).join(", ")}`] : []),
   ];
   const step = (at: number, right: number, down: number): number | undefined => {

@@ -14,6 +14,7 @@ import { Embedded } from "./maps";
 import { Sections } from "./sections";
 import sheet from "./style.css";
 import { TextView } from "./text";
+import { HeadTreeView } from "./tree";
 import type { Comparison, MapSource, Run, TextData } from "./types";
 
 export { chosen, groups, links, unpack, wordMap } from "./maps";
@@ -61,6 +62,7 @@ export function mountRun(root: ParentNode, run: Run, options: { head?: string | 
       const { view, figure, kind, measure } = element.dataset;
       if (view === "explorer") draw(element, <Explorer run={run} source={source} head={head} onSelect={select} />);
       if (view === "map" && run.map) draw(element, <HeadMapView run={run} selected={head} onSelect={jump} />);
+      if (view === "tree" && run.tree) draw(element, <HeadTreeView run={run} selected={head} onSelect={jump} />);
       const curves = run.curves.find((f) => f.name === figure && f.kind === kind);
       if (view === "curves" && curves) draw(element, <Curves run={run} figure={curves} onSelect={jump} />);
       const contest = run.contests.find((c) => c.measure === measure);

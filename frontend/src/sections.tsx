@@ -15,7 +15,7 @@ export function Sections({ run }: { run: Run }): JSX.Element {
         <section class="hs-part"><h2>{CURVES[name] ?? name}{kinds(name) > 1 && `: ${kind} attention`}</h2><div data-view="curves" data-figure={name} data-kind={kind} /></section>
       ))}
       {run.contests.map(({ measure }) => <section class="hs-part"><h2>{CONTESTS[measure] ?? measure}</h2><div data-view="contest" data-measure={measure} /></section>)}
-      {run.map && <section class="hs-part"><h2>Which heads are alike</h2><div data-view="map" /></section>}
+      {run.map && <section class="hs-part"><h2>Which heads are alike</h2><div data-view="map" />{run.tree && <div data-view="tree" />}</section>}
     </>
   );
 }

@@ -124,9 +124,20 @@ export interface HeadMap {
   x: (number | null)[]; // null for kinds of heads that were not compared
   y: (number | null)[];
   behaviour: string[]; // one label a head, "" for none
+  labels?: string[]; // all labels of a head, "broad, conj", where the run measured distances
   stress: number;
   about: string; // what the distances are, over how many rows
   neighbours: [head: number, distance: number][][]; // for each head its nearest
+}
+
+/** Which heads are joined with which, the closest first. */
+export interface HeadTree {
+  heads: number[]; // the leaves from top to bottom: places among all heads
+  groups: number[]; // for each leaf its group, from 1, the largest first
+  merges: [a: number, b: number, height: number][]; // clusters by number: below the number of leaves a leaf, then what each merge made
+  cut: number | null; // the height at which it falls into the groups
+  silhouette: number | null;
+  about: string;
 }
 
 export interface Run {
@@ -144,6 +155,7 @@ export interface Run {
   stacks: { text: number; maps: Packed }[]; // texts with the maps of every head
   examples: Example[];
   map: HeadMap | null;
+  tree: HeadTree | null;
 }
 
 /** Two runs, quantity by quantity, over heads (the models have the same) or over labels of their best heads. */

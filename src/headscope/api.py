@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
 
-    from headscope.core.heads import HeadId
+    from headscope.core.heads import HeadId, Kind
     from headscope.models.model import Model
+    from headscope.runs.alike import Alike
     from headscope.runs.grids import Level, Specials
     from headscope.runs.work import Progress
     from headscope.widget.run import RunView
@@ -44,11 +45,11 @@ class Measured:
         """One row a layer and quantity: the mean over the layer's heads, where the measure has one."""
         return self._results[f"{self.name}_layers"]
 
-    def plot(self, figure: str | None = None) -> Figure:
-        """The measure's figure, as a matplotlib figure."""
+    def plot(self, figure: str | None = None, **choices: Any) -> Figure:
+        """The measure's figure, as a matplotlib figure; `choices` are those of figures of distances, as `headscope plot` has them."""
         from headscope.figures import default_figure, draw
 
-        return draw(figure or default_figure(self.name), self._results)
+        return draw(figure or default_figure(self.name), self._results, **choices)
 
     def __repr__(self) -> str:
         return f"{self.name} of {self._results.signature}\n{self.table!r}"
@@ -74,6 +75,12 @@ class Run:
         if name not in self.measures:
             raise RunError(f"the run has no measure {name!r}", f"It has {', '.join(self.measures)}")
         return Measured(self.results, name)
+
+    def alike(self, kind: Kind | None = None) -> Alike:
+        """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours, near twins."""
+        from headscope.runs.alike import alike
+
+        return alike(self.results, kind)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the run as one offline HTML page, by default into its folder, and return where it is."""

@@ -75,8 +75,8 @@ def test_sentences_say_what_can_be_worked_out_by_hand(folder: Path) -> None:
     assert 0.08 < p < 0.12
     assert f"(p {p_value(p)}, permutation test)" in said
     assert twins_sentence(run.results, "encoder") == (
-        "Near twins: of 6 heads 4 [4 4] have one closer than 0.02, 4 [4 4] have one closer than 0.05, "
-        "4 [4 4] have one closer than 0.1 nats."
+        "Near twins: of 6 heads, these have another one so close: 4 [4 4] closer than 0.02, 4 [4 4] closer than 0.05, "
+        "4 [4 4] closer than 0.1 nats."
     )
     assert (
         pairs_sentence(run.results, "encoder", 2) == "Most alike are 1-1 and 1-2 (0.000 [0.000 0.000]), 2-1 and 2-2 (0.000 [0.000 0.000])."
@@ -110,7 +110,7 @@ def test_sums_and_single_documents() -> None:
     within = by_hand()[:3, :3][np.triu_indices(3, 1)].mean()
     said = layers_sentence(run.results, "encoder")
     assert f"{5 * within:.3f} nats, summed over rows within layers" in said, "five rows, and no interval of one document"
-    assert twins_sentence(run.results, "encoder").endswith("4 have one closer than 0.1 nats a row.")
+    assert twins_sentence(run.results, "encoder").endswith("4 closer than 0.1 nats a row.")
     one_layer = hs.measure(planted()[:1], TOKENS, ["distances"])
     assert layers_sentence(one_layer.results, "encoder") == ""
 

@@ -49,6 +49,14 @@ def draw(results: Results, kind: Kind | None = None, choices: Choices = USUAL) -
     return figure
 
 
+def cut_height(grouping: Grouping) -> float | None:
+    """The height at which a tree falls into its groups; none for one group, or for as many as points."""
+    size, heights = len(grouping.tree.leaves), grouping.tree.heights
+    if not 1 < grouping.number < size:
+        return None
+    return float(heights[size - grouping.number - 1] + heights[size - grouping.number]) / 2
+
+
 def _branches(axes: Axes, grouping: Grouping) -> None:
     """The tree from left (0) to right: branches within a group in its colour, and where they are cut."""
     from matplotlib.collections import LineCollection
@@ -68,9 +76,7 @@ def _branches(axes: Axes, grouping: Grouping) -> None:
         painted.append(colours.get(one[new], "0.45"))
     axes.add_collection(LineCollection(lines, colors=painted, linewidths=1.1))
     axes.set_xlim(0, 1.04 * (float(tree.heights[-1]) if size > 1 else 1) or 1)
-    if 1 < grouping.number < size:
-        last, first = tree.heights[size - grouping.number - 1], tree.heights[size - grouping.number]
-        cut = float(last + first) / 2
+    if (cut := cut_height(grouping)) is not None:
         axes.axvline(cut, color="0.3", linewidth=0.9, linestyle=(0, (4, 3)))
         for group in order:
             places = [place for place, leaf in enumerate(tree.leaves) if grouping.groups[leaf] == group]

@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from headscope.errors import RunError
+from headscope.report.alike import alike_section
 from headscope.report.contests import contests
 from headscope.report.sections import figures, glance, section
 from headscope.report.summary import sentences
@@ -20,6 +21,7 @@ from headscope.runs.behaviour import BROAD
 from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
 from headscope.runs.table import display
+from headscope.views.alike import measured
 from headscope.views.gallery import readable
 from headscope.views.page import shell
 from headscope.views.run import corpus_name, flat_heads, model_name, run_data
@@ -71,7 +73,8 @@ def body(results: Results) -> str:
         "figures": figures(results),
         "contests": [{**contest, "title": _TITLES.get(contest["name"], contest["name"])} for contest in contests(results)],
         "sections": [section(results, name) for name in results.of_heads() if f"{name}_best" not in results],
-        "map": gallery is not None and gallery.points is not None,
+        "map": measured(results) or (gallery is not None and gallery.points is not None),
+        "alike": alike_section(results),
     }
     return environment.from_string(template).render(
         manifest={**results.manifest, "dropped": [*results.manifest.get("dropped", ()), *([damaged] if damaged else [])]},

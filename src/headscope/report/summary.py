@@ -8,6 +8,7 @@ from typing import Any
 from headscope.core.heads import HeadId
 from headscope.runs.behaviour import surely
 from headscope.runs.results import Results
+from headscope.runs.structure import STRUCTURE, layers_sentence, twins_sentence
 from headscope.runs.table import interval
 
 HALF = 0.5  # of a head's attention: from there on it does little else
@@ -28,7 +29,7 @@ _ASKED = {
 
 def sentences(results: Results) -> list[str]:
     """The findings, most general first. Nothing is said of what was not measured."""
-    found = [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure))]
+    found = [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure)), *_alike(results)]
     return list(map(results.spelled, found)) or ["Nothing is measured here that can be said in a sentence: see the tables."]
 
 
@@ -100,6 +101,15 @@ def _skills(results: Results, measure: str) -> list[str]:
             f"{certain}{': ' + told if told else ''}."
         )
     return found
+
+
+def _alike(results: Results) -> list[str]:
+    """What layers have to do with likeness, and how many heads have a near twin."""
+    if STRUCTURE not in results:
+        return []
+    kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
+    lines = [(kind, line) for kind in kinds for line in (layers_sentence(results, kind), twins_sentence(results, kind)) if line]
+    return [line if len(kinds) == 1 else f"{kind.capitalize()} attention: {line}" for kind, line in lines]
 
 
 def _either(things: list[str]) -> str:

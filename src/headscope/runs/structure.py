@@ -49,9 +49,9 @@ def twins_sentence(results: Results, kind: str) -> str:
     rows = [row for row in results[STRUCTURE].where(kind=kind) if row["quantity"].startswith(_REDUNDANT)]
     if not rows:
         return ""
-    told = ", ".join(f"{_count(row)} one closer than {row['quantity'].removeprefix(_REDUNDANT)}" for row in rows)
+    told = ", ".join(f"{_count(row)} closer than {row['quantity'].removeprefix(_REDUNDANT)}" for row in rows)
     heads = len(results["distances"].where(kind=kind, quantity="nearest"))
-    return f"Near twins: of {heads} heads {told} nats{'' if unit(results) == 'nats' else ' a row'}."
+    return f"Near twins: of {heads} heads, these have another one so close: {told} nats{'' if unit(results) == 'nats' else ' a row'}."
 
 
 def pairs_sentence(results: Results, kind: str, count: int = 5) -> str:
@@ -116,7 +116,6 @@ def p_value(p: float) -> str:
 
 
 def _count(row: Mapping[str, Any]) -> str:
-    """`67 [66 72] have`: heads are counted, so that bounds are whole."""
-    number = round(row["value"])
+    """`67 [66 72]`: heads are counted, so that bounds are whole."""
     bounds = "" if math.isnan(row["low"]) else f" [{math.floor(row['low'])} {math.ceil(row['high'])}]"
-    return f"{number}{bounds} ha{'s' if number == 1 else 've'}"
+    return f"{round(row['value'])}{bounds}"

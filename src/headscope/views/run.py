@@ -11,6 +11,7 @@ from headscope.core.names import printable
 from headscope.figures import FIGURES, curves
 from headscope.figures.contests import WORDS
 from headscope.runs.results import BASELINES, Results
+from headscope.views.alike import alike_data
 from headscope.views.gallery import gallery_data, readable
 from headscope.views.numbers import rounded
 from headscope.views.words import UNBOUNDED, about
@@ -30,6 +31,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
         "curves": [figure for known in curves.CURVES for figure in _figures(results, known)],
         "contests": [_contest(results, measure) for measure in WORDS if f"{measure}_best" in results],
         **gallery_data(readable(results)[0]),
+        **alike_data(results),
     }
 
 

@@ -15,10 +15,13 @@ QUANTITIES = {
     "entropy_cls": "entropy of the [CLS] row",
     "max_weight": "largest weight of a row",
     "sink_mass": "weight that goes to no token",
+    "nearest": "distance to the head that attends most like it: high for a head like no other",
+    "own_layer": "mean distance to the other heads of its layer",
+    "other_layers": "mean distance to the heads of other layers",
     "uuas": "share of annotated edges, directions aside, that the maximum spanning tree of the head has",
 }
 # Quantities that are not between 0 and 1.
-UNBOUNDED = frozenset({"entropy", "entropy_cls"})
+UNBOUNDED = frozenset({"entropy", "entropy_cls", "nearest", "own_layer", "other_layers"})
 
 
 # What the share of a contest is of, by direction. A word never picks itself or a special token.

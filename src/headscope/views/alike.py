@@ -1,0 +1,74 @@
+"""Heads that are alike, over all texts of a run, as the views read them (frontend/src/types.ts, HeadMap and HeadTree)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headscope.figures.dendrogram import cut_height
+from headscope.runs.alike import PAIRS, Alike, alike
+from headscope.runs.compare import layout_of
+from headscope.runs.gallery import NEAREST
+from headscope.runs.results import Results
+from headscope.runs.structure import unit
+from headscope.views.numbers import rounded
+
+LEAVES = 1024  # heads of a tree that can be looked at
+
+
+def measured(results: Results) -> bool:
+    """Whether a run compared heads, of a kind that has two."""
+    return PAIRS in results and len(results[PAIRS]) > 0
+
+
+def alike_data(results: Results) -> dict[str, Any]:
+    """The `map` and the `tree` of a run that measured distances; of another one nothing but that it has no tree."""
+    if not measured(results):
+        return {"tree": None}
+    found = alike(results)
+    place = {head: number for number, head in enumerate(layout_of(results).ids())}
+    places = [place[head] for head in found.heads]
+    return {"map": _map(results, found, places, len(place)), "tree": _tree(results, found, places)}
+
+
+def _map(results: Results, found: Alike, places: list[int], size: int) -> dict[str, Any]:
+    points, stress = found.embed()
+    data: dict[str, Any] = {
+        "x": [None] * size,
+        "y": [None] * size,
+        "behaviour": [""] * size,
+        "labels": [""] * size,
+        "neighbours": [[] for _ in range(size)],
+        "stress": rounded(stress),
+        "about": about(results, found.n),
+    }
+    for number, (at, head) in enumerate(zip(places, found.heads, strict=True)):
+        data["x"][at], data["y"][at] = map(rounded, points[number].tolist())
+        data["behaviour"][at] = results.spelled(found.labels[number])
+        data["labels"][at] = results.spelled(", ".join(found.behaviours[number]))
+        near = found.neighbours(head, NEAREST)
+        data["neighbours"][at] = [[places[found.place(other)], rounded(distance)] for other, distance in near]
+    return data
+
+
+def about(results: Results, rows: int) -> str:
+    """What the distances of a run are, over how many rows."""
+    kept = " sampled from" if results.measures["distances"].get("sample") else " of"
+    mean = "mean" if unit(results) == "nats" else "sum of"
+    return f"{mean} Jensen–Shannon divergence in nats over {rows:,} rows of attention{kept} the whole corpus"
+
+
+def _tree(results: Results, found: Alike, places: list[int]) -> dict[str, Any] | None:
+    """Clusters by number: below the number of leaves they are leaves, from top to bottom, then what each merge made."""
+    if len(places) > LEAVES:
+        return None
+    grouping = found.groups()
+    tree = grouping.tree
+    row = {leaf: number for number, leaf in enumerate(tree.leaves)}
+    return {
+        "heads": [places[leaf] for leaf in tree.leaves],
+        "groups": [int(grouping.groups[leaf]) + 1 for leaf in tree.leaves],
+        "merges": [[row.get(int(a), int(a)), row.get(int(b), int(b)), rounded(height)] for a, b, height, _ in tree.merges.tolist()],
+        "cut": rounded(cut_height(grouping)),
+        "silhouette": rounded(float(grouping.silhouettes.mean())),
+        "about": f"{about(results, found.n)}; average linkage",
+    }

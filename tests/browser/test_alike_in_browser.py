@@ -1,0 +1,84 @@
+"""Which heads are alike, in the report of a run that measured distances, used as a person would."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from browsing import Visitor, downloaded, violations
+
+import headscope as hs
+from headscope.runs.alike import alike
+
+
+@pytest.fixture(scope="module")
+def run() -> hs.Run:
+    return hs.run("mini", "sampler", ["distances", "positions", "tokens", "entropy"], limit=60, replicates=20, gallery=8)
+
+
+@pytest.fixture(scope="module")
+def report(run: hs.Run, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return run.report(tmp_path_factory.mktemp("alike") / "report.html").as_uri()
+
+
+def test_the_map_says_the_n_of_the_whole_corpus(report: str, run: hs.Run, visitor: Visitor) -> None:
+    page = visitor.open(report, offline=True)
+    rows = run.results["distances_pairs"]["n"][0]
+    assert rows > 1000
+    caption = page.locator("[data-view=map] figcaption").inner_text()
+    assert f"over {rows:,} rows of attention of the whole corpus" in caption
+    assert f"stress {run.alike().embed().stress:.2f}; n = 144 heads" in caption
+    assert page.locator("[data-view=map] .hs-point").count() == 144
+    assert page.locator("#map li").count() == 4
+    assert violations(page) == []
+
+
+def test_the_tree_is_walked_and_chosen_from(report: str, run: hs.Run, visitor: Visitor) -> None:
+    page = visitor.open(report, offline=True)
+    tree = page.locator("[data-view=tree]")
+    assert tree.locator(".hs-leaf").count() == 144
+    assert tree.locator("polyline").count() == 143
+    leaves = [
+        label.split(",")[0].removeprefix("head ") for label in tree.locator(".hs-leaf").evaluate_all("all => all.map(one => one.ariaLabel)")
+    ]
+    found = alike(run.results)
+    assert leaves == [str(found.heads[leaf]) for leaf in found.groups().tree.leaves]
+    tree.locator(".hs-leaf").first.focus()
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    assert f"Head {leaves[2]}" in page.locator(".hs-card h3").first.inner_text()
+    assert page.url.endswith(f"#head={leaves[2]}")
+
+
+def test_the_card_has_all_labels_and_the_neighbours_of_the_corpus(report: str, run: hs.Run, visitor: Visitor) -> None:
+    found = alike(run.results)
+    head = next(head for head, labels in zip(found.heads, found.behaviours, strict=True) if labels)
+    page = visitor.open(f"{report}#head={head}", offline=True)
+    card = page.locator(".hs-card")
+    assert f"Labels: {', '.join(found.behaviours[found.place(head)])}." in card.inner_text()
+    (near, distance), *_ = found.neighbours(head)
+    assert f"{near} {distance:.3f}" in card.locator(".hs-near li").first.inner_text()
+
+
+def test_the_tree_is_saved(report: str, run: hs.Run, visitor: Visitor) -> None:
+    page = visitor.open(report, offline=True)
+    frame = page.locator("[data-view=tree] .hs-frame")
+    rows = list(csv.DictReader(io.StringIO(downloaded(page, frame.get_by_role("button", name="as CSV")).decode())))
+    found = alike(run.results)
+    expected = {str(head): int(group) + 1 for head, group in zip(found.heads, found.groups().groups, strict=True)}
+    assert {row["head"]: int(row["group"]) for row in rows} == expected
+    svg = downloaded(page, frame.get_by_role("button", name="as SVG")).decode()
+    assert run.signature.split("|")[-1] in svg
+    assert svg.count("<polyline") == 143
+
+
+def test_heads_can_be_coloured_by_a_distance_without_a_baseline(report: str, visitor: Visitor) -> None:
+    page = visitor.open(report, offline=True, dark=True, width=390)
+    grid = page.locator("[data-view=explorer] .hs-frame").first
+    select = grid.get_by_label("quantity")
+    values = select.locator("option").evaluate_all("all => all.map(one => [one.textContent, one.value])")
+    for name in ("nearest", "own_layer"):
+        select.select_option(next(value for text, value in values if name in text))
+        assert "NaN" not in grid.inner_text()
+    assert violations(page) == []
