@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test lint bench bundle check-bundle clean
 
 demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and write a report page
-	$(BIN)/headscope run --measures positions,tokens,entropy,relations,coreference --out demo/run --overwrite
+	$(BIN)/headscope run --measures positions,tokens,entropy,relations,coreference,distances --out demo/run --overwrite
 	$(BIN)/headscope report demo/run
 
 test: .venv/dev.stamp  ## run all tests, one worker a core
