@@ -91,14 +91,14 @@ def test_batches_shards_and_processes_change_nothing() -> None:
 
 def test_a_sample_of_rows_is_right_on_average_and_knows_its_error() -> None:
     whole = pairs(run())
-    samples = [run(sample=4, seed=seed) for seed in range(16)]
+    samples = [run(sample=4, seed=seed) for seed in range(24)]
     values = np.stack([pairs(one) for one in samples])
     errors = np.stack([np.array(one.results["distances_pairs"]["error"]) for one in samples])
     assert samples[0].results["distances_pairs"]["n"][0] == 4 * len(SENTENCES)
     spread = values.std(0, ddof=1)
-    # The mean of 16 estimates misses the truth by spread / sqrt(16): over 10,296 pairs by a root mean square of about 1.
-    assert np.sqrt(np.mean(((values.mean(0) - whole) / (spread / np.sqrt(16))) ** 2)) < 1.4
-    assert np.sqrt(np.mean(errors**2) / np.mean(spread**2)) == pytest.approx(1, abs=0.1)
+    # The mean of 24 estimates misses the truth by spread / sqrt(24): over 10,296 pairs by a root mean square of about 1.
+    assert np.sqrt(np.mean(((values.mean(0) - whole) / (spread / np.sqrt(24))) ** 2)) < 1.4
+    assert np.sqrt(np.mean(errors**2) / np.mean(spread**2)) == pytest.approx(1, abs=0.2)
     assert_array_equal(pairs(run(sample=4, seed=3)), values[3])
     assert_allclose(pairs(run(sample=1000)), whole, rtol=1e-12)
     assert (np.array(run(sample=1000).results["distances_pairs"]["error"]) == 0).all()

@@ -11,6 +11,7 @@ import torch
 
 from headscope.core.batch import WORD, Side, stack
 from headscope.encoding.texts import Encoded
+from headscope.kernels import kernel
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -48,6 +49,20 @@ class WordGroups:
         return WordGroups(Side(self.side.positions[:, start:stop], self.side.kinds), of), first, end
 
     @cached_property
+    def bounds(self) -> Int[torch.Tensor, "side batch word"]:
+        """The first token of each word, and the first one after it; twice 0 for what is padding."""
+        counts = torch.zeros((len(self.of), self.side.width + 1), dtype=torch.int64, device=self.of.device)
+        counts = counts.scatter_add_(1, self.of + 1, torch.ones_like(self.of))[:, 1:]
+        before = (self.of >= 0).int().argmax(1, keepdim=True)  # tokens of no word that come first
+        ends = (counts.cumsum(1) + before) * (counts > 0)
+        return torch.stack([ends - counts, ends])
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest word."""
+        return int((self.bounds[1] - self.bounds[0]).max())
+
+    @cached_property
     def member(self) -> Float[torch.Tensor, "batch token word"]:
         """1 where a token belongs to a word. Kept, since every layer asks again."""
         return torch.nn.functional.one_hot(self.of + 1, self.side.width + 1)[..., 1:].to(torch.float32)
@@ -82,6 +97,31 @@ def word_map(
 
     `max` takes the largest weight over a word's tokens and divides the row by its sum. Rows sum to 1 in each form.
     """
+    if rows == "max" or (found := _compiled(weights, queries, keys, rows)) is None:
+        return plain_word_map(weights, queries, keys, rows)
+    return found
+
+
+def _compiled(
+    weights: Float[torch.Tensor, "batch head query key"], queries: WordGroups, keys: WordGroups, rows: Rows
+) -> Float[torch.Tensor, "batch head queryword keyword"] | None:
+    """By a compiled loop, where there is one."""
+    attending = queries.bounds
+    if rows == "first":
+        attending = torch.stack([attending[0], torch.minimum(attending[0] + 1, attending[1])])
+    if weights.is_cuda and (fast := kernel("words_cuda")) is not None:
+        found: torch.Tensor = fast.word_map(weights, attending, keys.bounds, keys.longest)
+        return found
+    if weights.device.type == "cpu" and weights.dtype == torch.float32 and (fast := kernel("words_cpu")) is not None:
+        arrays = (weights.contiguous().numpy(), attending.numpy(), keys.bounds.numpy())
+        return torch.from_numpy(fast.word_map(*arrays, torch.get_num_threads()))
+    return None
+
+
+def plain_word_map(
+    weights: Float[torch.Tensor, "batch head query key"], queries: WordGroups, keys: WordGroups, rows: Rows = "mean"
+) -> Float[torch.Tensor, "batch head queryword keyword"]:
+    """The same by products of matrices: the form for other devices, and the second opinion of the compiled ones."""
     size, heads, tokens, columns = weights.shape
     # Heads are laid side by side: one product a text, which is faster than one a head.
     summed = torch.bmm(weights.reshape(size, heads * tokens, columns), keys.member).view(size, heads, tokens, -1)

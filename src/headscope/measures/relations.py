@@ -18,7 +18,7 @@ from headscope.errors import MeasureError
 from headscope.measures.base import Champion, Columns, Level, Measure, Resampled
 from headscope.measures.cases import Cases
 from headscope.measures.contests import ALL, CONTROL, Contests, Selection, own_label
-from headscope.measures.words import Words, all_favourites
+from headscope.measures.words import Sentences, Words
 from headscope.stats.bootstrap import group_of
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ class Relations(Measure):
         """Score all heads of a site on a batch."""
         if batch.site.kind == "cross":
             return
-        (text, place), allowed, scored = batch.once(self, lambda: self._prepare(batch))
+        (text, place), sentences, scored = batch.once(self, lambda: self._prepare(batch))
         if not len(scored.cases):
             return
-        chosen = all_favourites(batch.weights, allowed)[:, text, :, place].transpose(0, 1)  # [direction, word, head]
+        chosen = sentences.favourites(batch.weights)[:, text, :, place].transpose(0, 1)  # [direction, word, head]
         right = chosen[:, scored.predictor] == scored.gold[:, None]
         if self.possessive == "reference":
             own = chosen[:, scored.fallback]
@@ -120,12 +120,11 @@ class Relations(Measure):
         """The best head of each relation."""
         return self.contests.champions(state, layout)
 
-    def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor, _Scored]:
+    def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], Sentences, _Scored]:
         device = batch.weights.device
         words = Words.of(batch.queries)
-        allowed = words.same_sentence(batch.keys.width)
         places = (torch.from_numpy(words.text).to(device), torch.from_numpy(words.place).to(device))
-        return places, torch.from_numpy(allowed).to(device, torch.float32), self._scored(batch, words, device)
+        return places, Sentences(words, batch.keys.width, device), self._scored(batch, words, device)
 
     def _scored(self, batch: MapBatch, words: Words, device: torch.device) -> _Scored:
         texts = batch.queries.texts
@@ -153,8 +152,11 @@ class Relations(Measure):
         prefix: str,
     ) -> tuple[Int[np.ndarray, "case"], ...]:
         """The cases that one annotation gives: the word, its label, who speaks for it, its governor, and which offsets are right."""
-        relation = np.array([-1 if word is None or not word.relation else _number(labels, prefix + self._label(word)) for word in given])
-        in_all = np.array([word is not None and (self.punct == "include" or not is_punctuation(word)) for word in given], dtype=bool)
+        # There are few different annotations, and very many words.
+        tags = [None if word is None else (word.relation, word.upos, word.xpos) for word in given]
+        said = {tag: self._tag(word, labels, prefix) for tag, word in dict(zip(tags, given, strict=True)).items()}
+        relation, in_all = np.array([said[tag] for tag in tags], dtype=np.int64).reshape(-1, 2).T
+        in_all = in_all.astype(bool)
         in_all &= (head != ROOT) | (self.root == "include")
         number = np.arange(len(words))
         start, end = words.bounds()
@@ -166,6 +168,13 @@ class Relations(Measure):
         word = np.concatenate([np.flatnonzero(scored), np.flatnonzero(scored & in_all)])
         every = np.full(np.count_nonzero(scored & in_all), _number(labels, prefix + ALL))
         return word, np.concatenate([relation[scored], every]), speaks[word], gold[word], offsets[word]
+
+    def _tag(self, word: Word | None, labels: dict[str, int], prefix: str) -> tuple[int, bool]:
+        """The number of a word's label, -1 for none, and whether it counts among all."""
+        if word is None:
+            return -1, False
+        number = _number(labels, prefix + self._label(word)) if word.relation else -1
+        return number, self.punct == "include" or not is_punctuation(word)
 
     def _label(self, word: Word) -> str:
         relation = word.relation or ""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from headscope.core.batch import WORD, MapBatch, Side
+from headscope.kernels import kernel
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -67,12 +69,34 @@ def favourites(
     return torch.stack([_strongest(weights * allowed[:, None], -1) for weights in rows])
 
 
-def all_favourites(
-    weights: Float[torch.Tensor, "batch head query key"], allowed: Float[torch.Tensor, "batch query key"]
-) -> Int[torch.Tensor, "direction batch head position"]:
-    """The same for every position at once, with a mask of 1 and 0 that is the same both ways."""
-    masked = weights * allowed[:, None]
-    return torch.stack([_strongest(masked, -1), _strongest(masked, -2)])
+class Sentences:
+    """Where the sentences of a batch are, so that every word's favourites in its sentence can be found, for all words at once."""
+
+    def __init__(self, words: Words, width: int, device: torch.device) -> None:
+        self._words, self._width, self._device = words, width, device
+
+    def favourites(self, weights: Float[torch.Tensor, "batch head query key"]) -> Int[torch.Tensor, "direction batch head position"]:
+        """As `favourites`, with the other words of the sentence allowed."""
+        if weights.device.type == "cpu" and weights.dtype == torch.float32 and (fast := kernel("words_cpu")) is not None:
+            return torch.from_numpy(fast.favourites(weights.contiguous().numpy(), *self._ranges, torch.get_num_threads()))
+        masked = weights * self._allowed[:, None]
+        return torch.stack([_strongest(masked, -1), _strongest(masked, -2)])
+
+    @cached_property
+    def _allowed(self) -> Float[torch.Tensor, "batch query key"]:
+        return torch.from_numpy(self._words.same_sentence(self._width)).to(self._device, torch.float32)
+
+    @cached_property
+    def _ranges(self) -> tuple[Int[np.ndarray, "batch position"], Int[np.ndarray, "side batch position"]]:
+        """The sentence of each position, -1 if it is no word, and from which position to which that reaches."""
+        words = self._words
+        sentence = np.full((len(words.first), self._width), -1, dtype=np.int64)
+        sentence[words.text, words.place] = words.sentence
+        bounds = np.zeros((2, *sentence.shape), dtype=np.int64)
+        first, after = words.bounds()
+        bounds[0, words.text, words.place] = words.place[first]
+        bounds[1, words.text, words.place] = words.place[after - 1] + 1
+        return sentence, bounds
 
 
 def _strongest(weights: Float[torch.Tensor, "*shape"], axis: int) -> Int[torch.Tensor, "*shape"]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
-from headscope.stats.kernels import kernel
+from headscope.kernels import kernel
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float32, Float64, Int64

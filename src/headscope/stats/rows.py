@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from headscope.stats.kernels import kernel
+from headscope.kernels import kernel
 
 if TYPE_CHECKING:
     from jaxtyping import Float

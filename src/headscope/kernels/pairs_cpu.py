@@ -7,12 +7,12 @@ one thread, in the order of the rows: the number of threads changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import get_num_threads, njit, prange, set_num_threads
+from numba import prange
+
+from headscope.kernels.compiling import compiled, using
 
 if TYPE_CHECKING:
     from jaxtyping import Float32, Float64, Int64
@@ -27,7 +27,6 @@ _ROOT = np.int32(0x3F3504F3)  # the bits of sqrt(1/2): mantissas are taken from 
 _MANTISSA = np.int32(0x7FFFFF)
 _EXPONENT = np.int32(23)
 _ONE = np.float32(1)
-_turn = Lock()  # numba's simplest pool of threads takes one caller at a time
 
 
 def pair_sums(
@@ -42,33 +41,12 @@ def pair_sums(
     """
     tiles = -(-weights.shape[1] // TILE)
     first, second = np.triu_indices(tiles)
-    with _turn:
-        before = get_num_threads()
-        set_num_threads(max(1, min(threads, _most())))
-        try:
-            sums: Float64[np.ndarray, "segment head head"] = _pair_sums(weights, starts, ends, first, second)
-        finally:
-            set_num_threads(before)
+    with using(threads):
+        sums: Float64[np.ndarray, "segment head head"] = _pair_sums(weights, starts, ends, first, second)
     return sums
 
 
-def _most() -> int:
-    from numba import config
-
-    return int(config.NUMBA_NUM_THREADS)
-
-
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function compiled when it is first called, and kept on disk for the next process where there is room for it."""
-    options: dict[str, bool] = {"parallel": True, "fastmath": True, "nogil": True}
-    try:
-        compiled: Callable[..., Any] = njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder that can be written
-        compiled = njit(**options)(function)
-    return compiled
-
-
-@_compiled
+@compiled
 def _pair_sums(
     weights: Float32[np.ndarray, "row head key"],
     starts: Int64[np.ndarray, "segment+1"],

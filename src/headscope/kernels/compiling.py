@@ -1,0 +1,34 @@
+"""How loops are compiled by numba, and with how many threads they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from numba import config, get_num_threads, njit, set_num_threads
+
+_turn = Lock()  # numba's simplest pool of threads takes one caller at a time
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function compiled when it is first called, and kept on disk for the next process where there is room for it."""
+    options: dict[str, bool] = {"parallel": True, "fastmath": True, "nogil": True}
+    try:
+        loop: Callable[..., Any] = njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder that can be written
+        loop = njit(**options)(function)
+    return loop
+
+
+@contextmanager
+def using(threads: int) -> Iterator[None]:
+    """Compiled loops run on so many threads, or as many as there are, one loop at a time."""
+    with _turn:
+        before = get_num_threads()
+        set_num_threads(max(1, min(threads, int(config.NUMBA_NUM_THREADS))))
+        try:
+            yield
+        finally:
+            set_num_threads(before)

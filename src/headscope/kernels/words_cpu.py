@@ -1,0 +1,91 @@
+"""Attention between words from attention between tokens, and each word's favourite, on a CPU, compiled.
+
+A word is a few tokens that follow each other, and a sentence a few words: to go through them takes far less than the products and the
+masks of a plain form.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import prange
+
+from headscope.kernels.compiling import compiled, using
+
+if TYPE_CHECKING:
+    from jaxtyping import Float32, Int64
+
+    Bounds = Int64[np.ndarray, "side text word"]  # the first token of each word, and the first one after it
+
+
+def word_map(
+    weights: Float32[np.ndarray, "text head query key"], rows: Bounds, columns: Bounds, threads: int
+) -> Float32[np.ndarray, "text head word word"]:
+    """Sums over the tokens of each word attended to, and the mean over those of each attending word."""
+    with using(threads):
+        found: Float32[np.ndarray, "text head word word"] = _word_map(weights, rows, columns)
+    return found
+
+
+@compiled
+def _word_map(
+    weights: Float32[np.ndarray, "text head query key"], rows: Bounds, columns: Bounds
+) -> Float32[np.ndarray, "text head word word"]:
+    texts, heads = weights.shape[:2]
+    out = np.zeros((texts, heads, rows.shape[2], columns.shape[2]), np.float32)
+    for number in prange(texts * heads):
+        text, head = number // heads, number % heads
+        for row in range(rows.shape[2]):
+            start, stop = rows[0, text, row], rows[1, text, row]
+            for query in range(start, stop):
+                line = weights[text, head, query]
+                for column in range(columns.shape[2]):
+                    total = np.float32(0)
+                    for key in range(columns[0, text, column], columns[1, text, column]):
+                        total += line[key]
+                    out[text, head, row, column] += total
+            if stop - start > 1:
+                for column in range(columns.shape[2]):
+                    out[text, head, row, column] /= np.float32(stop - start)
+    return out
+
+
+def favourites(
+    weights: Float32[np.ndarray, "text head word word"],
+    sentence: Int64[np.ndarray, "text word"],
+    bounds: Bounds,
+    threads: int,
+) -> Int64[np.ndarray, "direction text head word"]:
+    """The word that each attends to most, and the one that attends to it most, among the others of its sentence; -1 if none does.
+
+    `sentence` is -1 for what is no word; `bounds` say from where to where a word's sentence reaches. Of equal weights the first wins.
+    """
+    with using(threads):
+        found: Int64[np.ndarray, "direction text head word"] = _favourites(weights, sentence, bounds)
+    return found
+
+
+@compiled
+def _favourites(
+    weights: Float32[np.ndarray, "text head word word"], sentence: Int64[np.ndarray, "text word"], bounds: Bounds
+) -> Int64[np.ndarray, "direction text head word"]:
+    texts, heads, words = weights.shape[:3]
+    chosen = np.full((2, texts, heads, words), -1, np.int64)
+    for number in prange(texts * heads):
+        text, head = number // heads, number % heads
+        most = np.zeros(words, np.float32)  # of each column
+        for row in range(words):
+            if sentence[text, row] < 0:
+                continue
+            best = np.float32(0)
+            for column in range(bounds[0, text, row], bounds[1, text, row]):
+                if column != row and sentence[text, column] == sentence[text, row]:
+                    weight = weights[text, head, row, column]
+                    if weight > best:
+                        best = weight
+                        chosen[0, text, head, row] = column
+                    if weight > most[column]:
+                        most[column] = weight
+                        chosen[1, text, head, column] = row
+    return chosen
