@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.cli.main import app
 from headscope.core.heads import HeadLayout
 from headscope.measures import REGISTRY, make
 
@@ -43,6 +45,40 @@ def test_every_quantity_is_documented() -> None:
         assert f"## {measure}" in text
         for option in make(measure).options():
             assert f"`{option}" in text, option
+
+
+def test_every_quantity_of_distances_is_documented() -> None:
+    _, _, section = (ROOT / "docs" / "quantities.md").read_text(encoding="utf-8").partition("\n## distances\n")
+    section = section.partition("\n## ")[0]
+    results = hs.measure(np.random.default_rng(0).dirichlet(np.ones(3), (2, 2, 3)), ["a", "b", "c"], ["distances"]).results
+    tables = [name for name in results if name.startswith("distances")]
+    assert len(tables) == 4
+    for term in (
+        *tables,
+        *results["distances"]["quantity"],
+        *results["distances_structure"]["quantity"],
+        *results["distances_pairs"].columns[1:3],
+    ):
+        assert f"`{term}`" in section, term
+
+
+def test_the_python_of_the_page_on_likeness_runs() -> None:
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "alike.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert code is not None
+    names: dict[str, object] = {"hs": hs}
+    exec(code.group(1).replace('"entropy"])', '"entropy"], limit=20, replicates=5)'), names)
+    assert len(names["run"].results["distances_pairs"]) == 144 * 143 // 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("verb", ["plot", "alike"])
+def test_options_of_likeness_are_those_of_the_page(verb: str) -> None:
+    text = (ROOT / "docs" / "alike.md").read_text(encoding="utf-8")
+    command = next(one for one in app.registered_commands if one.callback is not None and one.callback.__name__ == verb)
+    assert command.callback is not None
+    known = {f"--{name}" for name in inspect.signature(command.callback).parameters}
+    named = set(re.findall(rf"headscope {verb} RUN.*?(--\w+)", text))
+    assert named
+    assert named <= known
 
 
 def test_every_column_of_the_best_heads_is_documented() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 from browsing import Visitor, downloaded, violations
@@ -82,3 +83,9 @@ def test_heads_can_be_coloured_by_a_distance_without_a_baseline(report: str, vis
         select.select_option(next(value for text, value in values if name in text))
         assert "NaN" not in grid.inner_text()
     assert violations(page) == []
+
+
+def test_the_view_of_a_notebook_has_the_map_and_the_tree(run: hs.Run, tmp_path: Path, visitor: Visitor) -> None:
+    page = visitor.open(run.show().save(tmp_path / "run.html").as_uri(), offline=True)
+    assert page.locator("[data-view=map] .hs-point").count() == 144
+    assert page.locator("[data-view=tree] .hs-leaf").count() == 144

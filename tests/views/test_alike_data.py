@@ -7,11 +7,17 @@ from html import unescape
 
 import numpy as np
 import pytest
+from architectures import build
+from families import FAMILIES
 from numpy.testing import assert_allclose
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 import headscope as hs
+from headscope.encoding.tokenizer import Tokenizer
+from headscope.figures import draw
+from headscope.models.model import Model
+from headscope.models.sites import find_sites
 from headscope.report import body
 from headscope.report.alike import alike_section
 from headscope.report.published import BEHAVIOURS
@@ -140,3 +146,22 @@ def test_distances_are_no_shares_and_their_baseline_is_named(run: hs.Run) -> Non
     assert not any(one["share"] for one in quantities.values())
     assert all(one["baseline_name"] == "all pairs" and one["about"] for one in quantities.values())
     assert set(quantities["nearest"]["baseline"]) == {None}
+
+
+def test_an_encoder_decoder_has_three_kinds_that_are_not_mixed() -> None:
+    tokens = FAMILIES["t5"]()
+    network = build("t5", vocabulary=len(tokens))
+    model = Model("t5", network, Tokenizer(tokens), *find_sites(network))
+    run = hs.run(model, "sampler", ["distances", "tokens"], limit=6, replicates=5, max_length=60)
+    data, found = run_data(run.results), alike(run.results)
+    heads = len(found.heads)
+    assert [kind for kind in ("encoder", "decoder", "cross") if run.alike(kind).kind == kind] == ["encoder", "decoder", "cross"]
+    assert sum(x is not None for x in data["map"]["x"]) == heads == len(data["tree"]["heads"])
+    assert all(data["map"]["x"][other] is not None for near in data["map"]["neighbours"] for other, _ in near)
+    text = text_of(body(run.results))
+    for kind in ("Encoder", "Decoder", "Cross"):
+        assert f"{kind} attention: {layers_sentence(run.results, kind.lower())}" in text
+    assert f"The tree of heads ({found.kind} attention)" in text
+    title = draw("clark6", run.results, "cross").axes[0].get_title(loc="left")
+    assert title == "By behaviour (cross attention)"
+    assert "decoder/1-1" in [label.get_text().split()[-1] for label in draw("dendrogram", run.results, "decoder").axes[0].get_yticklabels()]

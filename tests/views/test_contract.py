@@ -58,6 +58,13 @@ def test_a_run_is_as_the_views_read_it(run: hs.Run) -> None:
         assert {len(quantity[name]) for name in ("value", "low", "high", "baseline", "n")} == {heads}
 
 
+def test_a_tree_of_heads_is_as_the_view_reads_it(run: hs.Run) -> None:
+    assert run_data(run.results)["tree"] is None
+    data = run_data(hs.run("mini", "sampler", ["distances"], limit=4, replicates=0, gallery=0).results)
+    agrees(data["tree"], "HeadTree")
+    agrees(data["map"], "HeadMap")
+
+
 def test_a_comparison_is_as_the_view_reads_it(run: hs.Run) -> None:
     agrees(comparison(run.results, run.results), "Comparison")
 
