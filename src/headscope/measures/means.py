@@ -86,18 +86,21 @@ class HeadMeans(Measure):
         waiting.append(_Seen(batch.index, *self.observe(batch), even))
         if len(waiting) == len(batch.layout.sites):
             del batch.shared[self, "waiting"]
-            fetched = torch.cat([seen.sums for seen in waiting], -1).double().cpu().numpy()
-            for seen in waiting:
-                self._add(state, batch, seen, fetched[..., batch.layout.slice(seen.index)])
+            self._add(state, batch, sorted(waiting, key=lambda seen: seen.index))
 
-    def _add(self, state: State, batch: MapBatch, seen: _Seen, sums: Float64[np.ndarray, "text quantity head"]) -> None:
-        values = sums / np.maximum(seen.rows, 1)[..., None]
-        present = np.where(seen.rows > 0, 1.0 if self.average == "example" else seen.rows, 0.0)
-        # One product over texts for all replicates, quantities and heads: [replicate, text] x [text, quantity * head].
-        flat = (values * present[..., None]).reshape(len(values), -1)
-        state["sum"][:, :, batch.layout.slice(seen.index)] += (batch.replicates.T @ flat).reshape(-1, *values.shape[1:])
-        state["weight"][:, :, seen.index] += batch.replicates.T @ present
-        state["even"][:, seen.index] += (seen.even * present).sum(0)
+    def _add(self, state: State, batch: MapBatch, seen: Sequence[_Seen]) -> None:
+        """What all sites show of a batch: one product over texts for all replicates, quantities and heads, where the sums are."""
+        rows = np.stack([site.rows for site in seen], -1)  # [text, quantity, site]
+        present = np.where(rows > 0, 1.0 if self.average == "example" else rows, 0.0)
+        sums = torch.cat([site.sums for site in seen], -1)
+        if sums.device.type == "mps":  # which has no float64
+            sums = sums.cpu()
+        factors = torch.from_numpy((present / np.maximum(rows, 1))[..., batch.layout.site_of()]).to(sums.device)
+        replicates = batch.once("replicates", lambda: torch.from_numpy(np.ascontiguousarray(batch.replicates.T)).to(sums.device))
+        added = replicates @ (sums.double() * factors).flatten(1)  # [replicate, quantity * head]
+        state["sum"][:] += added.cpu().numpy().reshape(state["sum"].shape)
+        state["weight"][:] += np.tensordot(batch.replicates, present, (0, 0))
+        state["even"][:] += (np.stack([site.even for site in seen], -1) * present).sum(0)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""
