@@ -27,7 +27,9 @@ def alike(
         int | None, typer.Option(help="so many groups [default: as many of 2 to 20 as have the highest silhouette]", min=1)
     ] = None,
     linkage: Annotated[str, typer.Option(help="how far groups are apart: average, complete or single")] = "average",
-    epsilon: Annotated[list[float] | None, typer.Option(help="list heads with another one closer than this; may be repeated")] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="list heads with another one closer than this, in the unit of the run; may be repeated")
+    ] = None,
     pairs: Annotated[int, typer.Option(help="so many of the closest pairs", min=1)] = 10,
     format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex: the table of heads to standard output")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write the table of heads: .csv, .json, .md, .tex or .parquet")] = None,
