@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import BertConfig, BertModel
@@ -166,9 +167,9 @@ def bare(model: Model, texts: Sequence[Encoded], batch_tokens: int = BATCH_TOKEN
             model.network(**model.inputs(batch), use_cache=False)
 
 
-def runner(model: Model, names: Sequence[str], batch_tokens: int = BATCH_TOKENS) -> ShardRunner:
-    """The forward pass with these measures, and 500 bootstrap replicates."""
-    return ShardRunner(model, Plan.make([make(name) for name in names], model.sites), batch_tokens=batch_tokens)
+def runner(model: Model, names: Sequence[str], batch_tokens: int = BATCH_TOKENS, options: Mapping[str, Any] | None = None) -> ShardRunner:
+    """The forward pass with these measures, with such options, and 500 bootstrap replicates."""
+    return ShardRunner(model, Plan.make([make(name, options) for name in names], model.sites), batch_tokens=batch_tokens)
 
 
 def seconds(work: Callable[[], object], settle: Callable[[], object] = lambda: None) -> float:

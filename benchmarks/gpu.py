@@ -39,6 +39,7 @@ TOLERANCE = 1e-4  # shares of attention and nats
 # model's weights are all nearly equal.
 FLIPPED = {"mini": 0.005, "base": 0.02}
 ALL = "the whole pass"
+SAMPLE = 16
 
 
 def model_of(name: str, dtype: str, device: str) -> Model:
@@ -109,6 +110,8 @@ def compare(name: str, dtype: str, texts: Sequence[Encoded], device: str, batch_
     for label, names in {**{measure: (measure,) for measure in SURFACE}, ALL: SURFACE}.items():
         run = runner(model, names, batch_tokens)
         contestants[label] = lambda run=run: run(texts)  # type: ignore[misc]
+    few = runner(model, ["distances"], batch_tokens, {"sample": SAMPLE})
+    contestants[f"distances, {SAMPLE} rows of each text"] = lambda: few(texts)
     times = interleaved(contestants, repeats, settle_on(device))
     size = next(model.network.parameters()).element_size()
     maps = len(texts) * model.layout.size * LENGTH**2

@@ -12,7 +12,7 @@ import torch
 from headscope.stats.bootstrap import GROUPS
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Int, Int64
+    from jaxtyping import Bool, Float, Int, Int64
 
 
 class Part(NamedTuple):
@@ -53,7 +53,7 @@ class Cases:
     def __len__(self) -> int:
         return len(self.cell)
 
-    def count(self, right: Bool[torch.Tensor, "direction case head"]) -> Int64[np.ndarray, "cell direction head"]:
-        """Right answers by cell."""
+    def count(self, right: Bool[torch.Tensor, "direction case head"]) -> Float[torch.Tensor, "cell direction head"]:
+        """Right answers by cell, where the answers are: whole numbers, and a batch has too few for float32 to miss one."""
         sums = right.new_zeros((len(right), len(self.n), right.shape[-1]), dtype=torch.float32)
-        return sums.index_add_(1, self.cell, right.float()).transpose(0, 1).cpu().numpy().astype(np.int64)
+        return sums.index_add_(1, self.cell, right.float()).transpose(0, 1)

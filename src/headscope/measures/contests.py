@@ -68,16 +68,24 @@ class Contests:
             total += np.array([counts.get(name, 0) for name in self.counted], dtype=np.int64)
 
     def add(self, state: State, batch: MapBatch, cases: Cases, right: Bool[torch.Tensor, "direction case head"]) -> None:
-        """Count cases: which heads of a site are right, and, with the first site of a kind, how many there are and which rules are."""
-        counts = cases.count(right)
-        heads, kind, leads = batch.layout.slice(batch.index), batch.site.kind, _leads(batch)
+        """Count cases: which heads of a site are right; with the last site of a kind they are added up, with n and what rules answer.
+
+        The cases are those of the texts, so that all sites of a kind have the same.
+        """
+        kind = batch.site.kind
+        waiting: list[torch.Tensor] = batch.shared.setdefault((self.name, "counts", kind), [])
+        waiting.append(cases.count(right))
+        heads, directions = np.array(batch.layout.by_kind()[kind]), np.arange(len(self.directions))
+        if batch.layout.slice(batch.index).stop != heads[-1] + 1:
+            return
+        counts = torch.cat(waiting, -1).cpu().numpy().astype(np.int64)
+        del batch.shared[self.name, "counts", kind]
         for name, cells, groups in cases.parts:
             total = state.member("right/", name, lambda: np.zeros((GROUPS, len(self.directions), batch.layout.size), dtype=np.int64))
-            total[groups, :, heads] += counts[cells]
-            if leads:
-                state.member("n/", f"{kind}/{name}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += cases.n[cells]
-                rule = state.member("rule/", f"{kind}/{name}", lambda: np.zeros((GROUPS, len(self.rules)), dtype=np.int64))
-                rule[groups] += cases.rules[cells]
+            total[groups[:, None, None], directions[:, None], heads] += counts[cells]
+            state.member("n/", f"{kind}/{name}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += cases.n[cells]
+            rule = state.member("rule/", f"{kind}/{name}", lambda: np.zeros((GROUPS, len(self.rules)), dtype=np.int64))
+            rule[groups] += cases.rules[cells]
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """`<name>`: each head, label and direction. `<name>_best`: each label's best head beside its best rule."""

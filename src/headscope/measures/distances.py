@@ -18,7 +18,7 @@ from headscope.measures.base import Columns, Measure, Resampled
 from headscope.measures.gathered import Block, Gathered
 from headscope.measures.groups import group
 from headscope.measures.likeness import Likeness
-from headscope.stats.bootstrap import group_of
+from headscope.stats.bootstrap import GOLDEN, group_of, mix
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
@@ -143,15 +143,18 @@ def _content(side: Side) -> Bool[np.ndarray, "text position"]:
 
 def sampled(side: Side, chosen: Bool[np.ndarray, "text position"], size: int, seed: int) -> Bool[np.ndarray, "text position"]:
     """At most `size` of the chosen positions of each text. What is drawn depends on the text and the seed alone."""
+    steps = np.arange(1, side.width + 1, dtype=np.uint64) * GOLDEN
+    forms = np.array([_bits(f"{seed}\x1f{form}") for form, _ in side.kinds] + [0], dtype=np.uint64)
+    texts = np.where(side.positions >= 0, mix(forms[side.positions] + steps), np.uint64(0)).sum(1, dtype=np.uint64)
+    lots = np.where(chosen, mix(texts[:, None] + steps), np.uint64(2**64 - 1))  # each position draws one; the lowest are taken
     sample = np.zeros_like(chosen)
-    for number, row in enumerate(chosen):
-        places = np.flatnonzero(row)
-        if len(places) > size:
-            forms = "\x1f".join(side.kinds[kind][0] for kind in side.positions[number] if kind >= 0)
-            digest = hashlib.blake2b(f"{seed}\x1f{forms}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            places = np.random.default_rng(int.from_bytes(digest, "little")).choice(places, size, replace=False)
-        sample[number, places] = True
+    np.put_along_axis(sample, np.argsort(lots, 1, kind="stable")[:, :size], True, 1)
+    sample &= chosen
     return sample
+
+
+def _bits(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _summed(

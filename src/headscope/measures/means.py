@@ -95,11 +95,12 @@ class HeadMeans(Measure):
         sums = torch.cat([site.sums for site in seen], -1)
         if sums.device.type == "mps":  # which has no float64
             sums = sums.cpu()
-        factors = torch.from_numpy((present / np.maximum(rows, 1))[..., batch.layout.site_of()]).to(sums.device)
+        site_of = torch.from_numpy(batch.layout.site_of()).to(sums.device)
+        factors = torch.from_numpy(present / np.maximum(rows, 1)).to(sums.device)[..., site_of]
         replicates = batch.once("replicates", lambda: torch.from_numpy(np.ascontiguousarray(batch.replicates.T)).to(sums.device))
         added = replicates @ (sums.double() * factors).flatten(1)  # [replicate, quantity * head]
         state["sum"][:] += added.cpu().numpy().reshape(state["sum"].shape)
-        state["weight"][:] += np.tensordot(batch.replicates, present, (0, 0))
+        state["weight"][:] += _over_texts(batch.replicates, present)
         state["even"][:] += (np.stack([site.even for site in seen], -1) * present).sum(0)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
@@ -161,6 +162,17 @@ class HeadMeans(Measure):
             "baseline": baseline[q, i],
         }
         return columns
+
+
+def _over_texts(
+    replicates: Float64[np.ndarray, "text replicate"], present: Float64[np.ndarray, "text quantity site"]
+) -> Float64[np.ndarray, "replicate quantity site"]:
+    """The product over texts. Sites mostly agree on what is present, so that one product serves for all."""
+    first = present[..., :1]
+    if (present == first).all():
+        present = first
+    found: Float64[np.ndarray, "replicate quantity site"] = np.einsum("tr,tqs->rqs", replicates, present, optimize=True)
+    return found
 
 
 def _means(state: State, site_of: Int[np.ndarray, "head"]) -> Float64[np.ndarray, "replicate quantity head"]:

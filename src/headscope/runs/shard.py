@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +53,14 @@ class BatchView:
         if name not in self._words:
             self._words[name] = WordGroups.build(self._texts[name], device)
         return self._words[name]
+
+    def made_ready(self, plan: Plan, words: bool, device: torch.device) -> BatchView:
+        """The view itself, with all that it would otherwise make when it is first asked for it."""
+        for name in {name for site in plan.layout.sites for name in SIDES[site.kind]}:
+            self._token_side(name)
+            if words:
+                self._word_groups(name, device)
+        return self
 
     def tokens(
         self,
@@ -137,20 +147,34 @@ class ShardRunner:
     def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
         """The states of one shard, which the measures of these names see (all, if none are named); the others start theirs."""
         accumulator = Accumulator(self.plan, self._replicates, self._seed, names)
-        # The largest batch first: later ones then fit into memory that is already there.
-        for batch in reversed(list(batches(texts, self._batch_tokens))):
+        for batch, view in self._views(texts, "word" in self.plan.by_level(names)):
             try:
-                self._run(batch, accumulator)
+                self._stream(batch, lambda index, *seen, view=view: accumulator.add(view, index, *seen))
             except HeadscopeError:
                 raise
             except (RuntimeError, IndexError, ValueError) as error:
                 raise _explain(self.model, batch, error) from error
         return accumulator.states
 
-    def _run(self, batch: Sequence[Encoded], accumulator: Accumulator) -> None:
+    def _views(self, texts: Sequence[Encoded], words: bool) -> Iterator[tuple[Sequence[Encoded], BatchView]]:
+        """Batches and what measures see of them; while another device works on one, the next is made ready here.
+
+        The largest batch comes first: later ones then fit into memory that is already there.
+        """
+        planned = list(batches(texts, self._batch_tokens))[::-1]
+        if self.model.device.type == "cpu":
+            yield from ((batch, self._view(batch, words)) for batch in planned)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            ready = deque(pool.submit(self._view, batch, words) for batch in planned[:2])
+            for number, batch in enumerate(planned):
+                if number + 2 < len(planned):
+                    ready.append(pool.submit(self._view, planned[number + 2], words))
+                yield batch, ready.popleft().result()
+
+    def _view(self, batch: Sequence[Encoded], words: bool) -> BatchView:
         replicates = poisson_weights([text.document for text in batch], self._replicates, self._seed)
-        view = BatchView(batch, self._word_rows, replicates)
-        self._stream(batch, lambda index, *seen: accumulator.add(view, index, *seen))
+        return BatchView(batch, self._word_rows, replicates).made_ready(self.plan, words, self.model.device)
 
     def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, Float[torch.Tensor, "head query key"]]]]:
         """Each text, the shortest first, with the maps of all of the plan's heads, those of a kind side by side.

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, UInt64
 
 GROUPS = 128  # of documents: enough to resample, and few enough to keep counts for each
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # P(X <= k) for X ~ Poisson(1), as 64-bit thresholds; the tail beyond 12 has a probability below 1e-10.
 _CDF = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(13)])
 _THRESHOLDS = np.array([min(int(p * 2**64), 2**64 - 1) for p in _CDF], dtype=np.uint64)
 
 
-def _mix(x: UInt64[np.ndarray, "..."]) -> UInt64[np.ndarray, "..."]:
+def mix(x: UInt64[np.ndarray, "..."]) -> UInt64[np.ndarray, "..."]:
     """SplitMix64's finaliser: turns a counter into bits that pass for random."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -35,8 +35,8 @@ def poisson_weights(documents: Sequence[str], replicates: int, seed: int = 0) ->
     """Bootstrap weights of documents, one column a replicate; column 0 is the data as they are (all ones)."""
     keys = [hashlib.blake2b(f"{seed}\x1f{name}".encode(), digest_size=8).digest() for name in documents]
     start = np.array([int.from_bytes(key, "little") for key in keys], dtype=np.uint64)
-    steps = np.arange(1, replicates + 1, dtype=np.uint64) * _GOLDEN
-    bits = _mix(start[:, None] + steps[None, :])
+    steps = np.arange(1, replicates + 1, dtype=np.uint64) * GOLDEN
+    bits = mix(start[:, None] + steps[None, :])
     weights = np.ones((len(documents), replicates + 1))
     weights[:, 1:] = np.searchsorted(_THRESHOLDS, bits, side="right")
     return weights
