@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import zlib
+from copy import deepcopy
+from dataclasses import replace
 
 import torch
 from torch import nn
+
+from headscope.models.model import Model
+
+
+def untrained(model: Model, seed: int = 0) -> Model:
+    """A copy of a model with all weights but the embeddings redrawn."""
+    network = deepcopy(model.network)
+    randomise(network, seed)
+    return replace(model, network=network)
 
 
 def randomise(network: nn.Module, seed: int = 0) -> None:

@@ -153,7 +153,7 @@ class ShardRunner:
             except HeadscopeError:
                 raise
             except (RuntimeError, IndexError, ValueError) as error:
-                raise _explain(self.model, batch, error) from error
+                raise explain(self.model, batch, error) from error
         return accumulator.states
 
     def _views(self, texts: Sequence[Encoded], words: bool) -> Iterator[tuple[Sequence[Encoded], BatchView]]:
@@ -219,7 +219,8 @@ class ShardRunner:
         )
 
 
-def _explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunError:
+def explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunError:
+    """What a person can do about an error that a model met on a batch."""
     shape = f"a batch of {len(batch)} texts of up to {max(text.cost for text in batch)} tokens (first: {batch[0].id})"
     if "out of memory" in str(error).lower():
         return RunError(f"not enough memory for {shape}", "Use a smaller --batch-tokens, or fewer --layers")
