@@ -1,8 +1,10 @@
-"""The Python interface: load, read, run, measure, view, open_run."""
+"""The Python interface: load, read, run, measure, view, twins, open_run."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from headscope.corpora import Corpus, read
 from headscope.errors import MeasureError, RunError
 from headscope.runs.results import Results
 from headscope.runs.table import Table
+from headscope.runs.twin_heads import Twins
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from headscope.runs.alike import Alike
     from headscope.runs.grids import Level, Specials
     from headscope.runs.work import Progress
+    from headscope.stats.embedding import Method
     from headscope.widget.run import RunView
     from headscope.widget.view import View
 
@@ -236,6 +240,52 @@ def view(
     return View(load(model) if isinstance(model, str | Path) else model, text, second, named, level, specials, max_length)
 
 
+class TwinHeads(Twins):
+    """What `twins` found, with its picture."""
+
+    def plot(self, embedding: Method = "metric", sqrt: bool = False) -> Figure:
+        """All heads of both models as points, and how far their layers are apart, as a matplotlib figure."""
+        from headscope.figures.twins import draw
+
+        return draw(self, embedding, sqrt)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write all tables, as CSV and Parquet, and the figure into a folder."""
+        from headscope.figures.twins import save
+
+        return save(self, Path(folder))
+
+    def __repr__(self) -> str:
+        from headscope.runs.twin_sentences import sentences
+
+        return "\n".join([*sentences(self), self.signature])
+
+
+def twins(
+    first: Model | str | Path,
+    second: Model | str | Path,
+    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
+    **settings: Any,
+) -> TwinHeads:
+    """Whether the heads of two models have twins in each other: all heads side by side, over the texts that both can read.
+
+    `settings` are `level` (`word`, or `token` for models that read the same tokens), `kind`, `control`, `epsilons`, `least`, `unit`,
+    `max_length`, `limit`, `word_rows`, `replicates`, `seed`, `batch_tokens`, `device`, `dtype`, `format` and `progress` (docs/alike.md).
+
+    >>> import headscope as hs
+    >>> found = hs.twins("mini", hs.load("mini", random=0), limit=4, replicates=0)
+    >>> found.table("twins_summary").columns
+    ['side', 'quantity', 'value', 'low', 'high', 'n']
+    """
+    from headscope.runs.twins import twins as find
+
+    known = inspect.signature(find).parameters
+    if unknown := [name for name in settings if name not in known]:
+        raise RunError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(list(known)[3:])}")
+    found = find(first, second, corpus, **settings)
+    return TwinHeads(**{field.name: getattr(found, field.name) for field in fields(found)})
+
+
 def open_run(path: str | Path) -> Run:
     """The run in a folder."""
     return Run(Results.open(Path(path)))
@@ -247,4 +297,4 @@ def _measures(measures: Measures) -> dict[str, dict[str, Any]]:
     return {name: {} for name in ([measures] if isinstance(measures, str) else measures)}
 
 
-__all__ = ["Measured", "Run", "Word", "load", "measure", "open_run", "read", "run", "view"]
+__all__ = ["Measured", "Run", "TwinHeads", "Word", "load", "measure", "open_run", "read", "run", "twins", "view"]

@@ -58,7 +58,7 @@ def clark6(results: Results, kind: Kind | None = None, choices: Choices = USUAL)
     found = alike(results, kind)
     points, stress = found.embed(choices.embedding, choices.sqrt)
     labels, surface = tuple(map(results.spelled, found.labels)), tuple(map(results.spelled, SURFACE))
-    low, high = _limits(points)
+    low, high = limits(points)
     tall = _WIDE * float((high - low)[1] / (high - low)[0])
     with theme():
         size = np.array([2 * _WIDE + 3 * _GAP, tall + _ABOVE + _BELOW])
@@ -83,7 +83,7 @@ def clark6(results: Results, kind: Kind | None = None, choices: Choices = USUAL)
     return figure
 
 
-def _limits(points: Float64[np.ndarray, "head 2"]) -> tuple[Float64[np.ndarray, "2"], Float64[np.ndarray, "2"]]:
+def limits(points: Float64[np.ndarray, "head 2"]) -> tuple[Float64[np.ndarray, "2"], Float64[np.ndarray, "2"]]:
     """The corners of a panel: one scale for both directions, not too flat, not too tall."""
     low, high = points.min(0), points.max(0)
     wide, tall = 1.16 * np.maximum(high - low, 1e-9)

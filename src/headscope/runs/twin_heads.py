@@ -314,6 +314,8 @@ class Twins:
         for epsilon in self.epsilons:
             for name, each in distances.items():
                 values[f"{name}_{epsilon:g}"] = np.where(np.isfinite(each[:, 0]), (each < epsilon).mean(1), np.nan)
+        trained = np.isfinite(found.untrained[:, 0])
+        values["nearer_than_untrained"] = np.where(trained, (found.twin < found.untrained).mean(1), np.nan)
         values["mutual"] = np.where(known, found.mutual.mean(1), np.nan)
         values["depth"] = np.where(known, _correlation(others.depth[found.at], heads.depth), np.nan)
         values["words"] = found.words.mean(1)

@@ -32,12 +32,13 @@ def opening(found: Twins) -> str:
 def _distance(found: Twins, letter: str, rows: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
     heads, other = (found.a, found.b) if letter == "a" else (found.b, found.a)
     said = f"A head of {heads.name} is {spelled(rows[letter, 'twin'])} from its twin in {other.name}, on average"
-    more = []
+    more, nearer = [], ""
     if (letter, "own") in rows:
         more.append(f"{spelled(rows[letter, 'own'])} from its nearest neighbour in {heads.name}")
     if (letter, "untrained") in rows:
         more.append(f"{spelled(rows[letter, 'untrained'])} from the nearest head of an untrained {other.name}")
-    return f"{said}{', ' if len(more) == 2 else ' and ' if more else ''}{' and '.join(more)}."
+        nearer = f" For {percent(rows[letter, 'nearer_than_untrained'])} of its heads the twin is nearer than that."
+    return f"{said}{', ' if len(more) == 2 else ' and ' if more else ''}{' and '.join(more)}.{nearer}"
 
 
 def _close(found: Twins, letter: str, rows: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
@@ -46,10 +47,11 @@ def _close(found: Twins, letter: str, rows: Mapping[tuple[str, str], Mapping[str
     for epsilon in found.epsilons:
         beside = [
             f"{name} {percent(rows[key])}"
-            for name, key in (("itself", (letter, f"own_{epsilon:g}")), ("untrained", (letter, f"untrained_{epsilon:g}")))
+            for name, key in ((heads.name, (letter, f"own_{epsilon:g}")), (f"untrained {other.name}", (letter, f"untrained_{epsilon:g}")))
             if key in rows
         ]
-        told.append(f"{percent(rows[letter, f'twin_{epsilon:g}'])} closer than {epsilon:g}{f' ({", ".join(beside)})' if beside else ''}")
+        within = percent(rows[letter, f"twin_{epsilon:g}"])
+        told.append(f"{within} closer than {epsilon:g}" + (f" ({', '.join(beside)})" if beside else ""))
     return f"Heads of {heads.name} with a twin in {other.name}: {', '.join(told)}." if told else ""
 
 
@@ -77,9 +79,7 @@ def _faint(found: Twins) -> list[str]:
             told.append(f"{faint} of {heads.name}")
     if not told:
         return []
-    return [
-        f"Faint: {' and '.join(told)} give less than {found.least:.0%} of their attention to words, so that little of them is compared."
-    ]
+    return [f"Faint: {' and '.join(told)} give less than {found.least:.0%} of their attention to words: little of them is compared."]
 
 
 def percent(row: Mapping[str, Any]) -> str:

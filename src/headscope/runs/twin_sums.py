@@ -157,7 +157,7 @@ class Beside:
         for couple, stack in enumerate(stacks):
             found = stack.divergences(starts, stack.ends() if causal else block.sizes)
             if couple == 0:
-                first, second = torch.triu_indices(*found.shape[1:], 1)
+                first, second = torch.triu_indices(found.shape[1], found.shape[2], 1)
                 self.sums.pairs[numbers] += found[:, first, second].cpu().numpy()
             else:
                 assert self.sums.untrained is not None

@@ -75,8 +75,8 @@ class Matcher:
         for tally, name in zip(tallies, self.names, strict=True):
             for reason, n in tally.counts.items():
                 self.dropped.add(f"{reason} by {name}", tally.first[reason], n)
-        for own, other, name in ((*read, self.names.a), (*read[::-1], self.names.b)):
-            if alone := len(own.keys() - other.keys()):
+        for one, name in enumerate(self.names):
+            if alone := len(read[one].keys() - read[1 - one].keys()):
                 self.dropped.add(f"texts left out that only {name} reads so", document.id, alone)
         for positions, text in read[0].items():
             if positions in read[1]:

@@ -29,6 +29,7 @@ from headscope.runs.work import Progress, encoder_for
 
 EPSILONS = (0.02, 0.05, 0.1)
 LEAST = 0.1
+_NO_NAMES = (["model"], ["checkpoint"], ["final"])  # of folders
 
 
 def twins(
@@ -109,9 +110,14 @@ def _load(first: Model | str | Path, second: Model | str | Path, device: str | N
     return one, second
 
 
+def _name(model: Model) -> str:
+    """What to call a model: the end of its name, and where that is no name, what comes before it, too."""
+    parts = [part for part in printable(model.name).split("/") if part not in ("", ".")]
+    return "/".join(parts[-2 if parts[-1:] in _NO_NAMES else -1 :]) or "model"
+
+
 def _names(models: tuple[Model, Model]) -> Names:
-    """What to call them: by the end of their names, and where that is the same, by a and b."""
-    first, second = (printable(model.name.rstrip("/").rsplit("/", 1)[-1]) for model in models)
+    first, second = map(_name, models)
     return Names(first, second) if first != second else Names(f"{first} (a)", f"{second} (b)")
 
 
@@ -120,7 +126,7 @@ def _kinds(models: tuple[Model, Model], kind: Kind | tuple[Kind, Kind] | None) -
     asked = kind if isinstance(kind, tuple) else (kind, kind)
     found: list[Kind] = []
     for model, wanted in zip(models, asked, strict=True):
-        heads = {name: number for name, number in model.layout.heads().items() if name != "cross"}
+        heads: dict[Kind, int] = {name: number for name, number in model.layout.heads().items() if name != "cross"}
         if wanted is not None and wanted not in heads:
             raise RunError(f"{model.name} has no {wanted} self-attention", f"It has {' and '.join(heads)} attention")
         found.append(wanted if wanted is not None else max(heads, key=lambda name: heads[name]))
@@ -157,15 +163,14 @@ def _stream(corpus: Corpus, matcher: Matcher, beside: Beside, spec: RunSpec, pro
 
 def _signature(spec: RunSpec, models: tuple[Model, Model], corpus: Corpus, options: dict[str, Any]) -> str:
     """One line that says what was compared, on what, and how; the last part is a hash of everything."""
-    named = [printable(model.name.rstrip("/").rsplit("/", 1)[-1]) for model in models]
     settings = spec.model_dump(mode="json", include={"unit", "max_length", "limit", "seed", "replicates", "word_rows", "dtype"})
     identity = {"models": [model.fingerprint for model in models], "corpus": corpus.hash(), "versions": versions()}
     digest = hashlib.sha256(json.dumps({**identity, **settings, **options}, sort_keys=True).encode()).hexdigest()
     title = "+".join(printable(name.rsplit("/", 1)[-1]) for name in spec.corpus)
     parts: dict[str, Any] = {
         "headscope": versions()["headscope"],
-        "a": f"{named[0]}@{models[0].fingerprint[:8]}",
-        "b": f"{named[1]}@{models[1].fingerprint[:8]}",
+        "a": f"{_name(models[0])}@{models[0].fingerprint[:8]}",
+        "b": f"{_name(models[1])}@{models[1].fingerprint[:8]}",
         "corpus": f"{title}@{corpus.hash()[:8]}",
         "unit": spec.unit,
         "length": spec.max_length,
