@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -142,9 +143,10 @@ class MapBatch:
 
 def stack(forms: Sequence[Sequence[str]], roles: Sequence[Sequence[int]], texts: Sequence[Annotation] = ()) -> Side:
     """A side from one list of forms and one list of roles a text."""
-    kinds: dict[tuple[str, int], int] = {}
+    kinds: defaultdict[tuple[str, int], int] = defaultdict()
+    kinds.default_factory = kinds.__len__  # what is met for the first time gets the next number
     positions = np.full((len(forms), max(map(len, forms))), -1)
     for row, pairs in enumerate(zip(forms, roles, strict=True)):
-        numbers = [kinds.setdefault(pair, len(kinds)) for pair in zip(*pairs, strict=True)]
+        numbers = list(map(kinds.__getitem__, zip(*pairs, strict=True)))
         positions[row, : len(numbers)] = numbers
     return Side(positions, tuple(kinds), tuple(texts))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
+import numpy as np
 import torch
 
 from headscope.core.batch import WORD, Side, stack
@@ -77,17 +78,14 @@ def group(
     word_of: Sequence[int], roles: Sequence[int], words: Sequence[str], pieces: Sequence[str]
 ) -> tuple[list[int], list[str], list[int]]:
     """For each token the number of its group, and for each group its form and role; groups follow the order of the text."""
-    groups: list[int] = []
-    forms: list[str] = []
-    kinds: list[int] = []
-    last: int | None = None
-    for word, role, piece in zip(word_of, roles, pieces, strict=True):
-        if word < 0 or word != last:
-            forms.append(piece if word < 0 else words[word])
-            kinds.append(role if word < 0 else WORD)
-        groups.append(len(forms) - 1)
-        last = word if word >= 0 else None
-    return groups, forms, kinds
+    of = np.array(word_of, dtype=np.int64)
+    begins = np.ones(len(of), dtype=bool)
+    begins[1:] = (of[1:] < 0) | (of[1:] != of[:-1])
+    places = np.flatnonzero(begins).tolist()
+    firsts = [word_of[place] for place in places]
+    forms = [pieces[place] if word < 0 else words[word] for place, word in zip(places, firsts, strict=True)]
+    kinds = [roles[place] if word < 0 else WORD for place, word in zip(places, firsts, strict=True)]
+    return (np.cumsum(begins) - 1).tolist(), forms, kinds
 
 
 def word_map(

@@ -82,7 +82,10 @@ class Contests:
         del batch.shared[self.name, "counts", kind]
         for name, cells, groups in cases.parts:
             total = state.member("right/", name, lambda: np.zeros((GROUPS, len(self.directions), batch.layout.size), dtype=np.int64))
-            total[groups[:, None, None], directions[:, None], heads] += counts[cells]
+            if len(heads) == batch.layout.size:
+                total[groups] += counts[cells]
+            else:
+                total[groups[:, None, None], directions[:, None], heads] += counts[cells]
             state.member("n/", f"{kind}/{name}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += cases.n[cells]
             rule = state.member("rule/", f"{kind}/{name}", lambda: np.zeros((GROUPS, len(self.rules)), dtype=np.int64))
             rule[groups] += cases.rules[cells]

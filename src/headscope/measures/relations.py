@@ -155,8 +155,9 @@ class Relations(Measure):
         # There are few different annotations, and very many words.
         tags = [None if word is None else (word.relation, word.upos, word.xpos) for word in given]
         said = {tag: self._tag(word, labels, prefix) for tag, word in dict(zip(tags, given, strict=True)).items()}
-        relation, in_all = np.array([said[tag] for tag in tags], dtype=np.int64).reshape(-1, 2).T
-        in_all = in_all.astype(bool)
+        number_of, counts_in_all = ({tag: pair[side] for tag, pair in said.items()} for side in (0, 1))
+        relation = np.fromiter(map(number_of.__getitem__, tags), dtype=np.int64, count=len(tags))
+        in_all = np.fromiter(map(counts_in_all.__getitem__, tags), dtype=bool, count=len(tags))
         in_all &= (head != ROOT) | (self.root == "include")
         number = np.arange(len(words))
         start, end = words.bounds()
