@@ -123,7 +123,9 @@ def _names(models: tuple[Model, Model]) -> Names:
 
 def _kinds(models: tuple[Model, Model], kind: Kind | tuple[Kind, Kind] | None) -> tuple[Kind, Kind]:
     """The kinds of self-attention to look at: as asked for, or those with the most heads. Cross attention joins two texts."""
-    asked = kind if isinstance(kind, tuple) else (kind, kind)
+    asked = tuple(kind) if isinstance(kind, list | tuple) else (kind, kind)
+    if len(asked) != 2:
+        raise RunError(f"{len(asked)} kinds for two models", "Name one, or one for each")
     found: list[Kind] = []
     for model, wanted in zip(models, asked, strict=True):
         heads: dict[Kind, int] = {name: number for name, number in model.layout.heads().items() if name != "cross"}
