@@ -57,7 +57,9 @@ def test_help_needs_no_heavy_import_and_is_quick() -> None:
     assert best < 0.5
 
 
-@pytest.mark.parametrize("verb", ["run", "show", "plot", "alike", "report", "inspect", "corpus stats", "corpus check", "corpus compare"])
+@pytest.mark.parametrize(
+    "verb", ["run", "show", "plot", "alike", "twins", "report", "inspect", "corpus stats", "corpus check", "corpus compare"]
+)
 def test_every_verb_teaches_by_example(verb: str) -> None:
     text = call(*verb.split(), "--help")
     assert re.search(rf"^  headscope {verb}", text, re.MULTILINE)

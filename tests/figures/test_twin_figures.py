@@ -1,0 +1,82 @@
+"""The picture of two models' heads: what stands where, checked against the numbers, and the files that are written beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
+from numpy.testing import assert_allclose
+
+from headscope.api import TwinHeads
+from headscope.core.heads import HeadId
+from headscope.errors import HeadscopeError
+from headscope.figures import render
+from headscope.figures.theme import COLOURS
+from headscope.figures.twins import NAMED
+from headscope.runs.table import Table
+from headscope.runs.twin_heads import TABLES, Heads, Sums
+
+
+@pytest.fixture(scope="module")
+def found() -> TwinHeads:
+    """Models of three layers of four heads and of two of three, whose heads have random distances."""
+    rng = np.random.default_rng(0)
+    first, second = (
+        Heads(name, "encoder", tuple(HeadId("encoder", layer, head) for layer in range(layers) for head in range(heads)))
+        for name, layers, heads in (("large", 3, 4), ("little", 2, 3))
+    )
+    sums = Sums(np.array([5, 3]), rng.uniform(1, 3, (2, 18)), rng.uniform(0.2, 2, (2, 18 * 17 // 2)))
+    return TwinHeads(first, second, sums, "word", (0.1,), 0.1, 5, 0, 4, 2, "headscope:0|a:large|b:little")
+
+
+def test_points_lines_and_names(found: TwinHeads) -> None:
+    figure = found.plot("classical")
+    plane, layers, _ = figure.axes
+    points = found.embed("classical").points
+    clouds = [cloud for cloud in plane.collections if isinstance(cloud, PathCollection)]
+    assert_allclose(np.concatenate([cloud.get_offsets() for cloud in clouds]), points)
+    assert [to_hex(cloud.get_facecolor()[0]).upper() for cloud in clouds] == list(COLOURS[:2])
+    legend = plane.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["large (12)", "little (6)"]
+    (lines,) = (drawn for drawn in plane.collections if isinstance(drawn, LineCollection))
+    pairs = found.mutual()
+    ends = [(points[found.a.ids.index(a)], points[12 + found.b.ids.index(b)]) for a, b, _ in pairs]
+    assert_allclose(lines.get_segments(), ends)
+    named = sorted(str(head) for a, b, _ in pairs[:NAMED] for head in (a, b))
+    assert sorted(text.get_text() for text in plane.texts) == named
+    x, y = plane.get_xlim(), plane.get_ylim()
+    assert x[0] < points[:, 0].min() < points[:, 0].max() < x[1]
+    assert y[0] < points[:, 1].min() < points[:, 1].max() < y[1]
+    image = layers.images[0].get_array()
+    assert image is not None
+    assert_allclose(image, found.layers)
+    assert [text.get_text() for text in layers.get_yticklabels()] == ["1", "2", "3"]
+    assert (layers.get_xlabel(), layers.get_ylabel()) == ("Layer of little", "Layer of large")
+    dots, rings = (np.asarray(cloud.get_offsets()) for cloud in layers.collections)
+    assert_allclose(dots, np.stack([found.layers.argmin(1), np.arange(3)], 1))
+    assert_allclose(rings, np.stack([np.arange(2), found.layers.argmin(0)], 1))
+    note = figure.texts[0].get_text().replace("\n", "")
+    assert f"n = {found.n:,} rows of attention, 12 and 6 heads; mean Jensen–Shannon divergence between words, classical" in note
+    assert found.signature.replace("|", "") in note.replace("|", "")
+
+
+def test_everything_is_written(found: TwinHeads, tmp_path: Path) -> None:
+    written = found.save(tmp_path / "new" / "folder")
+    assert {path.name for path in written} == {*(f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")), "twins.svg"}
+    for name in TABLES:
+        again = pq.read_table(tmp_path / "new/folder" / f"{name}.parquet")
+        assert Table(again).to_text("csv") == found.table(name).to_text("csv")
+        assert (tmp_path / "new/folder" / f"{name}.csv").read_text() == found.table(name).to_text("csv")
+    assert (tmp_path / "new/folder/twins.svg").read_bytes() == render(found.plot(), "svg")
+    with pytest.raises(HeadscopeError, match="no embedding is called 'tsne'"):
+        found.plot("tsne")  # type: ignore[arg-type]
+
+
+def test_what_it_prints(found: TwinHeads) -> None:
+    assert repr(found).startswith("12 heads of large and 6 of little, encoder attention between words, 8 rows of 4 texts of 2 documents")
+    assert repr(found).endswith(found.signature)
