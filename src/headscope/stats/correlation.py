@@ -1,0 +1,126 @@
+"""Correlations of rows with NaN left out, and correlations of streams too long to be held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Float64, Int64
+
+    Row = Float[np.ndarray, "*shape n"]
+    Found = tuple[Float64[np.ndarray, "*shape"], Int64[np.ndarray, "*shape"]]
+
+
+def pearson(x: Row, y: Row) -> Found:
+    """Pearson's r along the last axis, and of how many pairs: those where neither is NaN. NaN where one side never changes."""
+    one, other, given = _aligned(x, y)
+    return _pearson(one, other, given)
+
+
+def spearman(x: Row, y: Row) -> Found:
+    """Spearman's rho: Pearson's r of ranks, equals sharing the mean of theirs, among the pairs where neither is NaN."""
+    one, other, given = _aligned(x, y)
+    return _pearson(ranks(one, given), ranks(other, given), given)
+
+
+def ranks(values: Float64[np.ndarray, "*shape n"], given: Bool[np.ndarray, "*shape n"]) -> Float64[np.ndarray, "*shape n"]:
+    """Ranks from 1 along the last axis among what is `given`; equals get the mean of theirs. What is not given ranks last."""
+    order = np.argsort(np.where(given, values, np.inf), axis=-1, kind="stable")
+    ordered = np.take_along_axis(np.where(given, values, np.inf), order, -1)
+    places = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
+    new = np.ones(values.shape, dtype=bool)
+    new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    first = np.maximum.accumulate(np.where(new, places, 0), axis=-1)
+    ends = np.ones(values.shape, dtype=bool)
+    ends[..., :-1] = new[..., 1:]
+    last = np.minimum.accumulate(np.where(ends, places, values.shape[-1])[..., ::-1], axis=-1)[..., ::-1]
+    found = np.empty(values.shape)
+    np.put_along_axis(found, order, (first + last) / 2 + 1, -1)
+    return found
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What Pearson's r of a stream needs: pairs, their means, and sums of squares and products around the means.
+
+    Two of them add up (Chan, Golub and LeVeque 1983), so that matrices are seen one at a time and documents can be resampled.
+    """
+
+    n: Float64[np.ndarray, "*shape"]
+    mean_x: Float64[np.ndarray, "*shape"]
+    mean_y: Float64[np.ndarray, "*shape"]
+    xx: Float64[np.ndarray, "*shape"]
+    yy: Float64[np.ndarray, "*shape"]
+    xy: Float64[np.ndarray, "*shape"]
+
+    @classmethod
+    def of(cls, x: Row, y: Row) -> Moments:
+        """The moments along the last axis."""
+        one, other, given = _aligned(x, y)
+        n = given.sum(-1).astype(np.float64)
+        mean_x, mean_y = _mean(one, given), _mean(other, given)
+        left, right = (np.where(given, side - mean[..., None], 0) for side, mean in ((one, mean_x), (other, mean_y)))
+        return cls(n, mean_x, mean_y, (left**2).sum(-1), (right**2).sum(-1), (left * right).sum(-1))
+
+    def __add__(self, other: Moments) -> Moments:
+        """The moments of both streams together."""
+        n = self.n + other.n
+        share = other.n / np.maximum(n, 1)
+        x, y = other.mean_x - self.mean_x, other.mean_y - self.mean_y
+        between = self.n * share
+        return Moments(
+            n,
+            self.mean_x + x * share,
+            self.mean_y + y * share,
+            self.xx + other.xx + x * x * between,
+            self.yy + other.yy + y * y * between,
+            self.xy + other.xy + x * y * between,
+        )
+
+    @property
+    def r(self) -> Float64[np.ndarray, "*shape"]:
+        """Pearson's r of everything seen; NaN where one side never changed."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r: Float64[np.ndarray, "*shape"] = np.clip(self.xy / np.sqrt(self.xx * self.yy), -1, 1)
+        return r
+
+
+def pooled(parts: Moments, weights: Float64[np.ndarray, "part replicate"]) -> Float64[np.ndarray, "replicate *shape"]:
+    """Pearson's r of parts (the first axis of their moments) put together, each counted as often as its weight says.
+
+    With one column of ones it is that of the sum of the parts; with bootstrap weights of documents, a column a replicate, its replicates.
+    """
+    counts = np.tensordot(weights, parts.n, (0, 0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total_x, total_y = (np.tensordot(weights, parts.n * mean, (0, 0)) / counts for mean in (parts.mean_x, parts.mean_y))
+        # Around the mean of all, which every replicate nearly shares, so that nothing large is taken from something large.
+        centre_x, centre_y = (np.average(mean, 0, np.maximum(parts.n, 1e-300)) for mean in (parts.mean_x, parts.mean_y))
+        x, y = parts.mean_x - centre_x, parts.mean_y - centre_y
+        off_x, off_y = total_x - centre_x, total_y - centre_y
+        xx = np.tensordot(weights, parts.xx + parts.n * x * x, (0, 0)) - counts * off_x**2
+        yy = np.tensordot(weights, parts.yy + parts.n * y * y, (0, 0)) - counts * off_y**2
+        xy = np.tensordot(weights, parts.xy + parts.n * x * y, (0, 0)) - counts * off_x * off_y
+        r: Float64[np.ndarray, "replicate *shape"] = np.clip(xy / np.sqrt(xx * yy), -1, 1)
+    return r
+
+
+def _aligned(x: Row, y: Row) -> tuple[Float64[np.ndarray, "*shape n"], Float64[np.ndarray, "*shape n"], Bool[np.ndarray, "*shape n"]]:
+    one, other = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
+    return one, other, np.isfinite(one) & np.isfinite(other)
+
+
+def _mean(values: Float64[np.ndarray, "*shape n"], given: Bool[np.ndarray, "*shape n"]) -> Float64[np.ndarray, "*shape"]:
+    """0 of nothing; exactly the value of what never changes."""
+    first = np.take_along_axis(values, given.argmax(-1)[..., None], -1)[..., 0] if values.shape[-1] else np.zeros(values.shape[:-1])
+    first = np.where(given.any(-1), first, 0)
+    offsets: Float64[np.ndarray, "*shape"] = np.where(given, values - first[..., None], 0).sum(-1) / np.maximum(given.sum(-1), 1)
+    offsets += first
+    return offsets
+
+
+def _pearson(x: Float64[np.ndarray, "*shape n"], y: Float64[np.ndarray, "*shape n"], given: Bool[np.ndarray, "*shape n"]) -> Found:
+    moments = Moments.of(np.where(given, x, np.nan), np.where(given, y, np.nan))
+    return moments.r, moments.n.astype(np.int64)

@@ -1,0 +1,53 @@
+"""Ordinary least squares: a difference between two classes with what else differs between them held fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.stats.significance import two_sided
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float64
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Coefficients with standard errors, t and two-sided p, one row a column of the design and one column a column of the values."""
+
+    coefficients: Float64[np.ndarray, "term *shape"]
+    errors: Float64[np.ndarray, "term *shape"]
+    t: Float64[np.ndarray, "term *shape"]
+    p: Float64[np.ndarray, "term *shape"]
+    df: int
+    reason: str
+
+
+def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape"]) -> Fit:
+    """The least-squares fit of every column of values to the design, which holds its own constant if it is to have one.
+
+    Observations with a NaN anywhere are left out of all columns. Everything is NaN, with a reason, where terms cannot be told apart or
+    there are no more observations than terms.
+    """
+    terms = np.asarray(design, dtype=np.float64)
+    wanted = np.asarray(values, dtype=np.float64)
+    flat = wanted.reshape(len(wanted), -1)
+    given = np.isfinite(terms).all(1) & np.isfinite(flat).all(1)
+    terms, flat = terms[given], flat[given]
+    n, size = terms.shape
+    shape = (size, *wanted.shape[1:])
+    df = n - size
+    if df < 1 or np.linalg.matrix_rank(terms) < size:
+        nothing = np.full(shape, np.nan)
+        return Fit(nothing, nothing, nothing, nothing, df, "too few observations" if df < 1 else "terms that cannot be told apart")
+    q, r = np.linalg.qr(terms)
+    inverse = np.linalg.inv(r)
+    found = inverse @ (q.T @ flat)
+    left = flat - terms @ found
+    errors = np.sqrt((inverse**2).sum(1)[:, None] * (left**2).sum(0) / df)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = np.where(errors > 0, found / errors, np.nan)
+    p = two_sided(t, np.full(t.shape, float(df)))
+    return Fit(found.reshape(shape), errors.reshape(shape), t.reshape(shape), p.reshape(shape), df, "")

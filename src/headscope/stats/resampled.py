@@ -1,0 +1,78 @@
+"""Means and differences of means with intervals, by the Poisson bootstrap over the documents that observations come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headscope.stats.bootstrap import percentile_interval, poisson_weights
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float64, Int64
+
+
+class Interval(NamedTuple):
+    """A value a column with a 95 % interval, and how many observations and documents it rests on.
+
+    Bounds are NaN with fewer than two documents: then there is nothing to resample.
+    """
+
+    value: Float64[np.ndarray, "*shape"]
+    low: Float64[np.ndarray, "*shape"]
+    high: Float64[np.ndarray, "*shape"]
+    n: Int64[np.ndarray, "*shape"]
+    documents: Int64[np.ndarray, "*shape"]
+
+
+def mean(values: Float[np.ndarray, "n *shape"], documents: Sequence[str], replicates: int = 1000, seed: int = 0) -> Interval:
+    """The mean over observations, NaN left out, for each column; `documents` says where each observation comes from."""
+    sums, counts, names = _by_document(values, documents)
+    means = _means(sums, counts, poisson_weights(names, replicates, seed))
+    several = (counts > 0).sum(0)
+    low, high = percentile_interval(means[1:], several > 1)
+    return Interval(means[0], low, high, counts.sum(0).astype(np.int64), several)
+
+
+def difference(
+    x: Float[np.ndarray, "n *shape"],
+    x_documents: Sequence[str],
+    y: Float[np.ndarray, "m *shape"],
+    y_documents: Sequence[str],
+    replicates: int = 1000,
+    seed: int = 0,
+) -> Interval:
+    """The mean of x minus that of y; a document drawn twice counts twice on both sides. `n` is the observations of both."""
+    everything = [*x_documents, *y_documents]
+    gap = np.full((len(y_documents), *np.shape(x)[1:]), np.nan), np.full((len(x_documents), *np.shape(x)[1:]), np.nan)
+    one, count, names = _by_document(np.concatenate([x, gap[0]]), everything)
+    other, counts, _ = _by_document(np.concatenate([gap[1], y]), everything)
+    weights = poisson_weights(names, replicates, seed)
+    found = _means(one, count, weights) - _means(other, counts, weights)
+    used = ((count > 0) | (counts > 0)).sum(0)
+    low, high = percentile_interval(found[1:], used > 1)
+    return Interval(found[0], low, high, (count + counts).sum(0).astype(np.int64), used)
+
+
+def _by_document(
+    values: Float[np.ndarray, "n *shape"], documents: Sequence[str]
+) -> tuple[Float64[np.ndarray, "document *shape"], Float64[np.ndarray, "document *shape"], list[str]]:
+    """Sums and counts of what is not NaN."""
+    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
+    of = np.array([number[name] for name in documents], dtype=np.int64)
+    given = np.isfinite(values)
+    sums, counts = np.zeros((2, len(number), *np.shape(values)[1:]))
+    np.add.at(sums, of, np.where(given, values, 0))
+    np.add.at(counts, of, given)
+    return sums, counts, list(number)
+
+
+def _means(
+    sums: Float64[np.ndarray, "document *shape"],
+    counts: Float64[np.ndarray, "document *shape"],
+    weights: Float64[np.ndarray, "document replicate"],
+) -> Float64[np.ndarray, "replicate *shape"]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means: Float64[np.ndarray, "replicate *shape"] = np.tensordot(weights, sums, (0, 0)) / np.tensordot(weights, counts, (0, 0))
+    return means

@@ -1,0 +1,62 @@
+"""Least squares against the normal equations and numbers by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from headscope.stats.matching import matched
+from headscope.stats.regression import ols
+
+
+def test_one_line_is_scipys() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=20), rng.normal(size=(20, 3))
+    fit = ols(np.stack([np.ones(20), x], 1), y)
+    for column in range(3):
+        theirs = stats.linregress(x, y[:, column])
+        assert fit.coefficients[:, column] == pytest.approx([theirs.intercept, theirs.slope])
+        assert fit.errors[:, column] == pytest.approx([theirs.intercept_stderr, theirs.stderr])
+        assert fit.p[1, column] == pytest.approx(theirs.pvalue)
+    assert fit.df == 18
+
+
+def test_normal_equations() -> None:
+    rng = np.random.default_rng(1)
+    design, y = np.column_stack([np.ones(15), rng.normal(size=(15, 2))]), rng.normal(size=15)
+    fit = ols(design, y)
+    inverse = np.linalg.inv(design.T @ design)
+    beta = inverse @ design.T @ y
+    errors = np.sqrt(np.diag(inverse) * ((y - design @ beta) ** 2).sum() / 12)
+    assert fit.coefficients == pytest.approx(beta)
+    assert fit.t == pytest.approx(beta / errors)
+
+
+def test_a_class_beside_what_really_matters() -> None:
+    """y is 2 x distance, and the classes differ in distance alone: nothing is left for the class."""
+    distance = np.array([1.0, 2, 3, 4, 5, 6, 8, 9])
+    is_same = np.array([1.0, 1, 1, 1, 0, 0, 0, 0])
+    noise = np.array([1.0, -1, -1, 1, 1, -1, -1, 1]) * 1e-3
+    fit = ols(np.stack([np.ones(8), is_same, distance], 1), 2 * distance + noise)
+    assert fit.coefficients[2] == pytest.approx(2, abs=1e-3)
+    assert fit.coefficients[1] == pytest.approx(0, abs=1e-2)
+    assert fit.p[1] > 0.05
+
+
+def test_no_fit_says_why() -> None:
+    assert ols(np.ones((2, 2)), np.ones(2)).reason == "too few observations"
+    twice = ols(np.ones((5, 2)), np.arange(5.0))
+    assert twice.reason == "terms that cannot be told apart"
+    assert np.isnan(twice.t).all()
+    with_gap = ols(np.stack([np.ones(6), np.arange(6.0)], 1), np.array([0, 1, 2, 3, 4.5, np.nan]))
+    assert with_gap.df == 3
+
+
+def test_matching_by_hand() -> None:
+    assert matched([5, 5, 9], [4, 6, 5, 20]) == [(0, 2), (1, 0)]  # 5 takes 5; the second 5 the smaller of 4 and 6; 9 has none within 1
+    assert matched([100], [91, 108]) == [(0, 1)]
+    assert matched([100], [89, 111]) == []
+    assert matched([], [1]) == []
+    assert matched([1, 2], []) == []
+    assert matched([3, 3, 3], [3, 3]) == [(0, 0), (1, 1)]
