@@ -13,8 +13,10 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.core.heads import HeadLayout
 from headscope.measures import REGISTRY, make
+from headscope.runs.twin_heads import TABLES
 
 ROOT = Path(__file__).parents[1]
+COMMON = {"kind", "layer", "head", "quantity", "value", "n"}  # columns that all tables share
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +81,28 @@ def test_options_of_likeness_are_those_of_the_page(verb: str) -> None:
     named = set(re.findall(rf"headscope {verb} RUN.*?(--\w+)", text))
     assert named
     assert named <= known
+
+
+def test_twins_are_documented() -> None:
+    """Every option of the verb, every column and every quantity of the tables."""
+    _, _, section = (ROOT / "docs" / "alike.md").read_text(encoding="utf-8").partition("\n## Twins in another model\n")
+    section = section.partition("\n## ")[0]
+    command = next(one for one in app.registered_commands if one.callback is not None and one.callback.__name__ == "twins")
+    assert command.callback is not None
+    for name in inspect.signature(command.callback).parameters:
+        assert name in ("a", "b", "corpus") or f"`--{name.replace('_', '-')}`" in section, name
+    assert "--corpus" in section
+    found = hs.twins("mini", hs.load("mini", random=0), limit=2, replicates=0, control=True, epsilons=(0.05,))
+    for table in TABLES:
+        assert f"`{table}`" in section
+        assert set(found.table(table).columns) - COMMON <= set(re.findall(r"`(\w+)`", section)), table
+    for table in ("twins_layers", "twins_summary"):
+        for quantity in found.table(table)["quantity"]:
+            assert f"`{quantity}`" in section, quantity
+    code = re.search(r"```python\n(.*?)```", section, re.DOTALL)
+    assert code is not None
+    for method in re.findall(r"found\.(\w+)\(", code.group(1)):
+        assert hasattr(found, method), method
 
 
 def test_every_column_of_the_best_heads_is_documented() -> None:

@@ -118,13 +118,18 @@ class Beside:
         for place, (watched, view) in enumerate(zip(self._watched, views, strict=True)):
             inputs = [text.inputs[watched.reading] for text in batch]
             sites = {site: index for index, site in enumerate(self._plans[place].chosen)}
-            take = partial(self._take, place, sites, view, block, stacks)
+            given: list[torch.Tensor] = []
+            take = partial(self._take, place, sites, view, block, stacks, given)
             try:
                 watched.model.stream(watched.model.inputs(inputs), take, frozenset(sites))
             except HeadscopeError:
                 raise
             except (RuntimeError, IndexError, ValueError) as error:
                 raise explain(watched.model, inputs, error) from error
+            if place < len(self._sizes):
+                first = place * self._sizes[0]
+                words = torch.cat(given, 1).double().cpu().numpy()
+                np.add.at(self.sums.words[:, first : first + self._sizes[place]], block.of, words)
         np.add.at(self.sums.rows, block.of, 1)
         self._divergences(stacks, block)
 
@@ -135,19 +140,18 @@ class Beside:
         view: _View,
         block: _Block,
         stacks: Sequence[RowStack],
+        given: list[torch.Tensor],
         site: int,
         weights: Float[torch.Tensor, "text head query key"],
         *_: object,
     ) -> None:
-        """Put one site of the model at a place beside those of the others, and count what its heads give to words."""
+        """Put one site of the model at a place beside those of the others, and keep what its heads give to words."""
         plan, index = self._plans[place], sites[site]
         found, words = view.rows(plan, index, weights, block)
         for stack, (one, other) in zip(stacks, self._couples, strict=True):
             if place in (one, other):
                 stack.put(index + (len(self._plans[one].chosen) if place == other else 0), found[:, :, None])
-        if place < len(self._sizes):
-            first, heads = self._sizes[0] * place, plan.layout.slice(index)
-            np.add.at(self.sums.words[:, first + heads.start : first + heads.stop], block.of, words.double().cpu().numpy())
+        given.append(words)
 
     def _divergences(self, stacks: Sequence[RowStack], block: _Block) -> None:
         numbers, starts = np.unique(block.of, return_index=True)
@@ -187,11 +191,12 @@ class _View:
         word = side.chosen("word", group("word"))
         sizes = [text.size for text in batch]
         self._columns = np.zeros((len(batch), max(sizes)), dtype=np.int64)
-        self._inside = np.arange(max(sizes)) < np.array(sizes)[:, None]
+        inside = np.arange(max(sizes)) < np.array(sizes)[:, None]
         for number, text in enumerate(batch):
             places = np.array(text.places[watched.reading])
             self._columns[number, : sizes[number]] = places if level == "token" else np.flatnonzero(word[number])[places]
-        self._words = self._inside & np.take_along_axis(word, self._columns, 1)
+        words = inside & np.take_along_axis(word, self._columns, 1)
+        self._tables = [torch.from_numpy(table).to(watched.model.device) for table in (self._columns, inside, words)]
 
     def rows(
         self, plan: Plan, index: int, weights: Float[torch.Tensor, "text head query key"], block: _Block
@@ -202,7 +207,7 @@ class _View:
             maps = self._view.words(maps)
         device = maps.weights.device
         texts, rows = (torch.from_numpy(numbers).to(device) for numbers in (block.texts, self._columns[block.texts, block.rows]))
-        columns, inside, words = (torch.from_numpy(table).to(device)[texts] for table in (self._columns, self._inside, self._words))
+        columns, inside, words = (table[texts] for table in self._tables)
         chosen = maps.weights[texts, :, rows]
         found = chosen.gather(2, columns[:, None].expand(-1, chosen.shape[1], -1)) * inside[:, None]
         return found.to(self._device), (found * words[:, None]).sum(-1)
