@@ -1,0 +1,155 @@
+"""Three readings of how token i bears on token j at layer n (Westera 2021): attention, and the size of two Jacobians.
+
+A_n(i,j)   the mean over heads of the attention that j pays to i
+G_n(i,j)   the size of the Jacobian of layer n's output at j with respect to its input at i
+G*_n(i,j)  the same with respect to the input of the first layer at i: the embeddings, after their normalisation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import torch
+
+from headscope.core.heads import Site
+from headscope.encoding.texts import Encoded
+from headscope.errors import MeasureError
+from headscope.models.capture import implementation
+from headscope.models.jacobian import blocks, closed, products
+from headscope.models.jacobian.layers import Layer, check_chain, record
+from headscope.models.jacobian.norms import NORMS, Norm, Reading
+from headscope.models.model import Model
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    Sizes = Float[np.ndarray, "layer source target"]
+
+Kind = Literal["A", "G", "G*"]
+Method = Literal["auto", "exact", "sketch"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Matrices [layer, source, target] of one text, at token level, by kind.
+
+    `errors` are the standard errors of sketched values, None where a kind is exact; `method` says by kind which it is, `notes` why.
+    """
+
+    values: dict[str, Sizes] = field(default_factory=dict)
+    errors: dict[str, Sizes | None] = field(default_factory=dict)
+    method: dict[str, Literal["exact", "sketch"]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def flow(
+    model: Model,
+    text: Encoded,
+    kinds: Sequence[Kind] = KINDS,
+    norm: Norm = "frobenius",
+    method: Method = "auto",
+    probes: int = 32,
+    seed: int = 0,
+) -> Flow:
+    """A, G and G* of one text. Of an encoder-decoder, those of its encoder.
+
+    `norm` is how large a Jacobian is: `frobenius`, `spectral` (its largest singular value), `sum` (the norm of the gradient of the
+    sum of the target's features) or `mean` (the sum's over the number of features). With `method="auto"`, G is exact where the
+    layers are post-LN blocks that are known, and else the Frobenius norm is sketched with `probes` random vectors, as G* is.
+    `exact` takes as many vectors as there are features. All norms but `frobenius` are exact whatever the method.
+    """
+    return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed)
+
+
+def flow_of(
+    model: Model,
+    inputs: Mapping[str, torch.Tensor],
+    kinds: Sequence[Kind] = KINDS,
+    norm: Norm = "frobenius",
+    method: Method = "auto",
+    probes: int = 32,
+    seed: int = 0,
+) -> Flow:
+    """The same for a text as the network is given it: one row of tokens, padding allowed."""
+    _check(kinds, norm, method, probes)
+    sites = [site for site in model.sites if site.kind == model.sites[0].kind]
+    found = Flow()
+    notes: list[str] = []
+    if "A" in kinds:
+        _add(found, "A", _attention(model, inputs, len(sites)), None)
+    if "G" in kinds or "G*" in kinds:
+        with implementation(model.network, "eager"):
+            layers = record(model.network, sites, inputs)
+            if "G" in kinds:
+                _add(found, "G", *_within(layers, sites, norm, method, probes, seed, notes))
+            if "G*" in kinds:
+                _add(found, "G*", *_from_start(layers, norm, method, probes, seed, notes))
+    return Flow(found.values, found.errors, found.method, tuple(notes))
+
+
+def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int) -> None:
+    for what, given, known in (*(("kind", kind, KINDS) for kind in kinds), ("norm", norm, NORMS), ("method", method, METHODS)):
+        if given not in known:
+            raise MeasureError(f"{what} {given!r} is unknown", f"Use one of {', '.join(known)}")
+    if probes < 2:
+        raise MeasureError(f"{probes} probes give no standard error", "Use at least 2")
+
+
+def _add(found: Flow, kind: Kind, values: torch.Tensor, errors: torch.Tensor | None) -> None:
+    found.values[kind] = values.double().cpu().numpy()
+    found.errors[kind] = None if errors is None else errors.double().cpu().numpy()
+    found.method[kind] = "exact" if errors is None else "sketch"
+
+
+def _attention(model: Model, inputs: Mapping[str, torch.Tensor], count: int) -> torch.Tensor:
+    wanted = [number for number, site in enumerate(model.sites) if site.kind == model.sites[0].kind]
+    maps: list[torch.Tensor] = []
+    model.stream(inputs, lambda site, weights, *_: maps.append(weights[0].double().mean(0).T), frozenset(wanted))
+    return torch.stack(maps)
+
+
+def _within(
+    layers: Sequence[Layer], sites: Sequence[Site], norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    if method != "sketch":
+        read = (blocks.read(layer, site.heads) for layer, site in zip(layers, sites, strict=True))
+        found: list[torch.Tensor] = []
+        for block in read:
+            if isinstance(block, str):
+                break
+            found.append(closed.sizes(block, norm))
+        else:
+            return torch.stack(found), None
+        assert isinstance(block, str)
+        notes.append(f"G: {block}")
+    readings = [Reading.make(norm, layer.states, _probes(method, probes), seed + number) for number, layer in enumerate(layers)]
+    values, errors = zip(*(products.within(layer, reading) for layer, reading in zip(layers, readings, strict=True)), strict=True)
+    if readings[0].exact:
+        return torch.stack(values), None
+    notes.append(f"G: sketched with {probes} probes a layer")
+    return torch.stack(values), torch.stack(errors)
+
+
+def _from_start(
+    layers: Sequence[Layer], norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    check_chain(layers)
+    reading = Reading.make(norm, layers[0].states, _probes(method, probes), seed)
+    try:
+        values, errors = (products.backwards if norm in ("sum", "mean") else products.forwards)(layers, reading)
+    except products.NoProductError as error:  # forward mode is not known of every operation
+        notes.append(f"G*: {error.problem}; taken backwards")
+        values, errors = products.backwards(layers, reading)
+    if reading.exact:
+        return values, None
+    notes.append(f"G*: sketched with {probes} probes")
+    return values, errors
+
+
+def _probes(method: Method, probes: int) -> int | None:
+    return None if method == "exact" else probes

@@ -1,0 +1,131 @@
+"""The layers of one forward pass: each with what it was given, so that it can be run again as a function of its hidden states alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils._pytree import tree_map
+
+from headscope.core.heads import Site
+from headscope.errors import ModelError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from transformers import PreTrainedModel
+
+    States = Float[torch.Tensor, "token feature"]
+
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One call of a layer: what it was given, and the hidden states that it gave."""
+
+    module: torch.nn.Module
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    result: torch.Tensor
+
+    @cached_property
+    def states(self) -> States:
+        """The hidden states that went in."""
+        states: torch.Tensor = _full(self.args[0] if self.args else self.kwargs["hidden_states"])
+        return states[0]
+
+    @property
+    def output(self) -> States:
+        """The hidden states that came out."""
+        output: torch.Tensor = _full(self.result)
+        return output[0]
+
+    def argument(self, name: str) -> Any:
+        """What the layer was given under a name; None if nothing."""
+        return signature(self.module.forward).bind(*self.args, **self.kwargs).arguments.get(name)
+
+    @cached_property
+    def function(self) -> Callable[[States], States]:
+        """The output as a function of the hidden states, everything else being as it was.
+
+        A layer with weights of half precision is run in float32: what a derivative is read from must not be rounded.
+        """
+        module, args, kwargs = self.module, self.args, dict(self.kwargs)
+        if self.result.dtype in _HALVES:
+            module, args, kwargs = deepcopy(module).float(), tree_map(_full, args), tree_map(_full, kwargs)
+
+        def run(states: States) -> States:
+            given = states[None]
+            out: torch.Tensor = _hidden(module(given, *args[1:], **kwargs) if args else module(**{**kwargs, "hidden_states": given}))
+            return out[0]
+
+        return run
+
+
+def _full(given: Any) -> Any:
+    return given.float() if isinstance(given, torch.Tensor) and given.dtype in _HALVES else given
+
+
+def _hidden(out: Any) -> Any:
+    """The hidden states among what a layer returns: the first, or all."""
+    return out[0] if isinstance(out, tuple | list) and out else out
+
+
+def record(network: PreTrainedModel, sites: Sequence[Site], inputs: Mapping[str, torch.Tensor]) -> list[Layer]:
+    """The layers that hold these sites, in the order of their calls, from one forward pass over one text.
+
+    A layer is an element of a list of modules that was called once a site with hidden states and gave hidden states of the same shape.
+    """
+    calls: dict[str, list[tuple[str, Layer | None]]] = {}
+    with ExitStack() as hooks, torch.no_grad():
+        for path, modules in network.named_modules():
+            if isinstance(modules, torch.nn.ModuleList):
+                calls[path] = []
+                for number, module in enumerate(modules):
+                    hooks.callback(module.register_forward_hook(_note(calls[path], f"{path}.{number}"), with_kwargs=True).remove)
+        network(**inputs, use_cache=False)
+    for found in calls.values():  # from the outermost lists to those within their elements
+        chosen = list(_holding(found, sites, {name for name, _ in network.named_modules()}))
+        if len(chosen) == len(sites) and all(layer is not None for layer in chosen):
+            return [layer for layer in chosen if layer is not None]
+    raise ModelError(
+        f"no list of {len(sites)} layers that turn hidden states into hidden states was found in {type(network).__name__}",
+        "Gradients between tokens need such layers; ask for attention alone (kind A)",
+    )
+
+
+def _note(calls: list[tuple[str, Layer | None]], path: str) -> Any:
+    def hook(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
+        given, result = args[0] if args else kwargs.get("hidden_states"), _hidden(out)
+        shapes = [tuple(states.shape) if isinstance(states, torch.Tensor) else () for states in (given, result)]
+        fits = shapes[0] == shapes[1] and len(shapes[0]) == 3 and shapes[0][0] == 1
+        calls.append((path, Layer(module, args, kwargs, result) if fits else None))
+
+    return hook
+
+
+def _holding(calls: list[tuple[str, Layer | None]], sites: Sequence[Site], paths: set[str]) -> Iterator[Layer | None]:
+    """The calls that the sites lie in, one each; all calls where the sites are outputs, which lie nowhere."""
+    if any(site.module not in paths for site in sites):
+        yield from (layer for _, layer in calls)
+        return
+    rest = iter(calls)
+    for site in sites:
+        yield next((layer for path, layer in rest if site.module.startswith(f"{path}.")), None)
+
+
+def check_chain(layers: Sequence[Layer]) -> None:
+    """An error unless each layer was given what the one before it returned, so that derivatives can be carried from layer to layer."""
+    for number, (one, other) in enumerate(pairwise(layers), start=1):
+        if not torch.equal(one.output, other.states):
+            raise ModelError(
+                f"layer {number + 1} of this model was given something else than layer {number} returned",
+                "G* follows a chain of layers; ask for A and G",
+            )

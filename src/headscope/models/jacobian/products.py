@@ -1,0 +1,104 @@
+"""Jacobians of layers by products with vectors: any layer, backwards from targets or forwards from sources.
+
+    G   within a layer: one product a target and vector, backwards
+    G*  from the input of the first layer: one product a source and vector, forwards, gives all layers and targets at once;
+        for a gradient of one number a target (the norms `sum` and `mean`) backwards is cheaper
+
+Layers are taken one after the other, so that no more than one layer's graph exists.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from headscope.errors import ModelError
+from headscope.models.jacobian.layers import Layer
+from headscope.models.jacobian.norms import Reading
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    Rows = Float[torch.Tensor, "row token feature"]
+    Sizes = Float[torch.Tensor, "source target"]
+
+HELD = 2**25  # numbers of the rows that are held at once: 128 MiB in float32
+CHUNK = 2**21  # numbers of the rows that go through a layer at once
+
+
+class NoProductError(ModelError):
+    """A layer with an operation that torch cannot differentiate in this direction for many vectors at once."""
+
+
+def pull(layer: Layer, rows: Rows) -> Rows:
+    """Each row times the Jacobian of the layer: from outputs back to inputs."""
+    _, back = torch.func.vjp(layer.function, layer.states)  # type: ignore[misc]
+    return _mapped(layer, lambda row: back(row)[0], rows)
+
+
+def push(layer: Layer, rows: Rows) -> Rows:
+    """The Jacobian of the layer times each row: from inputs on to outputs."""
+    function = layer.function
+    return _mapped(layer, lambda row: torch.func.jvp(function, (layer.states,), (row,))[1], rows)
+
+
+def _mapped(layer: Layer, product: Callable[[torch.Tensor], torch.Tensor], rows: Rows) -> Rows:
+    try:
+        with warnings.catch_warnings():
+            # Some operations of mixtures of experts are done row by row, which is slow and right.
+            warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
+            products: torch.Tensor = torch.func.vmap(product, chunk_size=max(1, CHUNK // rows[0].numel()))(rows)
+    except (RuntimeError, NotImplementedError) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise NoProductError(
+            f"{type(layer.module).__name__} cannot be differentiated for many vectors at once ({str(error).splitlines()[0]})",
+            "Ask for attention alone (kind A), or for other kinds",
+        ) from error
+    return products.detach()
+
+
+def within(layer: Layer, reading: Reading) -> tuple[Sizes, Sizes]:
+    """G of a layer and its standard errors."""
+    found = [
+        reading(pull(layer, reading.placed(targets, len(layer.states))).view(len(targets), -1, *layer.states.shape))
+        for targets in _blocks(layer.states, len(reading.vectors))
+    ]
+    sizes, errors = (torch.cat(parts).T for parts in zip(*found, strict=True))
+    return sizes, errors
+
+
+def forwards(layers: Sequence[Layer], reading: Reading) -> tuple[torch.Tensor, torch.Tensor]:
+    """G* of all layers [layer, source, target] and its standard errors, from sources on."""
+    found = []
+    for sources in _blocks(layers[0].states, len(reading.vectors)):
+        rows = reading.placed(sources, len(layers[0].states))
+        steps = []
+        for layer in layers:
+            rows = push(layer, rows)
+            steps.append(reading(rows.view(len(sources), -1, *rows.shape[1:])))
+        found.append([torch.stack(parts) for parts in zip(*steps, strict=True)])
+    sizes, errors = (torch.cat(parts, 1) for parts in zip(*found, strict=True))
+    return sizes, errors
+
+
+def backwards(layers: Sequence[Layer], reading: Reading) -> tuple[torch.Tensor, torch.Tensor]:
+    """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer back through those below it."""
+    found = []
+    for targets in _blocks(layers[0].states, len(reading.vectors) * len(layers)):
+        start = reading.placed(targets, len(layers[0].states))
+        rows = start[:0]
+        for layer in reversed(layers):  # what comes down from above, and this layer's own, which lie first in the end
+            rows = pull(layer, torch.cat([start, rows]))
+        found.append(reading(rows.view(len(layers), len(targets), -1, *rows.shape[1:])))
+    sizes, errors = (torch.cat(parts, 1).transpose(1, 2) for parts in zip(*found, strict=True))
+    return sizes, errors
+
+
+def _blocks(states: torch.Tensor, vectors: int) -> Iterator[torch.Tensor]:
+    """Positions, as many at a time as leave room for so many vectors each."""
+    step = max(1, HELD // (vectors * states.numel()))
+    return (torch.arange(start, min(start + step, len(states)), device=states.device) for start in range(0, len(states), step))

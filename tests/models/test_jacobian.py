@@ -1,0 +1,300 @@
+"""Influence between tokens against autograd: the gradient of every single number of a layer's output, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from architectures import ALL, DECODERS, VOCAB, build
+from transformers import AutoModel, PreTrainedModel
+
+from headscope.core.tally import Tally
+from headscope.corpora import read
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import MeasureError, ModelError
+from headscope.models.capture import implementation
+from headscope.models.jacobian import Flow, closed, flow, flow_of, products
+from headscope.models.jacobian.layers import check_chain, record
+from headscope.models.jacobian.norms import Reading
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.models.sites import find_sites
+
+POST_LN = ["bert", "roberta", "xlm-roberta", "electra", "distilbert", "camembert", "ernie", "albert", "mpnet", "bart", "marian"]
+# Layers of other kinds, and how near autograd can be: some of these normalise in float32 whatever their weights are.
+OTHER = {"gpt2": 1e-8, "deberta-v2": 1e-8, "mbart": 1e-8, "opt": 1e-6, "modernbert": 1e-6, "llama": 1e-5, "gemma2": 1e-5, "t5": 1e-6}
+TEXTS = {"one": (1, 1), "two": (2, 2), "several": (7, 7), "padded": (4, 6)}
+
+
+def wrap(network: PreTrainedModel) -> Model:
+    """Enough of a model for inputs made by hand: no tokenizer."""
+    return Model("tiny", network, None, *find_sites(network))  # type: ignore[arg-type]
+
+
+def tiny(name: str) -> Model:
+    """A tiny model in float64 whose normalisations have weights and biases; with weights of 1 the features of a token sum to a constant."""
+    network = build(name).double()
+    torch.manual_seed(3)
+    for parameter in network.parameters():
+        if parameter.dim() == 1:
+            parameter.add_(torch.randn_like(parameter) * 0.3)
+    return wrap(network)
+
+
+def text(model: Model, tokens: int, width: int) -> dict[str, torch.Tensor]:
+    """So many tokens and padding up to a width."""
+    torch.manual_seed(tokens)
+    mask = (torch.arange(width) < tokens).long()[None]
+    ids = torch.randint(4, VOCAB, (1, width))
+    inputs = {"input_ids": ids * mask + (model.network.config.pad_token_id or 0) * (1 - mask), "attention_mask": mask}
+    if model.encoder_decoder:
+        inputs["decoder_input_ids"] = ids[:, :1]
+    return inputs
+
+
+@dataclass
+class Jacobians:
+    """J [layer, target, out, source, in] of each layer, and of all layers up to it."""
+
+    layer: np.ndarray
+    start: np.ndarray
+
+    @staticmethod
+    def norms(jacobians: np.ndarray, norm: str) -> np.ndarray:
+        pairs = jacobians.transpose(0, 3, 1, 2, 4)  # [layer, source, target, out, in]
+        if norm == "frobenius":
+            return np.asarray(np.sqrt((pairs**2).sum((-1, -2))))
+        if norm == "spectral":
+            return np.asarray(np.linalg.norm(pairs, 2, axis=(-2, -1)))
+        return np.asarray(np.linalg.norm(pairs.sum(-2), axis=-1)) / (pairs.shape[-1] if norm == "mean" else 1)
+
+
+def autograd(network: PreTrainedModel, inputs: dict[str, torch.Tensor]) -> Jacobians:
+    """Written against torch and transformers alone: the first list of modules are the layers, and each number has its own backward pass."""
+    layers = next(module for module in network.modules() if isinstance(module, torch.nn.ModuleList))
+    given: list[torch.Tensor] = []
+    made: list[torch.Tensor] = []
+
+    def before(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        states = args[0] if args else kwargs["hidden_states"]
+        given.append(states if given else states.detach().requires_grad_())
+        return ((given[-1], *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": given[-1]})
+
+    def after(module: torch.nn.Module, args: tuple[Any, ...], out: Any) -> None:
+        made.append(out[0] if isinstance(out, tuple) else out)
+
+    hooks = [
+        hook for layer in layers for hook in (layer.register_forward_pre_hook(before, with_kwargs=True), layer.register_forward_hook(after))
+    ]
+    with implementation(network, "eager"):
+        network(**inputs, use_cache=False)
+    for hook in hooks:
+        hook.remove()
+
+    def jacobian(out: torch.Tensor, source: torch.Tensor) -> np.ndarray:
+        rows = [torch.autograd.grad(number, source, retain_graph=True)[0][0] for number in out.flatten()]
+        return torch.stack(rows).reshape(*out.shape[1:], *source.shape[1:]).numpy()
+
+    return Jacobians(
+        np.stack([jacobian(out, source) for source, out in zip(given, made, strict=True)]),
+        np.stack([jacobian(out, given[0]) for out in made]),
+    )
+
+
+@pytest.mark.parametrize("shape", TEXTS)
+@pytest.mark.parametrize("name", POST_LN)
+def test_the_closed_form_is_the_jacobian(name: str, shape: str) -> None:
+    model = tiny(name)
+    inputs = text(model, *TEXTS[shape])
+    expected = autograd(model.network, inputs)
+    for norm in ("frobenius", "sum", "mean", "spectral"):
+        found = flow_of(model, inputs, ("G",), norm)
+        assert (found.method["G"], found.errors["G"], found.notes) == ("exact", None, ())
+        np.testing.assert_allclose(found.values["G"], Jacobians.norms(expected.layer, norm), rtol=1e-8, atol=1e-14)
+    if shape == "padded":
+        assert not found.values["G"][:, 4:, :4].any(), "padding bears on nothing"
+        assert found.values["G"][:, :4, :4].all()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("gpt2", "one"), ("gpt2", "two"), *((name, "several") for name in ("bert", "distilbert", *OTHER))]
+)
+def test_products_with_unit_vectors_are_the_jacobian(name: str, shape: str) -> None:
+    model = tiny(name)
+    inputs = text(model, *TEXTS[shape])
+    expected = autograd(model.network, inputs)
+    for norm in ("frobenius", "sum", "mean", "spectral"):
+        found = flow_of(model, inputs, ("G", "G*"), norm, method="exact")
+        assert found.errors == {"G": None, "G*": None}
+        for kind, jacobians in (("G", expected.layer), ("G*", expected.start)):
+            wanted = Jacobians.norms(jacobians, norm)
+            np.testing.assert_allclose(found.values[kind], wanted, rtol=OTHER.get(name, 1e-8), atol=OTHER.get(name, 1e-8) * wanted.max())
+
+
+def test_padding_changes_nothing() -> None:
+    model = tiny("gpt2")
+    wide, bare = ({name: tensor[:, :width] for name, tensor in text(model, 4, 6).items()} for width in (6, 4))
+    for norm in ("frobenius", "sum"):
+        found, expected = (flow_of(model, inputs, norm=norm, method="exact").values for inputs in (wide, bare))
+        for kind in ("A", "G", "G*"):
+            np.testing.assert_allclose(found[kind][:, :4, :4], expected[kind], rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu_new", "silu", "tanh", "quick_gelu"])
+def test_any_activation_has_its_derivative(activation: str) -> None:
+    config = build("bert").config
+    config.hidden_act = activation
+    torch.manual_seed(0)
+    network = AutoModel.from_config(config, dtype=torch.float64).eval().requires_grad_(False)
+    for parameter in network.parameters():
+        parameter.mul_(8)
+    model = wrap(network)
+    inputs = text(model, 5, 5)
+    found = flow_of(model, inputs, ("G",))
+    assert found.method["G"] == "exact"
+    np.testing.assert_allclose(found.values["G"], Jacobians.norms(autograd(network, inputs).layer, "frobenius"), rtol=1e-8)
+
+
+def test_the_size_of_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("bert", "gpt2"):
+        model = tiny(name)
+        inputs = text(model, 7, 7)
+        for norm in ("frobenius", "spectral", "sum"):
+            expected = flow_of(model, inputs, norm=norm, probes=4)
+            with monkeypatch.context() as small:
+                small.setattr(closed, "HELD", 9000)  # three targets
+                small.setattr(products, "HELD", 7 * 16 * 10)
+                small.setattr(products, "CHUNK", 7 * 16 * 3)
+                found = flow_of(model, inputs, norm=norm, probes=4)
+            for kind in ("A", "G", "G*"):
+                np.testing.assert_allclose(found.values[kind], expected.values[kind], rtol=1e-10)
+
+
+def test_sketches_err_as_they_say() -> None:
+    model = tiny("gpt2")
+    inputs = text(model, 7, 7)
+    exact = flow_of(model, inputs, method="exact").values
+    drawn = [flow_of(model, inputs, ("G", "G*"), probes=12, method="sketch", seed=100 * seed) for seed in range(60)]
+    for kind in ("G", "G*"):
+        assert {found.method[kind] for found in drawn} == {"sketch"}
+        values = np.stack([found.values[kind] for found in drawn])
+        errors = np.stack([found.errors[kind] for found in drawn])  # type: ignore[misc]
+        seen = exact[kind] > 0
+        assert not values[:, ~seen].any()
+        assert not errors[:, ~seen].any()
+        np.testing.assert_allclose((values**2).mean(0)[seen], exact[kind][seen] ** 2, rtol=0.25)  # the square has no bias
+        ratio = values.std(0, ddof=1)[seen] / errors.mean(0)[seen]
+        assert 0.85 < np.median(ratio) < 1.2
+        assert ((values - exact[kind])[:, seen] ** 2).mean() ** 0.5 < 0.2 * exact[kind].max()
+    again = flow_of(model, inputs, ("G", "G*"), probes=12, method="sketch", seed=100)
+    assert all(np.array_equal(again.values[kind], drawn[1].values[kind]) for kind in ("G", "G*"))
+
+
+def test_more_probes_than_features_are_not_drawn() -> None:
+    model = tiny("gpt2")
+    found = flow_of(model, text(model, 3, 3), probes=16)
+    assert found.method == {"A": "exact", "G": "exact", "G*": "exact"}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_architecture_has_all_three(name: str) -> None:
+    model = wrap(build(name))
+    inputs = text(model, 5, 5)
+    with implementation(model.network, "eager"):
+        out = model.network(**inputs, output_attentions=True, use_cache=False)
+    maps = out.encoder_attentions if model.encoder_decoder else out.attentions
+    found = flow_of(model, inputs, probes=3)
+    np.testing.assert_allclose(found.values["A"], [layer[0].double().mean(0).T for layer in maps], rtol=1e-6)
+    for kind in ("A", "G", "G*"):
+        values = found.values[kind]
+        assert values.shape == (2, 5, 5)
+        assert np.isfinite(values).all()
+        assert kind == "A" or (np.diagonal(values, axis1=1, axis2=2) > 0).all()
+        if name in DECODERS:
+            assert not np.tril(values, -1).any(), "a later token bears on no earlier one"
+    assert found.method["G"] == ("exact" if name in POST_LN else "sketch")
+    assert any("taken backwards" in note for note in found.notes) == (name == "gpt_oss")  # its experts know no forward mode
+    # What a layer does to the embeddings is what the first layer does to its input.
+    if found.method["G"] == "exact":
+        first = flow_of(model, inputs, ("G*",), method="exact").values["G*"][0]
+        np.testing.assert_allclose(first, found.values["G"][0], rtol=1e-3, atol=1e-5 * first.max())
+
+
+def test_a_block_that_is_not_what_its_name_says_is_sketched() -> None:
+    model = tiny("bert")
+    inputs = text(model, 4, 4)
+    hook = model.network.encoder.layer[1].attention.output.register_forward_hook(lambda module, args, out: out * 1.01)
+    found = flow_of(model, inputs, ("G",), probes=4)
+    assert found.method["G"] == "sketch"
+    assert found.errors["G"] is not None
+    assert found.notes[0].startswith("G: BertLayer put together again differs from the model by ")
+    hook.remove()
+    model.network.encoder.layer[1].attention.output.dense = torch.nn.Identity()
+    assert "BertLayer is not built as expected" in flow_of(model, inputs, ("G",), probes=4).notes[0]
+    model = tiny("gpt2")
+    assert flow_of(model, inputs, ("G",), probes=4).notes == (
+        "G: GPT2Block is no post-LN block that is known",
+        "G: sketched with 4 probes a layer",
+    )
+
+
+def test_half_precision_is_differentiated_in_float32() -> None:
+    for name, kind in (("bert", "G"), ("gpt2", "G"), ("gpt2", "G*")):
+        model, inputs = tiny(name), text(tiny(name), 5, 5)
+        model.network.bfloat16()
+        found = flow_of(model, inputs, (kind,), method="exact")  # type: ignore[arg-type]
+        assert found.method[kind] == "exact"
+        expected = flow_of(wrap(model.network.double()), inputs, (kind,), method="exact").values[kind]  # type: ignore[arg-type]
+        seen = expected > 1e-3 * expected.max()
+        assert np.median(np.abs(found.values[kind][seen] / expected[seen] - 1)) < 0.1
+
+
+def test_backwards_is_the_same_as_forwards() -> None:
+    model = tiny("gpt2")
+    with implementation(model.network, "eager"):
+        layers = record(model.network, model.sites, text(model, 5, 5))
+        reading = Reading.make("frobenius", layers[0].states, None)
+        for one, other in zip(products.forwards(layers, reading), products.backwards(layers, reading), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-14)
+
+
+def test_what_is_wrong_is_said() -> None:
+    model = tiny("bert")
+    inputs = text(model, 4, 4)
+    for options, message in (
+        ({"kinds": ("A", "B")}, "kind 'B' is unknown. Use one of A, G, G\\*"),
+        ({"norm": "nuclear"}, "norm 'nuclear' is unknown. Use one of frobenius, sum, mean, spectral"),
+        ({"method": "guess"}, "method 'guess' is unknown. Use one of auto, exact, sketch"),
+        ({"probes": 1}, "1 probes give no standard error. Use at least 2"),
+    ):
+        with pytest.raises(MeasureError, match=message):
+            flow_of(model, inputs, **options)
+    layers = record(model.network, model.sites, inputs)
+    with pytest.raises(ModelError, match=r"layer 2 of this model was given something else than layer 1 returned\. G\* follows"):
+        check_chain([layers[1], layers[0]])
+    model.network.encoder.layer.append(model.network.encoder.layer[0])
+    with pytest.raises(ModelError, match=r"no list of 5 layers .* was found in BertModel\. .* attention alone"):
+        record(model.network, [model.sites[0]] * 5, inputs)
+
+
+@pytest.fixture(scope="module")
+def sentence() -> tuple[Model, Encoded]:
+    model = load(device="cpu")
+    texts = Encoder(model.tokenizer).texts(read("sampler"), Tally())
+    return model, next(text for text in texts if len(text.words) == 6)
+
+
+def test_the_embedded_model_in_float32(sentence: tuple[Model, Encoded]) -> None:
+    model, words = sentence
+    found: Flow = flow(model, words, ("A", "G"))
+    n = len(words)
+    assert found.values["G"].shape == (12, n, n)
+    np.testing.assert_allclose(found.values["A"].sum(1), 1, rtol=1e-5)  # each target's attention is spent on its sources
+    wide = load(device="cpu")
+    wide.network.double()
+    np.testing.assert_allclose(found.values["G"], flow(wide, words, ("G",)).values["G"], rtol=1e-4)
+    own = np.diagonal(found.values["G"], axis1=1, axis2=2)
+    assert (own > np.median(found.values["G"], axis=1)).all(), "the residual makes a token bear most on itself"
