@@ -1,0 +1,162 @@
+"""Whether more flows from a noun to a later pronoun if both mean the same thing (METHODS §7.2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.tally import Tally
+from headscope.encoding.texts import Encoded
+from headscope.flow.compared import Row, Sample, by_layer, headline, table
+from headscope.flow.grouping import Grouping, Matrices, checked, to_words
+from headscope.flow.items import Passage
+from headscope.runs.table import Table
+from headscope.stats.matching import matched
+from headscope.stats.regression import ols
+from headscope.stats.significance import benjamini_hochberg, cohens_d, holm
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float64
+
+_NUMBERS = ("mean_same", "mean_different", "difference", "low", "high", "t", "df", "p")
+_COUNTS = ("d", "n_same", "n_different", "documents", "reason")
+LAYERS = ("measure", "test", "layer", *_NUMBERS, "p_holm", "p_bh", *_COUNTS)
+HEADLINE = ("measure", "preset", "test", *_NUMBERS, *_COUNTS)
+ITEMS = ("document", "same", "distance", "noun", "pronoun")
+TESTS = ("welch", "matched", "regression")
+
+
+class Coreference:
+    """Flow from noun to pronoun in pairs of one entity and of two, layer by layer.
+
+    Three tests: `welch` of all pairs; `matched`, the same of pairs of one entity with partners at nearly their distance; `regression`,
+    least squares with distance as a covariate, its logarithm in fact, whose difference is the one left at equal distance.
+    """
+
+    def __init__(self, grouping: Grouping = "mean", replicates: int = 1000, seed: int = 0) -> None:
+        self.grouping, self.replicates, self.seed = grouping, replicates, seed
+        self.left_out = Tally()
+        self._items: list[tuple[str, bool, int, str, str]] = []
+        self._values: defaultdict[str, list[Float[np.ndarray, "layer"]]] = defaultdict(list)
+
+    def observe(self, text: Encoded, matrices: Matrices, passage: Passage) -> None:
+        """Take in the pairs of a passage: `text` is its model input, `matrices` are between the tokens of that.
+
+        Pairs of which a word was cut off with the end of the text are counted in `left_out`.
+        """
+        checked(matrices, len(text))
+        place = {position: number for number, position in enumerate(text.annotation.positions)}
+        kept = [pair for pair in passage.pairs if pair.noun in place and pair.pronoun in place]
+        if lost := len(passage.pairs) - len(kept):
+            self.left_out.add("pairs left out: a word was cut off", text.id, lost)
+        if not kept:
+            return
+        words = text.words
+        nouns, pronouns = ([place[getattr(pair, side)] for pair in kept] for side in ("noun", "pronoun"))
+        for pair, noun, pronoun in zip(kept, nouns, pronouns, strict=True):
+            self._items.append((text.document, pair.same, pair.distance, words[noun].form, words[pronoun].form))
+        for name, matrix in matrices.items():
+            flow = to_words(matrix, text.word_of, len(words), self.grouping)[:, nouns, pronouns]
+            self._values[name] += list(flow.T.astype(np.float32))
+
+    def tables(self) -> dict[str, Table]:
+        """`coreference`: every measure, test and layer; `coreference_headline`: over all layers; `coreference_distances`: the confound;
+        `coreference_items`: the pairs with their flow, averaged over layers.
+        """
+        layers, heads, items = [], [], []
+        for name in self._values:
+            for test in TESTS:
+                layers += [{"measure": name, **row} for row in self._by_layer(name, test)]
+                heads += [{"measure": name, **row} for row in self._headline(name, test)]
+            for item, values in zip(self._items, self._values[name], strict=True):
+                items.append({"measure": name, **dict(zip(ITEMS, item, strict=True)), "value": float(values.astype(np.float64).mean())})
+        return {
+            "coreference": table(layers, LAYERS),
+            "coreference_headline": table(heads, HEADLINE),
+            "coreference_distances": self._distances(),
+            "coreference_items": table(items, ("measure", *ITEMS, "value")),
+        }
+
+    def _places(self, test: str) -> tuple[list[int], list[int]]:
+        """The numbers of the pairs of one entity, and of two, that a test is made of."""
+        same = [number for number, item in enumerate(self._items) if item[1]]
+        other = [number for number, item in enumerate(self._items) if not item[1]]
+        if test != "matched":
+            return same, other
+        pairs = matched([self._items[number][2] for number in same], [self._items[number][2] for number in other])
+        return [same[one] for one, _ in pairs], [other[two] for _, two in pairs]
+
+    def _samples(self, name: str, test: str) -> tuple[Sample, Sample]:
+        whole = Sample(np.array(self._values[name], dtype=np.float64), [item[0] for item in self._items])
+        same, other = self._places(test)
+        return whole.take(same), whole.take(other)
+
+    def _by_layer(self, name: str, test: str) -> list[Row]:
+        same, other = self._samples(name, test)
+        if test != "regression":
+            return [_named(row, test) for row in by_layer(same, other, "welch", self.replicates, self.seed)]
+        rows = self._regressed(same, other)
+        p = np.array([row["p"] for row in rows])
+        adjusted = zip(holm(p).tolist(), benjamini_hochberg(p).tolist(), strict=True)
+        return [{**row, "layer": layer, "p_holm": a, "p_bh": b} for layer, (row, (a, b)) in enumerate(zip(rows, adjusted, strict=True), 1)]
+
+    def _headline(self, name: str, test: str) -> Iterator[Row]:
+        same, other = self._samples(name, test)
+        if test != "regression":
+            for preset, row in headline(same, other, "welch", self.replicates, self.seed):
+                yield {"preset": preset, **_named(row, test)}
+            return
+        yield {"preset": "recommended", **self._regressed(same.averaged(), other.averaged())[0]}
+
+    def _regressed(self, same: Sample, other: Sample) -> list[Row]:
+        """Rows of the class's coefficient, with the raw means beside it; the interval is that of the coefficient, by Student's t."""
+        from scipy.special import stdtrit
+
+        distance = np.array([item[2] for item in sorted(self._items, key=lambda item: not item[1])], dtype=np.float64)
+        is_same = np.repeat([1.0, 0.0], [len(same.values), len(other.values)])
+        fit = ols(np.stack([np.ones_like(distance), is_same, np.log(distance)], 1), np.concatenate([same.values, other.values]))
+        reach = fit.errors[1] * (stdtrit(fit.df, 0.975) if fit.df > 0 else np.nan)
+        means = [_means(sample) for sample in (same, other)]
+        effects = cohens_d(same.values, other.values)
+        documents = len({*same.documents, *other.documents})
+        return [
+            {
+                "test": "regression",
+                "mean_same": float(means[0][column]),
+                "mean_different": float(means[1][column]),
+                "difference": float(fit.coefficients[1, column]),
+                "low": float(fit.coefficients[1, column] - reach[column]),
+                "high": float(fit.coefficients[1, column] + reach[column]),
+                "t": float(fit.t[1, column]),
+                "df": float(fit.df),
+                "p": float(fit.p[1, column]),
+                "d": float(effects[column]),
+                "n_same": len(same.values),
+                "n_different": len(other.values),
+                "documents": documents,
+                "reason": fit.reason,
+            }
+            for column in range(len(reach))
+        ]
+
+    def _distances(self) -> Table:
+        rows = []
+        for test in ("welch", "matched"):
+            for same, sample in zip((True, False), self._places(test), strict=True):
+                far = np.array([self._items[number][2] for number in sample], dtype=np.float64)
+                middle = (float(far.mean()), float(np.median(far))) if len(far) else (np.nan, np.nan)
+                rows.append({"test": test, "same": same, "mean": middle[0], "median": middle[1], "n": len(far)})
+        return table(rows, ("test", "same", "mean", "median", "n"))
+
+
+def _named(row: Row, test: str) -> Row:
+    """A row of a comparison, x being pairs of one entity and y pairs of two."""
+    names = {"mean_x": "mean_same", "mean_y": "mean_different", "n_x": "n_same", "n_y": "n_different"}
+    return {**{names.get(key, key): value for key, value in row.items()}, "test": test}
+
+
+def _means(sample: Sample) -> Float64[np.ndarray, "layer"]:
+    return sample.values.mean(0) if len(sample.values) else np.full(sample.values.shape[1], np.nan)

@@ -1,0 +1,81 @@
+"""Dependency trees as distances: how many arcs lie between two words, and who is above whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from headscope.core.annotation import NONE, ROOT
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64, Int64
+
+Chain = Literal["next word", "previous word"]
+CHAINS: tuple[Chain, ...] = get_args(Chain)
+Variant = Literal["undirected", "undirected with diagonal", "directed", "directed with diagonal"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+
+def descents(heads: Sequence[int] | Int64[np.ndarray, "word"]) -> Float64[np.ndarray, "word word"]:
+    """Arcs down from word i to word j: 0 to itself, NaN where j is not below i. `heads` are indices, ROOT or NONE.
+
+    Words in a cycle have no place in a tree, and nothing is above them.
+    """
+    size = len(heads)
+    found = np.full((size, size), np.nan)
+    for word in range(size):
+        above, steps = word, 0
+        while above >= 0 and steps <= size:
+            found[above, word] = steps
+            above, steps = int(heads[above]), steps + 1
+        if steps > size:
+            found[:, word] = np.nan
+        found[word, word] = 0
+    return found
+
+
+def path_lengths(heads: Sequence[int] | Int64[np.ndarray, "word"]) -> Float64[np.ndarray, "word word"]:
+    """Arcs between two words, whichever way they point; NaN between words of different trees."""
+    down = descents(heads)
+    size = len(down)
+    found = np.full((size, size), np.inf)
+    for above in range(size):  # the path leads over the lowest word that is above both, or equal to one of them
+        steps = np.where(np.isnan(down[above]), np.inf, down[above])
+        np.minimum(found, steps[:, None] + steps[None, :], out=found)
+    return np.where(np.isinf(found), np.nan, found)
+
+
+def distances(heads: Sequence[int] | Int64[np.ndarray, "word"], variant: Variant) -> Float64[np.ndarray, "word word"]:
+    """Distance from source i to target j in one of four variants; NaN is what the variant leaves out.
+
+    Directed ones have only what leads down, from a word to those below it. Without the diagonal nothing is 0.
+    """
+    found = descents(heads) if variant.startswith("directed") else path_lengths(heads)
+    if not variant.endswith("with diagonal"):
+        np.fill_diagonal(found, np.nan)
+    return found
+
+
+def chain(size: int, name: Chain) -> list[int]:
+    """Heads of a chain of words: the head of every word is the `next word`, or the `previous word`.
+
+    Westera's LEFT baseline, arcs i -> i-1, is "next word"; his RIGHT one, arcs i-1 -> i, is "previous word", which he calls
+    right-branching. Clark et al. call "next word" right-branching: hence the names here, which say where the head is.
+    """
+    if name == "next word":
+        return [*range(1, size), ROOT][:size]
+    return [ROOT, *range(size - 1)][:size]
+
+
+def sentence_chain(sentences: Sequence[int], name: Chain) -> list[int]:
+    """Heads of one chain a sentence, for words of these sentences: no arc leads from one to another."""
+    size = len(sentences)
+    return [head if head >= 0 and sentences[head] == sentences[word] else ROOT for word, head in enumerate(chain(size, name))]
+
+
+def restricted(heads: Sequence[int], kept: Sequence[int]) -> list[int]:
+    """Heads of some of the words, counted among these; what hung on a word left out is in no tree with it any more (NONE)."""
+    place = {word: number for number, word in enumerate(kept)}
+    return [place.get(heads[word], NONE) if heads[word] >= 0 else heads[word] for word in kept]

@@ -1,0 +1,125 @@
+"""Whether flow is stronger between words that are near in the dependency tree (METHODS §7.4)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from headscope.core.annotation import NONE
+from headscope.encoding.texts import Encoded
+from headscope.errors import MeasureError
+from headscope.flow.compared import table
+from headscope.flow.grouping import Grouping, Matrices, checked, to_words
+from headscope.flow.paths import CHAINS, VARIANTS, distances, restricted, sentence_chain
+from headscope.measures.relations import is_punctuation
+from headscope.runs.table import Table
+from headscope.stats.correlation import pearson, spearman
+from headscope.stats.resampled import mean
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float64
+
+Resample = Literal["document", "sentence"]
+Punct = Literal["include", "exclude"]
+RESAMPLES: tuple[Resample, ...] = get_args(Resample)
+METHODS = {"pearson": pearson, "spearman": spearman}
+LAYERS = ("measure", "variant", "method", "layer", "value", "low", "high", "n", "sentences", "documents")
+BASELINES = ("chain", "variant", "method", "value", "low", "high", "n", "sentences", "documents")
+
+
+class TreeDistances:
+    """Correlation of flow with minus the distance in the tree, one a sentence and layer: above 0, what is nearer is stronger.
+
+    Four variants: pairs of words whichever way the arcs between them point (the default to look at), or only flow from a word to
+    those below it; each with or without the diagonal, which flatters: a word is at distance 0 from itself, and most of its flow stays.
+    `n` is the sentences that have a correlation, which takes two different distances. Intervals resample documents, or sentences.
+    """
+
+    def __init__(
+        self,
+        grouping: Grouping = "mean",
+        punct: Punct = "include",
+        resample: Resample = "document",
+        replicates: int = 1000,
+        seed: int = 0,
+    ) -> None:
+        if resample not in RESAMPLES:
+            raise MeasureError(f"resample is {resample!r}", f"Use one of {', '.join(RESAMPLES)}")
+        self.grouping, self.punct, self.resample, self.replicates, self.seed = grouping, punct, resample, replicates, seed
+        self._units: list[str] = []
+        self._values: defaultdict[str, list[Float[np.ndarray, "variant method layer"]]] = defaultdict(list)
+        self._chains: list[Float[np.ndarray, "chain variant method"]] = []
+
+    def observe(self, text: Encoded, matrices: Matrices) -> None:
+        """Take in a sentence with its matrices between tokens."""
+        checked(matrices, len(text))
+        kept, heads = kept_words(text, self.punct)
+        gold = [-distances(heads, variant) for variant in VARIANTS]
+        self._units.append(text.document if self.resample == "document" else f"{text.document}\x1f{len(self._units)}")
+        for name, matrix in matrices.items():
+            flow = to_words(matrix, text.word_of, len(text.words), self.grouping)[:, kept][:, :, kept]
+            self._values[name].append(_correlations(flow, gold))
+        sentences = [text.annotation.sentences[word] for word in kept]
+        self._chains.append(np.stack([_chain(sentence_chain(sentences, name), gold) for name in CHAINS]))
+
+    def tables(self) -> dict[str, Table]:
+        """`tree_distances`: every measure, variant, method and layer; `tree_distances_chains`: the same of chains, the baselines."""
+        rows, baselines = [], []
+        for name, kept in self._values.items():
+            rows += self._rows(np.array(kept, dtype=np.float64), {"measure": name})
+        if self._chains:
+            every = np.array(self._chains, dtype=np.float64)
+            for place, name in enumerate(CHAINS):
+                baselines += self._rows(every[:, place, :, :, None], {"chain": name})
+        return {"tree_distances": table(rows, LAYERS), "tree_distances_chains": table(baselines, BASELINES)}
+
+    def _rows(self, values: Float64[np.ndarray, "sentence variant method layer"], said: dict[str, str]) -> list[dict[str, object]]:
+        found = mean(values, self._units, self.replicates, self.seed)
+        return [
+            {
+                **said,
+                "variant": variant,
+                "method": method,
+                "layer": layer + 1,
+                "value": float(found.value[row, column, layer]),
+                "low": float(found.low[row, column, layer]),
+                "high": float(found.high[row, column, layer]),
+                "n": int(found.n[row, column, layer]),
+                "sentences": len(values),
+                "documents": int(found.documents[row, column, layer]),
+            }
+            for row, variant in enumerate(VARIANTS)
+            for column, method in enumerate(METHODS)
+            for layer in range(values.shape[3])
+        ]
+
+
+def kept_words(text: Encoded, punct: Punct) -> tuple[list[int], list[int]]:
+    """The words of a text that trees are made of, and their heads counted among these; an error if there is no tree."""
+    heads = text.annotation.heads
+    if heads and all(head == NONE for head in heads):
+        raise MeasureError(f"{text.id} has no tree", "Take a corpus with dependencies, such as a CoNLL-U file")
+    kept = [place for place, word in enumerate(text.words) if punct == "include" or not is_punctuation(word)]
+    return kept, restricted(heads, kept)
+
+
+def _chain(heads: Sequence[int], gold: Sequence[Float64[np.ndarray, "word word"]]) -> Float[np.ndarray, "variant method"]:
+    """What the distances in a chain would get for flow, in each variant."""
+    found = np.empty((len(VARIANTS), len(METHODS)), dtype=np.float32)
+    for row, (variant, wanted) in enumerate(zip(VARIANTS, gold, strict=True)):
+        found[row] = _correlations(-distances(heads, variant)[None], [wanted])[0, :, 0]
+    return found
+
+
+def _correlations(
+    flow: Float64[np.ndarray, "layer word word"], gold: Sequence[Float64[np.ndarray, "word word"]]
+) -> Float[np.ndarray, "variant method layer"]:
+    found = np.empty((len(gold), len(METHODS), len(flow)), dtype=np.float32)
+    for row, wanted in enumerate(gold):
+        used = np.isfinite(wanted)
+        for column, correlate in enumerate(METHODS.values()):
+            found[row, column] = correlate(flow[:, used], wanted[used])[0]
+    return found

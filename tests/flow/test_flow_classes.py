@@ -1,0 +1,97 @@
+"""Contributions of classes of words against loops and scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from plain_texts import encoded, sentence
+from scipy import stats
+
+from headscope.core.document import Document, Sentence, Word
+from headscope.errors import MeasureError
+from headscope.flow import PartsOfSpeech
+from headscope.flow.classes import CLOSED, CLOSED_RELEASED, OPEN
+
+SENTENCES = [
+    "DET NOUN VERB PRON",
+    "NOUN VERB ADP DET ADJ NOUN",
+    "DET NOUN AUX VERB",
+    "INTJ",
+    "PRON VERB DET NOUN PUNCT",
+    "DET ADJ NOUN VERB NUM",
+]
+Values = NDArray[np.float64]
+
+
+def world() -> tuple[PartsOfSpeech, dict[str, Values]]:
+    """A study of six sentences with two layers, and by loops each sentence's mean over the pieces of some classes."""
+    rng = np.random.default_rng(0)
+    study = PartsOfSpeech(replicates=50)
+    kinds = {"open": OPEN, "closed": CLOSED, "closed (released)": CLOSED_RELEASED, "NOUN": {"NOUN"}, "DET": {"DET"}, "PRON": {"PRON"}}
+    expected: dict[str, list[list[float]]] = {name: [] for name in kinds}
+    for number, tags in enumerate(SENTENCES):
+        pieces = [int(size) for size in rng.integers(1, 4, len(tags.split()))]
+        text = encoded(sentence(tags, id=f"d{number % 3}"), pieces)
+        matrix = rng.random((2, len(text), len(text)))
+        study.observe(text, {"G": matrix})
+        tag_of = [None, *(tag for tag, size in zip(tags.split(), pieces, strict=True) for _ in range(size)), None]
+        for name, members in kinds.items():
+            rows = [place for place, tag in enumerate(tag_of) if tag in members]
+            expected[name].append([float(np.mean([sum(matrix[layer, i]) for i in rows])) if rows else np.nan for layer in (0, 1)])
+    return study, {name: np.array(values) for name, values in expected.items()}
+
+
+def test_means_of_classes() -> None:
+    study, expected = world()
+    rows = study.tables()["classes"]
+    for name, values in expected.items():
+        for layer, row in enumerate(rows.where(**{"class": name})):
+            assert row["layer"] == layer + 1
+            assert row["value"] == pytest.approx(np.nanmean(values[:, layer]), rel=1e-6)
+            assert row["n"] == np.isfinite(values[:, layer]).sum()
+    assert rows.where(**{"class": "SYM"})["n"] == [0, 0]
+    assert np.isnan(rows.where(**{"class": "SYM"})["value"]).all()
+
+
+@pytest.mark.parametrize(("first", "second"), [("open", "closed"), ("open", "closed (released)"), ("NOUN", "DET"), ("NOUN", "PRON")])
+def test_contrasts_leave_out_what_their_own_classes_lack(first: str, second: str) -> None:
+    study, expected = world()
+    tables = study.tables()
+    x, y = expected[first], expected[second]
+    there, here = ~np.isnan(x[:, 0]), ~np.isnan(y[:, 0])
+    both = there & here
+    rows = tables["class_contrasts"].where(first=first, second=second)
+    welch, paired = rows.where(test="welch"), rows.where(test="paired")
+    assert welch["t"] == pytest.approx(stats.ttest_ind(x[there], y[here], equal_var=False).statistic.tolist(), rel=1e-4)
+    assert paired["t"] == pytest.approx(stats.ttest_rel(x[both], y[both]).statistic.tolist(), rel=1e-4)
+    assert (welch["n_first"], welch["n_second"]) == ([there.sum()] * 2, [here.sum()] * 2)
+    assert paired["n_first"] == [both.sum()] * 2
+    heads = {(row["preset"], row["test"]): row for row in tables["class_headlines"].where(first=first, second=second)}
+    means = stats.ttest_ind(x[there].mean(1), y[here].mean(1), equal_var=False)
+    assert heads["recommended", "welch"]["t"] == pytest.approx(means.statistic, rel=1e-4)
+    pooled = stats.ttest_ind(x[there].ravel(), y[here].ravel(), equal_var=False)
+    assert heads["reference", "welch"]["t"] == pytest.approx(pooled.statistic, rel=1e-4)
+    assert heads["reference", "welch"]["n_first"] == 2 * there.sum()
+    assert heads["recommended", "paired"]["n_first"] == both.sum()
+
+
+def test_listwise_leaves_a_sentence_out_of_everything() -> None:
+    study = PartsOfSpeech([("NOUN", "DET"), ("NOUN", "PRON")], "listwise", replicates=0)
+    for tags in SENTENCES:
+        text = encoded(sentence(tags))
+        study.observe(text, {"A": np.random.default_rng(0).random((1, len(text), len(text)))})
+    assert set(study.tables()["class_contrasts"]["n_first"]) == {2}  # those with NOUN, DET and PRON: the first and the fifth
+    assert study.tables()["classes"].where(**{"class": "NOUN"})["n"] == [5]
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    with pytest.raises(MeasureError, match="no class of words 'noun'"):
+        PartsOfSpeech([("noun", "VERB")])
+    with pytest.raises(MeasureError, match="Use one of comparison, listwise"):
+        PartsOfSpeech(deletion="pairwise")  # type: ignore[arg-type]
+    bare = encoded(Document("d", (Sentence((Word("a"), Word("b"))),)))
+    with pytest.raises(MeasureError, match="no parts of speech"):
+        PartsOfSpeech().observe(bare, {"A": np.zeros((1, 4, 4))})
+    assert not OPEN & CLOSED
+    assert CLOSED_RELEASED < CLOSED

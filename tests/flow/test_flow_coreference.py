@@ -1,0 +1,125 @@
+"""Tests of coreference flow against scipy, on made-up pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from plain_texts import encoded
+from scipy import stats
+
+from headscope.core.document import Document, Sentence, Word
+from headscope.encoding.texts import Encoded
+from headscope.flow import Coreference, Pair, Passage
+from headscope.runs.table import Table
+from headscope.stats.matching import matched
+from headscope.stats.significance import holm
+
+
+def passage(name: str, size: int, pairs: list[Pair]) -> Passage:
+    return Passage(Document(name, (Sentence(tuple(Word(f"w{place}") for place in range(size))),)), tuple(pairs))
+
+
+def world(
+    texts: int = 12, effect: float = 1.0
+) -> tuple[list[tuple[Passage, Encoded, NDArray[np.float64]]], NDArray[np.float64], list[Pair]]:
+    """Texts of two pairs with flow between tokens, the flow of each pair in two layers, and the pairs; every second word has two pieces."""
+    rng = np.random.default_rng(0)
+    seen, values, pairs = [], [], []
+    for number in range(texts):
+        size = int(rng.integers(12, 30))
+        own = [Pair(int(rng.integers(0, 3)), int(rng.integers(5, size)), bool(same)) for same in (0, 1)]
+        pieces = [1 + place % 2 for place in range(size)]
+        given = passage(f"d{number % 5}", size, own)
+        text = encoded(given.document, pieces, name=f"t{number}")
+        matrix = rng.random((2, len(text), len(text)))
+        starts = np.cumsum([1, *pieces])
+        for pair in own:
+            block = (slice(None), slice(starts[pair.noun], starts[pair.noun + 1]), slice(starts[pair.pronoun], starts[pair.pronoun + 1]))
+            matrix[block] += effect * pair.same
+            values.append(matrix[block].mean((1, 2)))
+        seen.append((given, text, matrix))
+        pairs += own
+    return seen, np.array(values, dtype=np.float32).astype(np.float64), pairs
+
+
+def studied(replicates: int = 50) -> tuple[dict[str, Table], NDArray[np.float64], list[Pair]]:
+    seen, values, pairs = world()
+    study = Coreference(replicates=replicates)
+    for given, text, matrix in seen:
+        study.observe(text, {"A": matrix, "G": 2 * matrix}, given)
+    return study.tables(), values, pairs
+
+
+def test_welch_of_every_layer() -> None:
+    tables, values, pairs = studied()
+    same = np.array([pair.same for pair in pairs])
+    theirs = stats.ttest_ind(values[same], values[~same], equal_var=False)
+    rows = list(tables["coreference"].where(measure="A", test="welch"))
+    assert [row["layer"] for row in rows] == [1, 2]
+    for layer, row in enumerate(rows):
+        assert row["t"] == pytest.approx(theirs.statistic[layer])
+        assert row["p"] == pytest.approx(theirs.pvalue[layer])
+        assert row["mean_same"] == pytest.approx(values[same, layer].mean())
+        assert row["low"] < row["difference"] < row["high"]
+        assert (row["n_same"], row["n_different"], row["documents"], row["reason"]) == (12, 12, 5, "")
+        pooled = (values[same, layer].var(ddof=1) + values[~same, layer].var(ddof=1)) / 2
+        assert row["d"] == pytest.approx(row["difference"] / pooled**0.5)
+    assert [row["p_holm"] for row in rows] == pytest.approx(holm(theirs.pvalue))
+    assert tables["coreference"].where(measure="G", test="welch")["t"] == pytest.approx(theirs.statistic, rel=1e-5)
+
+
+def test_headlines_by_item_and_with_layers_pooled() -> None:
+    tables, values, pairs = studied()
+    same = np.array([pair.same for pair in pairs])
+    rows = {row["preset"]: row for row in tables["coreference_headline"].where(measure="A", test="welch")}
+    means = values.mean(1)
+    assert rows["recommended"]["t"] == pytest.approx(stats.ttest_ind(means[same], means[~same], equal_var=False).statistic)
+    assert rows["recommended"]["n_same"] == 12
+    assert rows["reference"]["t"] == pytest.approx(stats.ttest_ind(values[same].ravel(), values[~same].ravel(), equal_var=False).statistic)
+    assert rows["reference"]["n_same"] == 24
+
+
+def test_distance_taken_out() -> None:
+    tables, values, pairs = studied()
+    one, two = ([number for number, pair in enumerate(pairs) if pair.same == same] for same in (True, False))
+    partners = matched([pairs[number].distance for number in one], [pairs[number].distance for number in two])
+    assert 2 < len(partners) < 12
+    x, y = values[[one[a] for a, _ in partners]], values[[two[b] for _, b in partners]]
+    rows = list(tables["coreference"].where(measure="A", test="matched"))
+    assert [row["t"] for row in rows] == pytest.approx(stats.ttest_ind(x, y, equal_var=False).statistic.tolist())
+    assert rows[0]["n_same"] == rows[0]["n_different"] == len(partners)
+    design = np.array([[1, pair.same, np.log(pair.distance)] for pair in pairs], dtype=np.float64)
+    for layer, row in enumerate(tables["coreference"].where(measure="A", test="regression")):
+        inverse = np.linalg.inv(design.T @ design)
+        beta = inverse @ design.T @ values[:, layer]
+        error = (inverse[1, 1] * ((values[:, layer] - design @ beta) ** 2).sum() / 21) ** 0.5
+        assert row["difference"] == pytest.approx(beta[1])
+        assert row["t"] == pytest.approx(beta[1] / error)
+        assert row["high"] == pytest.approx(beta[1] + error * stats.t.ppf(0.975, 21))
+    far = {(row["test"], row["same"]): row for row in tables["coreference_distances"]}
+    assert far["welch", True]["mean"] == pytest.approx(np.mean([pairs[number].distance for number in one]))
+    assert far["matched", False]["n"] == len(partners)
+
+
+def test_items_are_listed_and_words_that_were_cut_off_counted() -> None:
+    tables, values, pairs = studied(0)
+    items = tables["coreference_items"].where(measure="A")
+    assert items["distance"] == [pair.distance for pair in pairs]
+    assert items["value"] == pytest.approx(values.mean(1).tolist())
+    study = Coreference(replicates=0)
+    given = passage("d", 4, [Pair(0, 3, True), Pair(0, 2, False)])
+    text = encoded(given.document, [1, 1, 1, 0])
+    study.observe(text, {"A": np.ones((1, 5, 5))}, given)
+    assert study.left_out.counts.total() == 1
+    assert len(study.tables()["coreference_items"]) == 1
+    assert set(study.tables()["coreference"]["reason"]) == {"fewer than 2 observations", "too few observations"}
+
+
+def test_nothing_observed_gives_empty_tables() -> None:
+    assert {name: len(table) for name, table in Coreference().tables().items()} == {
+        "coreference": 0,
+        "coreference_headline": 0,
+        "coreference_distances": 4,
+        "coreference_items": 0,
+    }
