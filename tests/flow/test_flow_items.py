@@ -134,3 +134,11 @@ def test_what_is_drawn_from_a_real_corpus(data: Path, match: bool) -> None:
             assert not same or entity_of[pronoun, pronoun + 1] in nouns
     assert passages == draw(documents, 200, Context(100), match=match, seed=1)
     assert passages != draw(documents, 200, Context(100), match=match, seed=2)
+
+
+def test_the_sampler_is_enough_for_the_usual_number() -> None:
+    passages = draw(read("sampler"))
+    assert Counter(pair.same for passage in passages for pair in passage.pairs) == {True: 250, False: 250}
+    assert len({passage.document.id for passage in passages}) == 19
+    few = Counter(pair.same for passage in alternating(read("sampler")) for pair in passage.pairs)
+    assert few[True] == few[False] < 250

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.matching import matched
-from headscope.stats.regression import ols
+from headscope.stats.regression import ols, ols_interval
 
 
 def test_one_line_is_scipys() -> None:
@@ -51,6 +52,23 @@ def test_no_fit_says_why() -> None:
     assert np.isnan(twice.t).all()
     with_gap = ols(np.stack([np.ones(6), np.arange(6.0)], 1), np.array([0, 1, 2, 3, 4.5, np.nan]))
     assert with_gap.df == 3
+
+
+def test_bounds_are_those_of_fits_to_drawn_documents() -> None:
+    rng = np.random.default_rng(2)
+    documents = [f"d{number % 7}" for number in range(30)]
+    design, y = np.column_stack([np.ones(30), rng.normal(size=(30, 2))]), rng.normal(size=(30, 2))
+    low, high = ols_interval(design, y, documents, 60, 4)
+    weights = poisson_weights([f"d{number}" for number in range(7)], 60, 4)[:, 1:].astype(int)
+    fits = []
+    for column in range(60):
+        drawn = [place for place in range(30) for _ in range(weights[place % 7, column])]
+        if len(drawn) > 3:
+            fits.append(np.linalg.lstsq(design[drawn], y[drawn], rcond=None)[0])
+    assert low == pytest.approx(np.percentile(fits, 2.5, axis=0))
+    assert high == pytest.approx(np.percentile(fits, 97.5, axis=0))
+    assert np.isnan(ols_interval(design, y, ["d"] * 30, 20)[0]).all()
+    assert np.isnan(ols_interval(np.ones((30, 2)), y, documents, 20)[0]).all()
 
 
 def test_matching_by_hand() -> None:

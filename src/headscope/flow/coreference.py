@@ -15,7 +15,7 @@ from headscope.flow.grouping import Grouping, Matrices, checked, to_words
 from headscope.flow.items import Passage
 from headscope.runs.table import Table
 from headscope.stats.matching import matched
-from headscope.stats.regression import ols
+from headscope.stats.regression import ols, ols_interval
 from headscope.stats.significance import benjamini_hochberg, cohens_d, holm
 
 if TYPE_CHECKING:
@@ -112,34 +112,33 @@ class Coreference:
         yield {"preset": "recommended", **self._regressed(same.averaged(), other.averaged())[0]}
 
     def _regressed(self, same: Sample, other: Sample) -> list[Row]:
-        """Rows of the class's coefficient, with the raw means beside it; the interval is that of the coefficient, by Student's t."""
-        from scipy.special import stdtrit
-
+        """Rows of the class's coefficient, with the raw means beside it."""
         distance = np.array([item[2] for item in sorted(self._items, key=lambda item: not item[1])], dtype=np.float64)
         is_same = np.repeat([1.0, 0.0], [len(same.values), len(other.values)])
-        fit = ols(np.stack([np.ones_like(distance), is_same, np.log(distance)], 1), np.concatenate([same.values, other.values]))
-        reach = fit.errors[1] * (stdtrit(fit.df, 0.975) if fit.df > 0 else np.nan)
+        design = np.stack([np.ones_like(distance), is_same, np.log(distance)], 1)
+        values, documents = np.concatenate([same.values, other.values]), [*same.documents, *other.documents]
+        fit = ols(design, values)
+        low, high = ols_interval(design, values, documents, self.replicates, self.seed)
         means = [_means(sample) for sample in (same, other)]
         effects = cohens_d(same.values, other.values)
-        documents = len({*same.documents, *other.documents})
         return [
             {
                 "test": "regression",
                 "mean_same": float(means[0][column]),
                 "mean_different": float(means[1][column]),
                 "difference": float(fit.coefficients[1, column]),
-                "low": float(fit.coefficients[1, column] - reach[column]),
-                "high": float(fit.coefficients[1, column] + reach[column]),
+                "low": float(low[1, column]),
+                "high": float(high[1, column]),
                 "t": float(fit.t[1, column]),
                 "df": float(fit.df),
                 "p": float(fit.p[1, column]),
                 "d": float(effects[column]),
                 "n_same": len(same.values),
                 "n_different": len(other.values),
-                "documents": documents,
+                "documents": len(set(documents)),
                 "reason": fit.reason,
             }
-            for column in range(len(reach))
+            for column in range(values.shape[1])
         ]
 
     def _distances(self) -> Table:

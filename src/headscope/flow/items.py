@@ -69,7 +69,7 @@ def draw(
 ) -> list[Passage]:
     """About n pairs, half of them of one entity, in their left context; drawn at random and equally often from every stratum of distance.
 
-    The noun heads its mention and the pronoun is one; some word between them belongs to neither. Both classes have as many pairs in
+    The noun heads its mention and the pronoun is one; some word between them belongs to neither mention. Both classes have as many pairs in
     each stratum, so what is scarce in one is scarce in the other. With `match`, each pair of one entity has a partner of two entities at
     nearly its distance (at most a tenth off), and those without one are left out. Fewer than n are given where there are fewer.
     """

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.stats.bootstrap import percentile_interval, poisson_weights
 from headscope.stats.significance import two_sided
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64
+SINGULAR = 1e12  # a condition number: terms that a replicate cannot tell apart
 
 
 @dataclass(frozen=True)
@@ -51,3 +54,26 @@ def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape
         t = np.where(errors > 0, found / errors, np.nan)
     p = two_sided(t, np.full(t.shape, float(df)))
     return Fit(found.reshape(shape), errors.reshape(shape), t.reshape(shape), p.reshape(shape), df, "")
+
+
+def ols_interval(
+    design: Float[np.ndarray, "n term"],
+    values: Float[np.ndarray, "n column"],
+    documents: Sequence[str],
+    replicates: int = 1000,
+    seed: int = 0,
+) -> tuple[Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"]]:
+    """Bounds of the coefficients by the Poisson bootstrap over the documents that observations come from; none may be NaN.
+
+    NaN with fewer than two documents, or where no replicate can tell the terms apart.
+    """
+    names = list(dict.fromkeys(documents))
+    of = [names.index(name) for name in documents]
+    weights = poisson_weights(names, replicates, seed)[of, 1:]
+    terms, wanted = np.asarray(design, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    products = np.einsum("nr,ni,nj->rij", weights, terms, terms, optimize=True)
+    sums = np.einsum("nr,ni,nc->ric", weights, terms, wanted, optimize=True)
+    found = np.full(sums.shape, np.nan)
+    fine = np.linalg.cond(products) < SINGULAR if len(products) else np.zeros(0, dtype=bool)
+    found[fine] = np.linalg.solve(products[fine], sums[fine])
+    return percentile_interval(found, np.full(found.shape[1:], len(names) > 1))
