@@ -16,7 +16,9 @@ from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import MeasureError, ModelError
 from headscope.models.capture import implementation
-from headscope.models.jacobian import Flow, closed, flow, flow_of, products
+from headscope.models.jacobian import Flow, closed, flow, flow_of, linear, products
+from headscope.models.jacobian.blocks import Block
+from headscope.models.jacobian.blocks import read as read_block
 from headscope.models.jacobian.layers import check_chain, record
 from headscope.models.jacobian.norms import Reading
 from headscope.models.load import load
@@ -259,6 +261,24 @@ def test_backwards_is_the_same_as_forwards() -> None:
         reading = Reading.make("frobenius", layers[0].states, None)
         for one, other in zip(products.forwards(layers, reading), products.backwards(layers, reading), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["bert", "distilbert", "mpnet", "bart"])
+def test_known_blocks_carry_tangents_as_forward_mode_does(name: str) -> None:
+    model = tiny(name)
+    for shape in TEXTS.values():
+        inputs = text(model, *shape)
+        with implementation(model.network, "eager"):
+            sites = [site for site in model.sites if site.kind == "encoder"]
+            layers = record(model.network, sites, inputs)
+            known = [read_block(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
+            rows = torch.randn(40, *layers[0].states.shape, dtype=torch.float64)
+            for layer, block in zip(layers, known, strict=True):
+                assert isinstance(block, Block)
+                torch.testing.assert_close(linear.push(block, rows, 900), products.push(layer, rows), rtol=1e-9, atol=1e-12)
+    assert isinstance(block, Block)
+    assert linear.worthwhile(block, 16)
+    assert not linear.worthwhile(block, 11)
 
 
 def test_what_is_wrong_is_said() -> None:

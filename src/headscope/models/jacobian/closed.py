@@ -87,10 +87,11 @@ class Targets:
 def sizes(block: Block, norm: Norm) -> Sizes:
     """G of a block, exactly."""
     reading = {"frobenius": _frobenius, "spectral": _spectral, "sum": _sum, "mean": _mean}[norm]
-    return torch.cat([reading(targets).double() for targets in _blocks(block, norm)]).T
+    return torch.cat([reading(targets).double() for targets in blocks(block, norm)]).T
 
 
-def _blocks(block: Block, norm: Norm) -> Iterator[Targets]:
+def blocks(block: Block, norm: Norm = "frobenius") -> Iterator[Targets]:
+    """The targets, as many at a time as memory allows."""
     length, size = block.first.hat.shape
     each = size * (block.slope.shape[-1] + 6 * size + length * (2 * size if norm == "spectral" else 5))
     step = max(1, HELD // each)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 import torch
 
-from headscope.core.heads import Site
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.models.capture import implementation
-from headscope.models.jacobian import blocks, closed, products
+from headscope.models.jacobian import closed, products
+from headscope.models.jacobian.blocks import Block, read
 from headscope.models.jacobian.layers import Layer, check_chain, record
 from headscope.models.jacobian.norms import NORMS, Norm, Reading
 from headscope.models.model import Model
@@ -81,14 +81,15 @@ def flow_of(
     found = Flow()
     notes: list[str] = []
     if "A" in kinds:
-        _add(found, "A", _attention(model, inputs, len(sites)), None)
+        _add(found, "A", _attention(model, inputs), None)
     if "G" in kinds or "G*" in kinds:
         with implementation(model.network, "eager"):
             layers = record(model.network, sites, inputs)
+            known = [read(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
             if "G" in kinds:
-                _add(found, "G", *_within(layers, sites, norm, method, probes, seed, notes))
+                _add(found, "G", *_within(layers, known, norm, method, probes, seed, notes))
             if "G*" in kinds:
-                _add(found, "G*", *_from_start(layers, norm, method, probes, seed, notes))
+                _add(found, "G*", *_from_start(layers, known, norm, method, probes, seed, notes))
     return Flow(found.values, found.errors, found.method, tuple(notes))
 
 
@@ -106,7 +107,7 @@ def _add(found: Flow, kind: Kind, values: torch.Tensor, errors: torch.Tensor | N
     found.method[kind] = "exact" if errors is None else "sketch"
 
 
-def _attention(model: Model, inputs: Mapping[str, torch.Tensor], count: int) -> torch.Tensor:
+def _attention(model: Model, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     wanted = [number for number, site in enumerate(model.sites) if site.kind == model.sites[0].kind]
     maps: list[torch.Tensor] = []
     model.stream(inputs, lambda site, weights, *_: maps.append(weights[0].double().mean(0).T), frozenset(wanted))
@@ -114,19 +115,13 @@ def _attention(model: Model, inputs: Mapping[str, torch.Tensor], count: int) -> 
 
 
 def _within(
-    layers: Sequence[Layer], sites: Sequence[Site], norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
+    layers: Sequence[Layer], known: Sequence[Block | str], norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     if method != "sketch":
-        read = (blocks.read(layer, site.heads) for layer, site in zip(layers, sites, strict=True))
-        found: list[torch.Tensor] = []
-        for block in read:
-            if isinstance(block, str):
-                break
-            found.append(closed.sizes(block, norm))
-        else:
-            return torch.stack(found), None
-        assert isinstance(block, str)
-        notes.append(f"G: {block}")
+        strange = next((block for block in known if isinstance(block, str)), None)
+        if strange is None:
+            return torch.stack([closed.sizes(block, norm) for block in known if isinstance(block, Block)]), None
+        notes.append(f"G: {strange}")
     readings = [Reading.make(norm, layer.states, _probes(method, probes), seed + number) for number, layer in enumerate(layers)]
     values, errors = zip(*(products.within(layer, reading) for layer, reading in zip(layers, readings, strict=True)), strict=True)
     if readings[0].exact:
@@ -136,12 +131,13 @@ def _within(
 
 
 def _from_start(
-    layers: Sequence[Layer], norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
+    layers: Sequence[Layer], known: Sequence[Block | str], norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     check_chain(layers)
     reading = Reading.make(norm, layers[0].states, _probes(method, probes), seed)
     try:
-        values, errors = (products.backwards if norm in ("sum", "mean") else products.forwards)(layers, reading)
+        back = norm in ("sum", "mean")
+        values, errors = products.backwards(layers, reading) if back else products.forwards(layers, reading, known)
     except products.NoProductError as error:  # forward mode is not known of every operation
         notes.append(f"G*: {error.problem}; taken backwards")
         values, errors = products.backwards(layers, reading)

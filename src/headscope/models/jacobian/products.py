@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from headscope.errors import ModelError
+from headscope.models.jacobian import linear
+from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.layers import Layer
 from headscope.models.jacobian.norms import Reading
 
@@ -71,14 +73,17 @@ def within(layer: Layer, reading: Reading) -> tuple[Sizes, Sizes]:
     return sizes, errors
 
 
-def forwards(layers: Sequence[Layer], reading: Reading) -> tuple[torch.Tensor, torch.Tensor]:
-    """G* of all layers [layer, source, target] and its standard errors, from sources on."""
+def forwards(layers: Sequence[Layer], reading: Reading, known: Sequence[Block | str] = ()) -> tuple[torch.Tensor, torch.Tensor]:
+    """G* of all layers [layer, source, target] and its standard errors, from sources on. Blocks that are known are made use of."""
     found = []
     for sources in _blocks(layers[0].states, len(reading.vectors)):
         rows = reading.placed(sources, len(layers[0].states))
         steps = []
-        for layer in layers:
-            rows = push(layer, rows)
+        for layer, block in zip(layers, known or [""] * len(layers), strict=True):
+            if isinstance(block, Block) and linear.worthwhile(block, len(rows)):
+                rows = linear.push(block, rows, CHUNK)
+            else:
+                rows = push(layer, rows)
             steps.append(reading(rows.view(len(sources), -1, *rows.shape[1:])))
         found.append([torch.stack(parts) for parts in zip(*steps, strict=True)])
     sizes, errors = (torch.cat(parts, 1) for parts in zip(*found, strict=True))
