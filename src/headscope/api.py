@@ -102,13 +102,15 @@ class Run:
         return f"Run({self.signature})\n  " + ", ".join(f"{name}: {len(self.results[name])} rows" for name in self.measures)
 
 
-def load(name: str | Path = "mini", device: str | None = None, dtype: str = "float32", random: int | None = None) -> Model:
+def load(
+    name: str | Path = "mini", device: str | None = None, dtype: str = "float32", random: int | None = None, head: bool = False
+) -> Model:
     """A model ready to be looked at: `mini` (embedded), a local folder, or a hub id; with `random`, a seed, untrained but for its
-    embeddings.
+    embeddings; with `head`, able to predict, which `saliency` needs.
     """
     from headscope.models.load import load as load_model
 
-    return load_model(name, device, dtype, random)
+    return load_model(name, device, dtype, random, head)
 
 
 def run(

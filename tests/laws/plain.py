@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from worlds import Text
 
 from headscope.core.batch import CLS, SEP, WORD, stack
-from headscope.measures import Coreference, Distances, Entropy, Measure, Positions, Pronouns, Relations, SpanningTrees, Tokens
+from headscope.measures import Coreference, Distances, Entropy, Measure, Positions, Pronouns, Relations, Saliency, SpanningTrees, Tokens
 from headscope.measures.distances import sampled
 
 Map = NDArray[np.float64]
@@ -220,6 +220,18 @@ def trees(measure: SpanningTrees, text: Text, a: Map) -> dict[str, Value]:
     return {"uuas": (sum(edge in edges for edge in gold), len(gold)) if gold else None}
 
 
+def saliency(measure: Saliency, text: Text, a: Map) -> dict[str, Value]:
+    """Sums and numbers of the pairs of a row and a column that it can see, by the column's group. `a` stands for sizes of gradients."""
+    n = len(a)
+    named = {name: members(text, name) for name in measure.groups if name != "other"}
+    named["other"] = [j for j in range(n) if not any(j in columns for columns in named.values())]
+    values: dict[str, Value] = {}
+    for name in measure.groups:
+        pairs = [(i, j) for i in range(n) for j in named[name] if j <= i or not text.causal]
+        values[f"to_{name}"] = (sum(a[i, j] for i, j in pairs), len(pairs)) if pairs else None
+    return values
+
+
 def rows_of(measure: Distances, text: Text) -> list[int]:
     """The rows that are compared. A sample is drawn by the measure itself: what is tested about it is what comes of it."""
     if measure.rows == "content":
@@ -277,6 +289,8 @@ def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
         return coreference(measure, text, a)
     if isinstance(measure, Pronouns):
         return pronouns(measure, text, a)
+    if isinstance(measure, Saliency):
+        return saliency(measure, text, a)
     raise NotImplementedError(f"write {measure.name} down slowly, too")
 
 

@@ -45,6 +45,8 @@ TRIED: list[tuple[str, dict[str, Any]]] = [
     ("distances", {"level": "word", "rows": "content", "smoothing": 1e-3}),
     ("distances", {"rows": "word", "normalise": False, "epsilons": (0.3,)}),
     ("distances", {"sample": 2}),
+    ("saliency", {}),
+    ("saliency", {"groups": ("punct", "other"), "average": "token"}),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from headscope.core.heads import HeadId
@@ -44,8 +45,9 @@ def _print_top(console: Console, table: Table, baseline: str) -> None:
         top = [row for row in rows if row["n"] and row["value"] > 1e-4]
         if top:
             heads = ", ".join(f"{HeadId(r['kind'], r['layer'] - 1, r['head'] - 1)} {r['value']:.2f}" for r in top)
-            even = sorted({round(row["baseline"], 2) for row in top})
-            console.print(f"{quantity:>14}  {heads}  ({baseline} {' to '.join(f'{value:.2f}' for value in even)})", markup=False)
+            even = sorted({round(row["baseline"], 2) for row in top if not math.isnan(row["baseline"])})
+            beside = f"  ({baseline} {' to '.join(f'{value:.2f}' for value in even)})" if even else ""
+            console.print(f"{quantity:>14}  {heads}{beside}", markup=False)
 
 
 def _print_alike(console: Console, results: Results) -> None:

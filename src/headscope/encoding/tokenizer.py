@@ -56,6 +56,12 @@ class Tokenizer:
         """What fills the space after a short text; any id will do, since the mask hides it."""
         return int(self.hf.pad_token_id or 0)
 
+    @property
+    def mask_id(self) -> int | None:
+        """What stands for a piece that a masked language model is to guess; None for other models."""
+        mask = self.hf.mask_token_id
+        return None if mask is None else int(mask)
+
     @cached_property
     def _spaced(self) -> bool:
         """Whether a word after a space must be given with it: the form that reproduces the tokens of running text."""

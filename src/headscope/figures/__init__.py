@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FIGURES = {
     "clark2": "Clark et al. 2019, Figure 2: attention to token types and neighbours by layer (positions, tokens)",
+    "clark3": "Clark et al. 2019, Figure 3: gradients of the loss with respect to attention, by layer (saliency)",
     "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
     "table1": "Clark et al. 2019, Table 1: the best head of each dependency relation beside the best fixed offset (relations)",
     "table2": "Clark et al. 2019, Table 2: the best head for each kind of mention beside the best rule (coreference)",
@@ -67,9 +68,8 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
 
 def default_figure(measure: str) -> str:
     """The figure that shows a measure best."""
-    return {"entropy": "clark4", "relations": "table1", "coreference": "table2", "pronouns": "pronouns", "distances": "clark6"}.get(
-        measure, "clark2"
-    )
+    best = {"saliency": "clark3", "entropy": "clark4", "distances": "clark6", "relations": "table1", "coreference": "table2"}
+    return {**best, "pronouns": "pronouns"}.get(measure, "clark2")
 
 
 def render(figure: Figure, suffix: str) -> bytes:

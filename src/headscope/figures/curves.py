@@ -27,7 +27,7 @@ class Panel:
     baseline: str | None = None
 
 
-# Clark et al. 2019, Figures 2 and 4.
+# Clark et al. 2019, Figures 2, 3 and 4.
 CURVES: dict[str, tuple[Panel, ...]] = {
     "clark2": (
         Panel("tokens", "Attention to token types", [("to_cls", "[CLS]"), ("to_sep", "[SEP]"), ("to_punct", ". and ,")]),
@@ -37,6 +37,15 @@ CURVES: dict[str, tuple[Panel, ...]] = {
             [("other_to_sep", "other → [SEP]"), ("sep_to_sep", "[SEP] → [SEP]")],
         ),
         Panel("positions", "Attention to neighbouring tokens", [("previous", "previous"), ("next", "next"), ("self", "itself")]),
+    ),
+    "clark3": (
+        Panel(
+            "saliency",
+            "Gradient of the loss with respect to attention, by the token attended to",
+            [("to_sep", "[SEP]"), ("to_cls", "[CLS]"), ("to_punct", ". and ,"), ("to_other", "other")],
+            "Size of the gradient",
+            None,
+        ),
     ),
     "clark4": tuple(
         Panel("entropy", title, [(quantity, "mean over heads")], "Entropy ({base})", None, "even attention")

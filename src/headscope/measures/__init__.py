@@ -17,11 +17,12 @@ from headscope.measures.entropy import Entropy
 from headscope.measures.positions import Positions
 from headscope.measures.pronouns import Pronouns
 from headscope.measures.relations import Relations
+from headscope.measures.saliency import Saliency
 from headscope.measures.tokens import Tokens
 from headscope.measures.trees import SpanningTrees
 
 REGISTRY: Mapping[str, type[Measure]] = MappingProxyType(
-    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, SpanningTrees, Coreference, Pronouns, Distances)}
+    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, SpanningTrees, Coreference, Pronouns, Distances, Saliency)}
 )
 DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
@@ -68,6 +69,7 @@ __all__ = [
     "Positions",
     "Pronouns",
     "Relations",
+    "Saliency",
     "SpanningTrees",
     "Tokens",
     "make",

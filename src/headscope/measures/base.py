@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
+from headscope.core.slope import Slope
 from headscope.core.state import State
 from headscope.encoding.texts import Overlong, Unit
 
@@ -92,6 +93,10 @@ class Measure(ABC):
     def needs(self) -> str | None:
         """The layer of annotation without which, with these options, there is nothing to measure."""
         return self.reads
+
+    def slope(self) -> Slope | None:
+        """For a measure of gradients how they are to be taken: it is then given what is made of them in the place of weights."""
+        return None
 
     def options(self) -> dict[str, Any]:
         """The options in force, as a specification would write them."""

@@ -107,7 +107,7 @@ class HeadMeans(Measure):
         """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""
         site_of = layout.site_of()
         weight = state["weight"]
-        heads = _means(state, site_of)
+        heads = means_of(state, site_of)
         baseline = _even(state)
         layers = np.stack([heads[:, :, layout.slice(i)].mean(-1) for i in range(len(layout.sites))], -1)
         ids = layout.ids()
@@ -126,13 +126,13 @@ class HeadMeans(Measure):
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
         """All quantities; nothing (NaN, n = 0) for heads of a kind that a quantity is not defined for."""
         site_of = layout.site_of()
-        means, weight = _means(state, site_of), state["weight"][:, :, site_of]
+        means, weight = means_of(state, site_of), state["weight"][:, :, site_of]
         for q, name in enumerate(self.quantities()):
             defined = np.array([self.defined(site.kind, name) for site in layout.sites], dtype=bool)[site_of]
             yield Resampled(
                 name,
                 np.where(defined, means[:, q], np.nan),
-                _several_documents(weight[:, q]) & defined,
+                several_documents(weight[:, q]) & defined,
                 np.where(defined, weight[0, q], 0.0),
             )
 
@@ -151,14 +151,14 @@ class HeadMeans(Measure):
         known = self.quantities()
         kept = [(q, i) for q in shown for i, kind in enumerate(names["kind"]) if self.defined(str(kind), known[q])]
         q, i = np.array([pair[0] for pair in kept], dtype=int), np.array([pair[1] for pair in kept], dtype=int)
-        low, high = percentile_interval(replicates[1:, q, i], _several_documents(weight[:, q, i]))
+        low, high = percentile_interval(replicates[1:, q, i], several_documents(weight[:, q, i]))
         columns: dict[str, object] = {name: np.array(values)[i] for name, values in names.items()}
         columns["quantity"] = np.array(known, dtype=object)[q]
         columns |= {
             "value": replicates[0, q, i],
             "low": low,
             "high": high,
-            "n": weight[0, q, i].astype(np.int64),
+            "n": np.rint(weight[0, q, i]).astype(np.int64),
             "baseline": baseline[q, i],
         }
         return columns
@@ -175,7 +175,8 @@ def _over_texts(
     return found
 
 
-def _means(state: State, site_of: Int[np.ndarray, "head"]) -> Float64[np.ndarray, "replicate quantity head"]:
+def means_of(state: State, site_of: Int[np.ndarray, "head"]) -> Float64[np.ndarray, "replicate quantity head"]:
+    """The mean of each quantity and head, on the data and in every replicate."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return state["sum"] / state["weight"][:, :, site_of]
 
@@ -185,7 +186,8 @@ def _even(state: State) -> Float64[np.ndarray, "quantity site"]:
         return state["even"] / state["weight"][0]  # type: ignore[no-any-return]
 
 
-def _several_documents(weight: Float64[np.ndarray, "replicate item"]) -> Bool[np.ndarray, "item"]:
+def several_documents(weight: Float64[np.ndarray, "replicate item"]) -> Bool[np.ndarray, "item"]:
     """Whether the data come from more than one document. With a single one every replicate is a whole multiple of the data."""
-    with np.errstate(invalid="ignore"):
-        return (np.mod(weight[1:], weight[:1]) > 0).any(axis=0)  # type: ignore[no-any-return]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        times = weight[1:] / weight[:1]
+        return (np.abs(times - np.rint(times)) > 1e-9).any(axis=0)  # type: ignore[no-any-return]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
 
 NAME = "headscope"
-_tap: ContextVar[_Tap | None] = ContextVar("headscope_tap", default=None)
+_tap: ContextVar[Callable[..., tuple[torch.Tensor, None]] | None] = ContextVar("headscope_tap", default=None)
 
 
 def eager_attention(module: torch.nn.Module) -> Callable[..., tuple[torch.Tensor, torch.Tensor]]:
@@ -136,7 +136,8 @@ def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _open(model: PreTrainedModel, tap: _Tap) -> Iterator[None]:
+def tapped(model: PreTrainedModel, tap: Callable[..., tuple[torch.Tensor, None]]) -> Iterator[None]:
+    """The model with every attention call made through `tap`, which is given the module and what its attention function is given."""
     with implementation(model, NAME):
         token = _tap.set(tap)
         try:
@@ -149,7 +150,7 @@ def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> list[
     """Every attention call of one forward pass; empty if the model bypasses the registry. For small inputs: nothing is streamed."""
     calls: list[Call] = []
     tap = _Tap(lambda index, call: calls.append(call), lambda index: True)
-    with torch.inference_mode(), _open(model, tap):
+    with torch.inference_mode(), tapped(model, tap):
         model(**inputs, use_cache=False)
     return calls
 
@@ -182,7 +183,7 @@ def stream(
         consume(index, call.weights, visible[id(call.mask)][0], call.later)
 
     tap = _Tap(take, lambda index: wanted is None or index in wanted)
-    with torch.inference_mode(), _open(model, tap):
+    with torch.inference_mode(), tapped(model, tap):
         model(**inputs, use_cache=False)
     if tap.calls != len(sites):
         raise ModelError(f"{tap.calls} attention calls where the dry run saw {len(sites)}: maps of some layers are missing")

@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from headscope.core.batch import WORD
 from headscope.core.heads import HeadLayout, Site
+from headscope.core.slope import Slope
 from headscope.encoding.texts import Encoded
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.models import capture
+from headscope.models.predictions import Objective
 from headscope.models.sites import Capture
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from headscope.models.capture import Consumer
+    from headscope.models.gradients import Taker
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Model:
     tokenizer: Tokenizer
     sites: tuple[Site, ...]
     capture: Capture
+    whole: PreTrainedModel | None = None  # `network` with what it predicts with, if it was loaded so
+    objective: Objective | None = None
 
     @property
     def layout(self) -> HeadLayout:
@@ -44,7 +50,8 @@ class Model:
     def fingerprint(self) -> str:
         """What tells one model from another: a hash of its configuration, its tokenizer, and evenly spaced weights of every tensor.
 
-        It is taken from what is in memory, so that a model changed after loading is another model.
+        It is taken from what is in memory, so that a model changed after loading is another model. A pooler, which plays no part in
+        attention, and which a model loaded with its head lacks, does not count.
         """
         digest = hashlib.sha256(type(self.network).__name__.encode())
         config = self.network.config.to_dict()
@@ -52,6 +59,8 @@ class Model:
         digest.update(json.dumps({name: config[name] for name in sorted(config) if name not in passing}, default=str).encode())
         digest.update(self.tokenizer.hf.backend_tokenizer.to_str().encode())
         for name, tensor in self.network.state_dict().items():
+            if "pooler" in name:
+                continue
             flat = tensor.flatten()
             digest.update(name.encode() + flat[:: max(1, flat.numel() // 4096)].double().cpu().numpy().tobytes())
         return digest.hexdigest()[:16]
@@ -120,6 +129,17 @@ class Model:
         for index, maps in enumerate(maps for group in outputs.values() for maps in group):
             if wanted is None or index in wanted:
                 consume(index, maps, None, None)
+
+    def predicts(self, text: Encoded) -> bool:
+        """Whether there is anything in a text for the model to predict."""
+        read = text if text.target is None else text.target
+        return WORD in text.roles if self.objective == "masked" else len(read) > 1
+
+    def differentiate(self, texts: Sequence[Encoded], slope: Slope, key: str, take: Taker, wanted: frozenset[int]) -> None:
+        """Run the model forwards and backwards and give `take` what is made of the gradients of each wanted site's attention."""
+        from headscope.models.gradients import differentiate
+
+        differentiate(self, texts, slope, key, take, wanted)
 
 
 def _pad(rows: Sequence[np.ndarray], value: int) -> torch.Tensor:

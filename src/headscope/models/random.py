@@ -14,9 +14,9 @@ from headscope.models.model import Model
 
 def untrained(model: Model, seed: int = 0) -> Model:
     """A copy of a model with all weights but the embeddings redrawn."""
-    network = deepcopy(model.network)
-    randomise(network, seed)
-    return replace(model, network=network)
+    whole = deepcopy(model.whole or model.network)
+    randomise(whole, seed)
+    return replace(model, network=whole.base_model, whole=None if model.whole is None else whole)
 
 
 def randomise(network: nn.Module, seed: int = 0) -> None:
@@ -27,6 +27,7 @@ def randomise(network: nn.Module, seed: int = 0) -> None:
     is drawn from its name and the seed, so that the order of parameters changes nothing.
     """
     deviation = float(getattr(network.config, "initializer_range", None) or 0.02)
+    body = f"{getattr(network, 'base_model_prefix', '')}."  # a model drawn with its head has the same body as without
     # T5 keeps its learned preference for distances in an embedding inside attention: that is no embedding of the text.
     kept = {
         id(parameter)
@@ -38,6 +39,7 @@ def randomise(network: nn.Module, seed: int = 0) -> None:
         for name, parameter in network.named_parameters():
             if id(parameter) in kept or "embed" in name.lower():
                 continue
+            name = name.removeprefix(body)
             if parameter.dim() > 1:
                 generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
                 drawn = torch.empty(parameter.shape, dtype=torch.float32)

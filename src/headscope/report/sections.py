@@ -18,6 +18,12 @@ _CURVES = {
         "mean of a layer with its interval. A mean can hide a few heads that do all of it: look at the points. Attention to [SEP] that "
         "stays high whatever the text says is often read as a head with nothing to do; whether that is so needs more than averages.",
     ),
+    "clark3": (
+        "What attention is worth to the model",
+        "How much would the model's own loss change if a little more attention went to a token? Sizes fall from layer to layer whatever "
+        "attention does; what counts is how the groups compare within a layer. Where much attention goes to [SEP] and little depends on "
+        "it, a head may have nothing to do there.",
+    ),
     "clark4": (
         "Focus",
         "Is attention focused or broad? e to the power of the entropy in nats, or 2 to that in bits, is about the number of tokens that a "

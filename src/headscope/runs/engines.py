@@ -100,7 +100,7 @@ def _begin(settings: dict[str, object], device: str | None, threads: int) -> Non
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     torch.set_num_threads(threads)
     spec = RunSpec.model_validate(settings)
-    _runner = runner_for(spec, load(spec.model, device, spec.dtype, spec.random))
+    _runner = runner_for(spec, load(spec.model, device, spec.dtype, spec.random, head=spec.differentiates))
 
 
 def _end_with(parent: BaseProcess) -> None:

@@ -59,7 +59,7 @@ def execute(
             "the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model instead of passing it"
         )
     if model is None:
-        model = load(spec.model, device, spec.dtype, spec.random)
+        model = load(spec.model, device, spec.dtype, spec.random, head=spec.differentiates)
     spec = spec.resolved(corpus.pairs, model.device.type).model_copy(update={"dtype": model.dtype})
     runner = engines.runner_for(spec, model)
     if (limit := runner.model.max_length) is not None and spec.max_length > limit:

@@ -158,6 +158,8 @@ def measure_maps(
     if any(measure.level == "word" for measure in built) and any(text.words is None for text in checked):
         raise MeasureError("word-level measures need to know which tokens make a word", "Give words=, one number a token")
     for measure in built:
+        if measure.slope() is not None:
+            raise MeasureError(f"{measure.name} needs gradients, which do not come with maps", "Run it on a model and a corpus")
         if measure.needs == "mentions":
             raise MeasureError(f"{measure.name} needs mentions, which do not come with maps", "Run it on a corpus")
         if measure.needs == "trees" and not any(

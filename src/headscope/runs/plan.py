@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headscope.core.heads import HeadLayout, Site
+from headscope.core.slope import Slope
 from headscope.encoding.texts import Overlong, Unit
 from headscope.errors import RunError
 from headscope.measures import Measure
@@ -53,9 +54,20 @@ class Plan:
         return cls(tuple(measures), chosen, HeadLayout(tuple(sites[index] for index in chosen)))
 
     def by_level(self, names: frozenset[str] | None = None) -> dict[Level, list[Measure]]:
-        """The measures (of these names) of each level: word-level maps are made only if one asks for them, once for all that do."""
+        """The measures of attention (of these names) of each level: word-level maps are made only if one asks for them, once for all."""
         levels: dict[Level, list[Measure]] = {}
-        for measure in self.measures:
-            if names is None or measure.name in names:
+        for measure in self._named(names):
+            if measure.slope() is None:
                 levels.setdefault(measure.level, []).append(measure)
         return levels
+
+    def by_slope(self, names: frozenset[str] | None = None) -> dict[Slope, list[Measure]]:
+        """The measures of gradients (of these names), by how these are taken."""
+        slopes: dict[Slope, list[Measure]] = {}
+        for measure in self._named(names):
+            if (slope := measure.slope()) is not None:
+                slopes.setdefault(slope, []).append(measure)
+        return slopes
+
+    def _named(self, names: frozenset[str] | None) -> Iterator[Measure]:
+        return (measure for measure in self.measures if names is None or measure.name in names)

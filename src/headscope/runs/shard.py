@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 
 from headscope.core.batch import Later, MapBatch, Side
 from headscope.core.heads import Kind
+from headscope.core.slope import Slope
 from headscope.core.state import States
 from headscope.encoding.batches import batches, token_side
 from headscope.encoding.texts import Encoded
@@ -111,6 +113,7 @@ class Accumulator:
     def __init__(self, plan: Plan, replicates: int, seed: int = 0, names: frozenset[str] | None = None) -> None:
         self._plan = plan
         self._by_level = plan.by_level(names)
+        self.by_slope = plan.by_slope(names)
         self.states: States = {measure.name: measure.start(plan.layout, replicates, seed) for measure in plan.measures}
 
     def add(
@@ -129,6 +132,14 @@ class Accumulator:
         for level, measures in self._by_level.items():
             for measure in measures:
                 measure.update(self.states[measure.name], levels[level])
+
+    def add_slopes(
+        self, view: BatchView, index: int, slope: Slope, sizes: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None
+    ) -> None:
+        """Let the measures of gradients see what is made of those of one site."""
+        tokens = view.tokens(self._plan, index, sizes, visible)
+        for measure in self.by_slope[slope]:
+            measure.update(self.states[measure.name], tokens)
 
 
 class ShardRunner:
@@ -149,7 +160,10 @@ class ShardRunner:
         accumulator = Accumulator(self.plan, self._replicates, self._seed, names)
         for batch, view in self._views(texts, "word" in self.plan.by_level(names)):
             try:
-                self._stream(batch, lambda index, *seen, view=view: accumulator.add(view, index, *seen))
+                if self.plan.by_level(names):
+                    self._stream(batch, lambda index, *seen, view=view: accumulator.add(view, index, *seen))
+                for slope in accumulator.by_slope:
+                    self._differentiate(batch, slope, accumulator)
             except HeadscopeError:
                 raise
             except (RuntimeError, IndexError, ValueError) as error:
@@ -171,6 +185,22 @@ class ShardRunner:
                 if number + 2 < len(planned):
                     ready.append(pool.submit(self._view, planned[number + 2], words))
                 yield batch, ready.popleft().result()
+
+    def _differentiate(self, batch: Sequence[Encoded], slope: Slope, accumulator: Accumulator) -> None:
+        """The backward passes that gradients need: one for each way of masking, which all together weigh as much as one text."""
+        texts = [text for text in batch if self.model.predicts(text)]
+        draws = slope.draws if self.model.objective == "masked" else 1
+        place = {site: index for index, site in enumerate(self.plan.chosen)}
+        replicates = poisson_weights([text.document for text in texts], self._replicates, self._seed) / draws
+        for draw in range(draws if texts else 0):
+            view = BatchView(texts, self._word_rows, replicates)
+            self.model.differentiate(
+                texts,
+                slope,
+                f"{self._seed}/{draw}",
+                partial(_taken, accumulator, view, place, slope),
+                frozenset(self.plan.chosen),
+            )
 
     def _view(self, batch: Sequence[Encoded], words: bool) -> BatchView:
         replicates = poisson_weights([text.document for text in batch], self._replicates, self._seed)
@@ -230,3 +260,15 @@ def explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunErro
         if highest >= rows:
             return RunError(f"the tokenizer gives token {highest}, but {model.name} knows only {rows}", "Check that they belong together")
     return RunError(f"{model.name} failed on {shape}: {type(error).__name__}: {(str(error) or 'no message').splitlines()[0]}")
+
+
+def _taken(
+    accumulator: Accumulator,
+    view: BatchView,
+    place: Mapping[int, int],
+    slope: Slope,
+    site: int,
+    sizes: Float[torch.Tensor, "b h q k"],
+    visible: Bool[torch.Tensor, "b q k"] | None,
+) -> None:
+    accumulator.add_slopes(view, place[site], slope, sizes, visible)

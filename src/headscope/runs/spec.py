@@ -81,6 +81,11 @@ class RunSpec(BaseModel):
         """The measures with their preset's options and the given ones."""
         return [make(name, options, self.preset) for name, options in self.measures.items()]
 
+    @property
+    def differentiates(self) -> bool:
+        """Whether a measure asks for gradients, for which the model must be able to predict."""
+        return any(measure.slope() is not None for measure in self.build_measures())
+
     def resolved(self, pairs: bool, device: str = "cpu") -> RunSpec:
         """The settings with nothing left open; `pairs` says whether the corpus comes as pairs of paragraphs."""
         given: dict[str, Any] = {name: value for name in ("segment_ids", "word_rows") if (value := getattr(self, name)) is not None}

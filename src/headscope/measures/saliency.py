@@ -1,0 +1,115 @@
+"""How much the loss would change with attention: gradients of a model's own loss by the token attended to (Clark et al. §3.2, Figure 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+import torch
+
+from headscope.core.batch import MapBatch
+from headscope.core.heads import HeadLayout
+from headscope.core.slope import Form, Slope
+from headscope.core.state import State
+from headscope.errors import MeasureError
+from headscope.measures.base import Columns
+from headscope.measures.groups import group
+from headscope.measures.means import HeadMeans, means_of, several_documents
+from headscope.stats.bootstrap import percentile_interval
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+    from headscope.measures.means import Counts, Sums
+
+OTHER = "other"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saliency(HeadMeans):
+    """Mean over rows, and over the tokens of a group in each, of the size of the gradient of the loss with respect to attention.
+
+    The paper says neither how much was masked nor in which order means were taken; METHODS §3.3 decides it: 15 % of the pieces, as in
+    BERT's training (`mask_share`), in `draws` different ways; the loss of a text is the mean over what is masked. Causal models predict
+    each next token. `groups` are names of `measures.groups`; `other` is what belongs to none of them. A text without a token of a group
+    is left out of the group's mean. `form` and `steps` are described in docs/saliency.md.
+    """
+
+    name: ClassVar[str] = "saliency"
+    summary: ClassVar[str] = "gradients of the model's own loss with respect to attention, by the token attended to"
+
+    groups: tuple[str, ...] = ("sep", "cls", "punct", OTHER)
+    form: Form = "plain"
+    draws: int = 1
+    mask_share: float = 0.15
+    reduction: Literal["mean", "sum"] = "mean"
+    steps: int = 16
+
+    def __post_init__(self) -> None:
+        for name in self.groups:
+            if name != OTHER:
+                group(name)
+        if not self.groups:
+            raise MeasureError("saliency: no groups", "Name a group such as 'sep', or 'other'")
+        if self.level != "token":
+            raise MeasureError("saliency: gradients are of attention between tokens", "Leave level out")
+        if self.draws < 1 or self.steps < 1 or not 0 < self.mask_share < 1:
+            raise MeasureError(
+                f"saliency: draws are {self.draws}, steps {self.steps}, mask_share {self.mask_share}", "Use 1 or more, and a share above 0"
+            )
+
+    def slope(self) -> Slope:
+        """How the gradients are taken."""
+        return Slope(self.form, self.draws, self.mask_share, self.reduction, self.steps)
+
+    def quantities(self) -> tuple[str, ...]:
+        """`to_sep`, `to_cls`, `to_punct`, `to_other`."""
+        return tuple(f"to_{name}" for name in self.groups)
+
+    def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
+        """The sizes of gradients summed over all rows and the columns of each group, as far as rows can see them, and how many there are.
+
+        A weight that a mask holds at 0 has a gradient, too, but it is none that the model could use.
+        """
+        device = batch.weights.device
+        seen = batch.once("seen", lambda: batch.even().weights[:, 0] > 0)
+        visible = batch.once("seen columns", lambda: seen.sum(1).cpu().numpy())
+        received = (batch.weights * seen[:, None]).sum(-2)
+        tests = {name: group(name) for name in self.groups if name != OTHER}
+
+        def other(form: str, role: int) -> bool:
+            return not any(test(form, role) for test in tests.values())
+
+        named = [("not " + " ".join(tests), other) if name == OTHER else (name, tests[name]) for name in self.groups]
+        sums = [(received * batch.keys.mask(name, test, device)[:, None]).sum(-1) for name, test in named]
+        counted = np.stack([(batch.keys.chosen(name, test) * visible).sum(1) for name, test in named], 1)
+        return torch.stack(sums, 1), counted.astype(np.float64)
+
+    def baseline(self, batch: MapBatch) -> Float64[np.ndarray, "text quantity"]:
+        """There is none: even attention has no gradient of its own."""
+        return np.full((len(batch.weights), len(self.groups)), np.nan)
+
+    def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
+        """Heads and layers; and `saliency_ratio`, each layer's mean for a group by its mean for all other tokens."""
+        tables = super().tables(state, layout)
+        if OTHER in self.groups and len(self.groups) > 1:
+            tables["saliency_ratio"] = self._ratios(state, layout)
+        return tables
+
+    def _ratios(self, state: State, layout: HeadLayout) -> Columns:
+        means = means_of(state, layout.site_of())
+        layers = np.stack([means[:, :, layout.slice(number)].mean(-1) for number in range(len(layout.sites))], -1)
+        other = self.groups.index(OTHER)
+        columns: dict[str, list[object]] = {name: [] for name in ("kind", "layer", "quantity", "value", "low", "high", "n")}
+        for q, name in enumerate(self.groups):
+            if q == other:
+                continue
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratios = layers[:, q] / layers[:, other]
+            low, high = percentile_interval(ratios[1:], several_documents(state["weight"][:, q]))
+            for number, site in enumerate(layout.sites):
+                row = (site.kind, site.layer + 1, f"{name}_by_other", ratios[0, number], low[number], high[number])
+                for column, value in zip(columns, (*row, int(np.rint(state["weight"][0, q, number]))), strict=True):
+                    columns[column].append(value)
+        return columns

@@ -1,0 +1,160 @@
+"""Gradients of a model's own loss with respect to its attention weights, handed over layer by layer as the backward pass meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from headscope.core.slope import Slope
+from headscope.encoding.texts import Encoded
+from headscope.errors import ModelError
+from headscope.models import capture
+from headscope.models.capture import eager_attention
+from headscope.models.predictions import Predictions, predictions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from headscope.models.capture import Visible, Weights
+    from headscope.models.model import Model
+
+    # What takes a site's number, what is made of the gradients of its maps, and which positions each row could see.
+    Taker = Callable[[int, Weights, Visible | None], None]
+
+
+def differentiate(model: Model, texts: Sequence[Encoded], slope: Slope, key: str, take: Taker, wanted: frozenset[int]) -> None:
+    """Run the model forwards and backwards on what it is to predict (drawn by `key`), and hand over the gradients of each wanted site.
+
+    A map and its gradient are let go of before the next layer's exist, but for integrated gradients, whose sums are held.
+    """
+    whole, objective = model.whole, model.objective
+    if whole is None or objective is None:
+        raise ModelError(f"{model.name} was loaded without what it predicts with", "Load it with head=True")
+    if model.capture != "interface":
+        raise ModelError(f"{model.name} keeps its attention to itself, so that no gradient of it can be had", "Use another model")
+    asked = predictions(texts, objective, model.tokenizer.mask_id, whole.config.vocab_size, slope.share, key)
+    if slope.form != "integrated":
+        _pass(
+            model,
+            asked,
+            texts,
+            slope,
+            1.0,
+            lambda index, weights, gradient, seen: take(index, _made(slope, weights, gradient), seen),
+            wanted,
+        )
+        return
+    sums: dict[int, tuple[torch.Tensor, torch.Tensor, Any]] = {}
+
+    def add(index: int, weights: torch.Tensor, gradient: torch.Tensor, seen: torch.Tensor | None) -> None:
+        before = sums[index][1] if index in sums else 0
+        sums[index] = weights, before + gradient / slope.steps, seen
+
+    for step in range(slope.steps):
+        _pass(model, asked, texts, slope, (step + 0.5) / slope.steps, add, wanted)
+    for index in sorted(sums):
+        weights, gradient, seen = sums.pop(index)
+        take(index, (weights * gradient).abs(), seen)
+
+
+def _made(
+    slope: Slope, weights: Float[torch.Tensor, "b h q k"], gradient: Float[torch.Tensor, "b h q k"]
+) -> Float[torch.Tensor, "b h q k"]:
+    if slope.form == "plain":
+        return gradient.abs()
+    product = weights * gradient
+    if slope.form == "through_softmax":
+        product = product - weights * product.sum(-1, keepdim=True)
+    return product.abs()
+
+
+class _Backward:
+    """At each attention call: remember to hand over the gradient of its weights when the backward pass has it.
+
+    With `scale` all attention is that much of what it is. What a head gives is linear in its weights: it is enough to scale that.
+    """
+
+    def __init__(self, take: Callable[[int, torch.Tensor, torch.Tensor, Any], None], wanted: frozenset[int], scale: float) -> None:
+        self.take, self.wanted, self.scale = take, wanted, scale
+        self.calls = self.taken = 0
+
+    def __call__(self, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+        index, self.calls = self.calls, self.calls + 1
+        output, weights = eager_attention(module)(module, *args, **kwargs)
+        if index in self.wanted:
+            call = capture.Call(module, args[1].shape[1], weights.detach(), args[3], lambda start, stop: weights.detach()[:, :, start:stop])
+
+            def hand_over(gradient: torch.Tensor) -> None:
+                self.taken += 1
+                self.take(index, call.weights.float(), gradient.float() / self.scale, call.visible())
+
+            weights.register_hook(hand_over)  # type: ignore[no-untyped-call]
+        return (output if self.scale == 1 else output * self.scale), None
+
+
+def _pass(
+    model: Model,
+    asked: Predictions,
+    texts: Sequence[Encoded],
+    slope: Slope,
+    scale: float,
+    take: Callable[[int, torch.Tensor, torch.Tensor, Any], None],
+    wanted: frozenset[int],
+) -> None:
+    whole = model.whole
+    assert whole is not None
+    inputs = model.inputs(texts)
+    for row, ids in enumerate(asked.ids):
+        inputs["input_ids"][row, : len(ids)] = torch.from_numpy(ids).to(model.device)
+    tap = _Backward(take, wanted, scale)
+    rows, places = (torch.from_numpy(numbers).to(model.device) for numbers in (asked.texts, asked.places))
+    leaves: list[torch.Tensor] = []
+    with torch.enable_grad(), _leaf(model, leaves), _only(model, rows, places) as alone, capture.tapped(model.network, tap):
+        logits = whole(**inputs, use_cache=False).logits
+        loss = asked.loss(logits[0] if alone else logits[rows, places], slope.reduction)
+        torch.autograd.grad(loss, leaves)
+    if tap.taken != len(wanted):
+        raise ModelError(
+            f"{model.name} gave gradients of {tap.taken} of {len(wanted)} attention layers",
+            "Its attention is not what its outputs are made of: use another model",
+        )
+
+
+@contextmanager
+def _leaf(model: Model, leaves: list[torch.Tensor]) -> Iterator[None]:
+    """The embeddings of the inputs are where the backward pass ends; no parameter of the model takes part."""
+
+    def begin(module: torch.nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
+        leaves.append(output.requires_grad_())
+        return output
+
+    # A model with an encoder and a decoder has one table of embeddings, and a module for it in each.
+    table = model.network.get_input_embeddings().weight
+    modules = [module for module in model.network.modules() if isinstance(module, torch.nn.Embedding) and module.weight is table]
+    handles = [module.register_forward_hook(begin) for module in modules]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _only(model: Model, rows: torch.Tensor, places: torch.Tensor) -> Iterator[bool]:
+    """Where the model's head stands apart from its body, it sees only the positions that are asked about."""
+    if model.network is model.whole:
+        yield False
+        return
+
+    def cut(module: torch.nn.Module, args: Any, output: Any) -> Any:
+        output.last_hidden_state = output.last_hidden_state[rows, places][None]
+        return output
+
+    handle = model.network.register_forward_hook(cut)
+    try:
+        yield True
+    finally:
+        handle.remove()

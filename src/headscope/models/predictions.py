@@ -1,0 +1,72 @@
+"""What a model is asked to predict in a text: masked pieces, or each next one. Drawn from the text and a seed alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+
+from headscope.core.batch import WORD
+from headscope.encoding.texts import Encoded
+from headscope.stats.bootstrap import GOLDEN, mix
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int64, UInt64
+
+Objective = Literal["masked", "causal"]
+MASK, RANDOM = 0.8, 0.1  # of what is masked, the share that becomes [MASK], and the share that becomes any piece; the rest stays
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The inputs of a batch, and what is predicted where: piece `labels[k]` at position `places[k]` of text `texts[k]`."""
+
+    ids: tuple[Int64[np.ndarray, "token"], ...]
+    texts: Int64[np.ndarray, "n"]
+    places: Int64[np.ndarray, "n"]
+    labels: Int64[np.ndarray, "n"]
+
+    def loss(self, logits: Float[torch.Tensor, "n piece"], reduction: str) -> Float[torch.Tensor, ""]:
+        """The sum over texts of each text's loss, so that what is batched together changes nothing."""
+        losses = torch.nn.functional.cross_entropy(logits.float(), torch.from_numpy(self.labels).to(logits.device), reduction="none")
+        shares = np.ones(len(self.texts)) if reduction == "sum" else 1 / np.bincount(self.texts)[self.texts]
+        return (losses * torch.from_numpy(shares).to(losses.device, losses.dtype)).sum()
+
+
+def predictions(texts: Sequence[Encoded], objective: Objective, mask: int | None, vocabulary: int, share: float, key: str) -> Predictions:
+    """For a masked model `share` of the pieces of each text, one at least; for a causal one every piece but the first."""
+    parts = [_masked(text, mask, vocabulary, share, key) if objective == "masked" else _next(text) for text in texts]
+    numbers = np.repeat(np.arange(len(texts)), [len(places) for _, places, _ in parts])
+    places, labels = (np.concatenate([part[side] for part in parts]) for side in (1, 2))
+    return Predictions(tuple(ids for ids, _, _ in parts), numbers, places, labels)
+
+
+def _next(text: Encoded) -> tuple[Int64[np.ndarray, "token"], Int64[np.ndarray, "n"], Int64[np.ndarray, "n"]]:
+    read = text if text.target is None else text.target
+    return text.ids, np.arange(len(read) - 1), read.ids[1:].astype(np.int64)
+
+
+def _masked(
+    text: Encoded, mask: int | None, vocabulary: int, share: float, key: str
+) -> tuple[Int64[np.ndarray, "token"], Int64[np.ndarray, "n"], Int64[np.ndarray, "n"]]:
+    pieces = np.flatnonzero(np.array(text.roles) == WORD)
+    chosen, fate, other = _lots(text, key, 3)
+    places = np.sort(pieces[np.argsort(chosen[pieces], kind="stable")[: max(1, round(share * len(pieces)))]])
+    ids = text.ids.astype(np.int64).copy()
+    labels = ids[places]
+    shares = fate[places] / 2.0**64
+    replaced = np.where(shares < MASK + RANDOM, (other[places] % np.uint64(vocabulary)).astype(np.int64), labels)
+    ids[places] = replaced if mask is None else np.where(shares < MASK, mask, replaced)
+    return ids, places, labels
+
+
+def _lots(text: Encoded, key: str, count: int) -> UInt64[np.ndarray, "lot token"]:
+    """Numbers that pass for random, for each token."""
+    digest = hashlib.blake2b(key.encode() + text.ids.astype(np.int64).tobytes(), digest_size=8).digest()
+    start = np.uint64(int.from_bytes(digest, "little"))
+    steps = np.arange(1, count * len(text.ids) + 1, dtype=np.uint64) * GOLDEN
+    return mix(start + steps).reshape(count, -1)

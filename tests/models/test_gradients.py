@@ -1,0 +1,219 @@
+"""Gradients of the loss with respect to attention: against finite differences, for masked, causal and encoder-decoder models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import FAMILIES
+from numpy.testing import assert_allclose, assert_array_equal
+from transformers import BertConfig, BertForMaskedLM, BertModel, GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
+
+import headscope as hs
+from headscope.core.batch import WORD
+from headscope.core.document import Document, Sentence, Word
+from headscope.core.slope import Slope
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoded
+from headscope.errors import ModelError, RunError
+from headscope.models import capture
+from headscope.models.capture import eager_attention
+from headscope.models.model import Model
+from headscope.models.predictions import predictions
+from headscope.runs.spec import make_spec
+from headscope.runs.work import encoder_for
+
+SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat ."]
+CORPUS = Corpus.of([Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),)) for n, text in enumerate(SENTENCES)])
+BERT = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+TINY: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
+    "bert": ("wordpiece", BertForMaskedLM, BertConfig, BERT),
+    "gpt2": ("gpt2", GPT2LMHeadModel, GPT2Config, {"n_embd": 12, "n_layer": 2, "n_head": 2}),
+    "t5": ("t5", T5ForConditionalGeneration, T5Config, {"d_model": 12, "d_kv": 6, "num_layers": 2, "num_heads": 2, "d_ff": 20}),
+}
+
+
+def saved(folder: Path, name: str) -> Path:
+    """A folder of a small random model with its head, such as save_pretrained writes."""
+    tokenizer, kind, config, sizes = TINY[name]
+    tokens = FAMILIES[tokenizer]()
+    torch.manual_seed(0)
+    kind(config(vocab_size=len(tokens), initializer_range=0.5, **sizes)).save_pretrained(folder / name)
+    tokens.save_pretrained(folder / name)
+    return folder / name
+
+
+@pytest.fixture(params=list(TINY))
+def model(request: pytest.FixtureRequest, tmp_path: Path) -> Model:
+    loaded = hs.load(saved(tmp_path, request.param), device="cpu", head=True)
+    assert loaded.whole is not None
+    loaded.whole.double()
+    return loaded
+
+
+def encoded(model: Model) -> list[Encoded]:
+    encoder = encoder_for(make_spec({}).resolved(pairs=False), model.tokenizer, model.decoder_start)
+    return list(encoder.texts(CORPUS, Tally()))
+
+
+@contextmanager
+def nudged(model: Model, site: int, head: int, query: int, key: int, by: float | torch.Tensor) -> Iterator[None]:
+    """The model with one attention weight of the first text moved after the softmax: written out, without headscope's taps."""
+    calls = 0
+
+    def attention(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+        nonlocal calls
+        output, weights = eager_attention(module)(module, *args, **kwargs)  # [text, query, head, d]
+        if calls == site:
+            value = args[2]
+            output = output.clone()
+            output[0, query, head] += by * value[0, head * value.shape[1] // weights.shape[1], key]
+        calls += 1
+        return output, None
+
+    with capture.tapped(model.network, attention):
+        yield
+
+
+def loss_of(model: Model, texts: list[Encoded], slope: Slope, key: str) -> float:
+    with torch.no_grad():
+        return float(loss_tensor(model, texts, slope, key))
+
+
+def loss_tensor(model: Model, texts: list[Encoded], slope: Slope, key: str) -> torch.Tensor:
+    """The loss of the first text, worked out from the logits of all positions."""
+    assert model.whole is not None
+    asked = predictions(texts, model.objective or "masked", model.tokenizer.mask_id, model.whole.config.vocab_size, slope.share, key)
+    inputs = model.inputs(texts)
+    for row, ids in enumerate(asked.ids):
+        inputs["input_ids"][row, : len(ids)] = torch.from_numpy(ids)
+    logs = model.whole(**inputs, use_cache=False).logits.log_softmax(-1)
+    losses = torch.stack([-logs[0, p, label] for t, p, label in zip(asked.texts, asked.places, asked.labels, strict=True) if t == 0])
+    return losses.mean() if slope.reduction == "mean" else losses.sum()
+
+
+def gradients(model: Model, texts: list[Encoded], slope: Slope, key: str = "0/0") -> dict[int, torch.Tensor]:
+    found: dict[int, torch.Tensor] = {}
+    model.differentiate(texts, slope, key, lambda index, sizes, _: found.update({index: sizes.clone()}), frozenset(range(len(model.sites))))
+    return found
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_equal_to_finite_differences(model: Model, reduction: Any) -> None:
+    texts, slope = encoded(model), Slope(share=0.4, reduction=reduction)
+    step = 1e-5
+    found = gradients(model, texts, slope)
+    assert len(found) == len(model.sites)
+    rng = np.random.default_rng(0)
+    seen = 0.0
+    for site, sizes in found.items():
+        for _ in range(6):
+            head, query, key = (int(rng.integers(size)) for size in sizes.shape[1:])
+            if model.encoder_decoder:
+                # T5's normalisation works in float32 whatever the model does: small steps would drown in rounding.
+                nothing = torch.zeros((), dtype=torch.float64, requires_grad=True)
+                with nudged(model, site, head, query, key, nothing):
+                    (slant,) = torch.autograd.grad(loss_tensor(model, texts, slope, "0/0"), nothing)
+                expected = abs(float(slant))
+            else:
+                losses = []
+                for by in (step, -step):
+                    with nudged(model, site, head, query, key, by):
+                        losses.append(loss_of(model, texts, slope, "0/0"))
+                expected = abs(losses[0] - losses[1]) / (2 * step)
+            assert float(sizes[0, head, query, key]) == pytest.approx(expected, rel=1e-4, abs=1e-7)
+            seen += expected
+    assert seen > 1e-3, "nothing was tested"
+
+
+def test_forms(model: Model) -> None:
+    """|a g| and |a (g - sum a g)| from |g| alone is not possible: from the maps and two runs of the model's own backward pass."""
+    texts = encoded(model)[:1]
+    maps: dict[int, torch.Tensor] = {}
+    asked = predictions(texts, model.objective or "masked", model.tokenizer.mask_id, model.whole.config.vocab_size, 0.15, "k")  # type: ignore[union-attr]
+    masked = [replace(text, ids=ids) for text, ids in zip(texts, asked.ids, strict=True)]
+    model.stream(model.inputs(masked), lambda index, weights, *_: maps.update({index: weights.clone()}))
+    plain = gradients(model, texts, Slope(), "k")
+    times = gradients(model, texts, Slope(form="times_weight"), "k")
+    softmax = gradients(model, texts, Slope(form="through_softmax"), "k")
+    for index, sizes in plain.items():
+        torch.testing.assert_close(times[index].double(), (maps[index] * sizes).double(), rtol=1e-4, atol=1e-7)
+        # A row's gradients through the softmax have the sum 0, so that no one can be more than half of all.
+        assert (softmax[index].amax(-1) <= softmax[index].sum(-1) / 2 + 1e-6).all()
+
+
+def test_integrated_gradients_add_up_to_what_attention_is_worth(model: Model) -> None:
+    """Of signed products with all attention scaled together, the sum is the loss with attention less the loss without any."""
+    texts, signed = encoded(model)[:1], []
+
+    def take(index: int, weights: torch.Tensor, gradient: torch.Tensor, seen: Any) -> None:
+        signed.append(float((weights.double() * gradient.double()).sum()))
+
+    from headscope.models import gradients as module
+
+    slope, steps = Slope(share=0.4), 200
+    asked = predictions(texts, model.objective or "masked", model.tokenizer.mask_id, model.whole.config.vocab_size, slope.share, "0/0")  # type: ignore[union-attr]
+    for step in range(steps):
+        module._pass(model, asked, texts, slope, (step + 0.5) / steps, take, frozenset(range(len(model.sites))))
+    with_attention = loss_of(model, texts, slope, "0/0")
+
+    def none(attending: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+        return eager_attention(attending)(attending, *args, **kwargs)[0] * 0, None
+
+    with capture.tapped(model.network, none):
+        without = loss_of(model, texts, slope, "0/0")
+    assert sum(signed) / steps == pytest.approx(with_attention - without, abs=2e-3 * max(1, abs(with_attention - without)))
+    assert abs(with_attention - without) > 1e-3
+    few = gradients(model, texts, Slope(form="integrated", steps=3, share=0.4))
+    assert set(few) == set(range(len(model.sites)))
+
+
+def test_what_is_batched_together_changes_nothing(model: Model) -> None:
+    texts = encoded(model)
+    together = gradients(model, texts, Slope())
+    for number, text in enumerate(texts):
+        for index, sizes in gradients(model, [text], Slope()).items():
+            rows, columns = sizes.shape[2:]
+            torch.testing.assert_close(together[index][number, :, :rows, :columns], sizes[0], rtol=1e-5, atol=1e-8)
+
+
+def test_masks_are_drawn_as_in_berts_training() -> None:
+    model = hs.load("mini", device="cpu")
+    text = next(iter(encoder_for(make_spec({}).resolved(pairs=False), model.tokenizer, None).texts(hs.read("sampler"), Tally())))
+    words = [n for n, role in enumerate(text.roles) if role == WORD]
+    mask, vocabulary = model.tokenizer.mask_id, 30522
+    assert mask is not None
+    fates = {"mask": 0, "same": 0, "other": 0}
+    for draw in range(400):
+        asked = predictions([text], "masked", mask, vocabulary, 0.15, f"0/{draw}")
+        assert len(asked.places) == max(1, round(0.15 * len(words)))
+        assert set(asked.places) <= set(words)
+        assert_array_equal(asked.labels, text.ids[asked.places])
+        changed = np.flatnonzero(asked.ids[0] != text.ids)
+        assert set(changed) <= set(asked.places)
+        for place in asked.places:
+            now = asked.ids[0][place]
+            fates["mask" if now == mask else "same" if now == text.ids[place] else "other"] += 1
+    total = sum(fates.values())
+    assert_allclose([fates[name] / total for name in ("mask", "other", "same")], [0.8, 0.1, 0.1], atol=0.05)
+    again = predictions([text], "masked", mask, vocabulary, 0.15, "0/7")
+    assert_array_equal(again.ids[0], predictions([text], "masked", mask, vocabulary, 0.15, "0/7").ids[0])
+
+
+def test_models_without_a_head_and_maps_without_a_model_are_refused(tmp_path: Path) -> None:
+    tokens = FAMILIES["wordpiece"]()
+    BertModel(BertConfig(vocab_size=len(tokens), **TINY["bert"][3])).save_pretrained(tmp_path / "bare")
+    tokens.save_pretrained(tmp_path / "bare")
+    with pytest.raises(ModelError, match="it has no language-modelling head"):
+        hs.run(tmp_path / "bare", CORPUS, ["saliency"])
+    with pytest.raises(ModelError, match="head=True"):
+        hs.run(hs.load("mini", device="cpu"), CORPUS, ["saliency"])
+    with pytest.raises((hs.errors.MeasureError, RunError), match="needs gradients"):
+        hs.measure(np.full((1, 1, 2, 2), 0.5), ["a", "b"], ["saliency"])
