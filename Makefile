@@ -17,7 +17,7 @@ lint: .venv/dev.stamp  ## style, types, and the direction of imports
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 bench: .venv/dev.stamp  ## speed and memory as one table of ratios, also in benchmarks/results; BENCH="--quick" for a try
 	$(BIN)/python benchmarks/bench.py $(BENCH)
