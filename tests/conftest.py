@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-# Tests run side by side, one a core; results do not depend on the number of threads, time does.
+# Tests run side by side, one a core; results do not depend on the number of threads, time does. `make test` says the same to numpy.
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"
 
