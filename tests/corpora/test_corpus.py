@@ -34,6 +34,8 @@ ROW = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n"
         ("a.txt", "text"),
         ("a.jsonl.gz", "jsonl"),
         ("gap-test.tsv.xz", "gap"),
+        ("dev.tsv.xz", "tsv"),
+        ("a.csv", "csv"),
     ],
 )
 def test_format_follows_from_the_name(name: str, format: str) -> None:
@@ -41,12 +43,12 @@ def test_format_follows_from_the_name(name: str, format: str) -> None:
 
 
 def test_unknown_ending_lists_the_formats(write: Write) -> None:
-    path = write("a.tsv", "x")
+    path = write("a.dat", "x")
     with pytest.raises(CorpusError) as caught:
         read(path)
     assert str(path) in str(caught.value)
     assert "conllu, conllx, conll2012, text, lines, jsonl" in caught.value.remedy
-    assert [document.id for document in read(path, format="lines")] == ["a.tsv#1"]
+    assert [document.id for document in read(path, format="lines")] == ["a.dat#1"]
 
 
 def test_arguments_that_make_no_corpus(write: Write, tmp_path: Path) -> None:

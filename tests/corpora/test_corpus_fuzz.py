@@ -22,6 +22,8 @@ SEEDS = {
     ),
     "text": "One two. Three\nfour.\n\nFünf “six”\n".encode(),
     "jsonl": b'{"id": "x", "text": "One. Two", "keyphrases": ["One"]}\n{"text": "Three"}\n{"a": "x", "b": "y"}\n',
+    "csv": b'id,text,label\nx,"One, two. Three\n\nfour ""five""",good\n,six,\n',
+    "tsv": b'sentence1\tsentence2\tgold_label\nOne "two\tthree.\tentailment\nfour\tfive\t-\n',
     "gap": (
         b"ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\n"
         b"x\tAnn met Eve. Her dog\tHer\t13\tAnn\t0\tTRUE\tEve\t8\tFALSE\n"
@@ -52,6 +54,7 @@ PIECES = [
     b"\x00",
     b"{",
     b'"',
+    b",",
     b"\\ud800",
     b"*",
 ]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,11 @@ COUNTS: dict[str, tuple[int, int | None, int]] = {
     "coref/gap-development.tsv.xz": (2_000, None, 6_000),
     "probing/ewt_srl-dev.gold_conll.xz": (297, 1_965, 0),
     "text/enwiki_paragraph_pairs.jsonl.xz": (3_000, None, 0),
+    "text/mnli_dev_matched_7000.jsonl.xz": (7_000, None, 0),
+    "text/sst2-train.tsv.xz": (6_920, 6_920, 0),
+    "text/sst2-dev.tsv.xz": (872, 872, 0),
+    "text/cola-train.tsv.xz": (8_551, 8_551, 0),
+    "text/cola-dev.tsv.xz": (527, 527, 0),
     "keyphrase/inspec-train.jsonl.xz": (1_000, None, 0),
     "keyphrase/inspec-dev.jsonl.xz": (500, None, 0),
     "keyphrase/kpcrowd.jsonl.xz": (500, None, 0),
@@ -49,7 +55,7 @@ def test_counts(data: Path, name: str) -> None:
     assert result.skipped.counts["multi-word tokens (their words are read)"] == ranges
     assert result.skipped.counts["empty nodes"] == nodes
     assert not [reason for reason in result.skipped.counts if "left out" in reason]
-    assert corpus.pairs == ("pairs" in name)
+    assert corpus.pairs == ("pairs" in name or "mnli" in name)
     if name.startswith("keyphrase/"):
         assert result.keyphrases > result.documents
 
@@ -63,6 +69,19 @@ def test_multiple_roots_of_the_stanford_data(data: Path) -> None:
 def test_a_file_of_two_columns_is_refused(data: Path) -> None:
     with pytest.raises(CorpusError, match=r"line 1 of .*wnut17-dev\.conll\.xz: 2 columns where 10 are needed"):
         next(iter(read(data / "probing/wnut17-dev.conll.xz")))
+
+
+# Counted with cut, sort and uniq.
+LABELS = {
+    "text/sst2-dev.tsv.xz": {"0": 428, "1": 444},
+    "text/cola-dev.tsv.xz": {"0": 162, "1": 365},
+    "text/mnli_dev_matched_7000.jsonl.xz": {"entailment": 2504, "neutral": 2179, "contradiction": 2317},
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels(data: Path, name: str) -> None:
+    assert Counter(document.label for document in read(data / name)) == LABELS[name]
 
 
 def test_parses_of_ontogum(data: Path) -> None:

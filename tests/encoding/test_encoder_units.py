@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from families import document, tokenizer, words
@@ -317,3 +319,35 @@ def test_windows_of_source_and_target_go_together_and_the_rest_is_counted() -> N
         ("[CLS] e ##f g ##h [SEP]", "[MASK] [CLS] y ##z"),
     ]
     assert tally.counts == {SPLIT: 2, UNPAIRED: 1}
+
+
+@pytest.mark.parametrize(
+    ("unit", "paragraphs", "labels"),
+    [
+        ("sentence", ["ab c"], ["x"]),
+        ("sentence", ["ab c | d"], [None, None]),
+        ("sentence", ["ab c | abcdefghijklmn"], [None]),  # the second is dropped, and the first is still not all
+        ("paragraph", ["ab c | d"], ["x"]),
+        ("document", ["ab c | d", "e"], ["x"]),
+        ("pair", ["ab c | d", "e"], ["x"]),
+        ("pair", ["ab", "c", "d"], [None]),
+        ("segment", ["ab c | d"], ["x"]),
+    ],
+)
+def test_a_label_belongs_to_a_text_that_is_the_whole_document(unit: Unit, paragraphs: list[str], labels: list[str | None]) -> None:
+    labelled = replace(document("d", *paragraphs), label="x")
+    encoder = Encoder(LETTERS, unit, max_length=12)
+    texts, _ = made(encoder, labelled, replace(labelled, label=None))
+    assert [text.label for text in texts] == labels + [None] * len(labels)
+    if labels == ["x"]:
+        assert made(replace(encoder, labelled=True), labelled)[0][0].label == "x"
+    else:
+        with pytest.raises(EncodingError, match=rf"d is labelled 'x' as a whole, but read in parts \(unit {unit}, .*Use --unit document"):
+            made(replace(encoder, labelled=True), labelled)
+
+
+def test_a_label_belongs_to_the_beginning_of_a_text_but_not_to_its_windows() -> None:
+    labelled = replace(document("d", "ab cd ef gh"), label="x")
+    assert [text.label for text in made(Encoder(LETTERS, max_length=6, overlong="truncate"), labelled)[0]] == ["x"]
+    assert [text.label for text in made(Encoder(LETTERS, max_length=6, overlong="window"), labelled)[0]] == [None, None]
+    assert made(Encoder(LETTERS, max_length=6, labelled=True), labelled)[0] == []

@@ -52,7 +52,8 @@ class Mention:
 class Document:
     """A text with everything annotated on it. `id` is unique within a corpus: it is the unit that intervals resample.
 
-    `subset` names the part of a test that the document belongs to, where results are wanted for each (`pro` and `anti`).
+    `subset` names the part of a test that the document belongs to, where results are wanted for each (`pro` and `anti`);
+    `label` is the class that a classifier should find.
     """
 
     id: str
@@ -60,14 +61,15 @@ class Document:
     mentions: tuple[Mention, ...] = ()
     keyphrases: tuple[str, ...] = ()
     subset: str | None = None
+    label: str | None = None
 
     @property
     def layers(self) -> set[str]:
-        """What is annotated: `trees`, `parts of speech`, `mentions`, `keyphrases`."""
+        """What is annotated: `trees`, `parts of speech`, `mentions`, `keyphrases`, `labels`."""
         trees = any(word.head is not None and word.relation is not None for word in self.words)
         parts = any(word.upos is not None for word in self.words)
         given = {"trees": trees, "parts of speech": parts, "mentions": bool(self.mentions), "keyphrases": bool(self.keyphrases)}
-        return {name for name, present in given.items() if present}
+        return {name for name, present in {**given, "labels": self.label is not None}.items() if present}
 
     @property
     def words(self) -> tuple[Word, ...]:

@@ -13,8 +13,7 @@ from typing import Literal
 from headscope.core.document import Document
 from headscope.core.tally import Tally
 from headscope.corpora.files import Meter, content_hash
-from headscope.corpora.formats import READERS
-from headscope.corpora.jsonl import holds_pairs
+from headscope.corpora.formats import PAIRED, READERS
 from headscope.corpora.source import Source
 from headscope.errors import CorpusError, HeadscopeError
 
@@ -57,11 +56,11 @@ class Corpus:
 
     @cached_property
     def pairs(self) -> bool:
-        """Whether each document is a pair of paragraphs: all files are JSONL and begin with an `a` and `b` object."""
-        return self.format == "jsonl" and all(map(holds_pairs, self.paths))
+        """Whether each document is a pair of paragraphs: all files are JSONL or tables, and begin with a pair."""
+        return self.format in PAIRED and all(map(PAIRED[self.format], self.paths))
 
     def layers(self, wanted: set[str]) -> set[str]:
-        """Which of the wanted layers of annotation (`trees`, `mentions`, `keyphrases`) there are; it reads on until it has seen all."""
+        """Which of the wanted layers of annotation (`trees`, `mentions`, `labels`) there are; it reads on until it has seen all."""
         found: set[str] = set()
         for document in self:
             found |= document.layers & wanted

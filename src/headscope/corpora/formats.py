@@ -9,12 +9,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from headscope.core.document import Document
+from headscope.corpora import jsonl, tables
 from headscope.corpora.conll2012 import read_conll2012
 from headscope.corpora.conllu import read_conllu
 from headscope.corpora.files import base_name, require_file
 from headscope.corpora.gap import read_gap
 from headscope.corpora.jsonl import read_jsonl
 from headscope.corpora.source import Source
+from headscope.corpora.tables import read_table
 from headscope.corpora.text import read_lines, read_text
 from headscope.corpora.winobias import read_winobias
 from headscope.errors import CorpusError, HeadscopeError
@@ -27,8 +29,15 @@ READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "text": read_text,
     "lines": read_lines,
     "jsonl": read_jsonl,
+    "csv": partial(read_table, separator=","),
+    "tsv": partial(read_table, separator="\t"),
     "gap": read_gap,
     "winobias": read_winobias,
+}
+PAIRED: dict[str, Callable[[Path], bool]] = {
+    "jsonl": jsonl.holds_pairs,
+    "csv": partial(tables.holds_pairs, separator=","),
+    "tsv": partial(tables.holds_pairs, separator="\t"),
 }
 _NAMES = {
     "*.conllu": "conllu",
@@ -38,6 +47,8 @@ _NAMES = {
     "*.txt": "text",
     "*.jsonl": "jsonl",
     "gap*.tsv": "gap",
+    "*.csv": "csv",
+    "*.tsv": "tsv",
 }
 
 

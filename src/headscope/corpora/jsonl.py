@@ -1,4 +1,4 @@
-"""JSON Lines: texts `{"text": ...}`, with `id` and `keyphrases` if known, or pairs of paragraphs `{"a": ..., "b": ...}`."""
+"""JSON Lines: texts `{"text": ...}`, with `id`, `keyphrases` and `label` if known, or pairs of paragraphs `{"a": ..., "b": ...}`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from headscope.core.document import Document, Sentence
+from headscope.core.document import Document
+from headscope.corpora.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
 from headscope.corpora.files import Line, lines
 from headscope.corpora.source import Flaw, Source, quoted, sound
-from headscope.corpora.text import split_paragraph, text_paragraphs
 from headscope.errors import HeadscopeError
 
-_KEYS = 'Write {"text": ...}, or {"a": ..., "b": ...} for a pair of paragraphs'
+_KEYS = f'Write {{"text": ...}}, or {{"a": ..., "b": ...}} for a pair of paragraphs; known are {NAMES}'
 
 
 def read_jsonl(source: Source) -> Iterator[Document]:
-    """A document for each line: the paragraphs of `text`, or the two paragraphs `a` and `b`. One file holds one kind."""
+    """A document for each line: the paragraphs of a text, or the two of a pair. One file holds one kind."""
     pairs: bool | None = None
     for line in source.lines():
         if not line.text.strip():
@@ -50,7 +50,7 @@ def holds_pairs(path: Path) -> bool:
 
 
 def _is_pair(entry: dict[str, object]) -> bool:
-    return "text" not in entry
+    return len(text_fields(entry)) == 2
 
 
 def _entry(line: Line) -> dict[str, object]:
@@ -61,28 +61,38 @@ def _entry(line: Line) -> dict[str, object]:
         raise Flaw(line.number, "not JSON", problem, "Write one JSON object on each line") from None
     if not isinstance(entry, dict):
         raise Flaw(line.number, "not a JSON object", f"{type(entry).__name__} {quoted(entry)} where an object is needed", _KEYS)
-    if "text" not in entry and not ("a" in entry and "b" in entry):
+    if not text_fields(entry):
         raise Flaw(line.number, "missing key", f"an object with the keys {quoted(list(entry), 120)} only", _KEYS)
     return entry
 
 
 def _document(entry: dict[str, object], line: int, name: str) -> Document:
-    sentences: tuple[Sentence, ...]
-    if _is_pair(entry):
-        halves = (_string(entry["a"], "a", line), _string(entry["b"], "b", line))
-        sentences = tuple(sentence for paragraph, half in enumerate(halves) for sentence in split_paragraph(half, paragraph))
-    else:
-        sentences = tuple(text_paragraphs(_string(entry["text"], "text", line)))
-    return Document(_id(entry, line) or f"{name}#{line}", sentences, keyphrases=_keyphrases(entry, line))
+    sentences = sentences_of({field: _string(entry[field], field, line) for field in text_fields(entry)})
+    id = _id(entry, line) or f"{name}#{line}"
+    return Document(id, sentences, keyphrases=_keyphrases(entry, line), label=_label(entry, line))
 
 
 def _id(entry: dict[str, object], line: int) -> str | None:
     value = entry.get("id", entry.get("title"))
     if value is None or value == "":
         return None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return _string(value, "id" if "id" in entry else "title", line)
+    return _whole(value) or _string(value, "id" if "id" in entry else "title", line)
+
+
+def _label(entry: dict[str, object], line: int) -> str | None:
+    field = label_field(entry)
+    value = entry[field] if field is not None else None
+    if field is None or value is None or (field, value) in NO_CLASS.items():
+        return None
+    if (number := _whole(value)) is not None:
+        return number
+    if not isinstance(value, str):
+        raise _wrong(field, value, "a string or a whole number", line)
+    return _string(value, field, line).strip() if value.strip() else None
+
+
+def _whole(value: object) -> str | None:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _keyphrases(entry: dict[str, object], line: int) -> tuple[str, ...]:

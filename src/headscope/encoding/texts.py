@@ -30,7 +30,7 @@ CUT = "words cut off at the end"
 class Encoded:
     """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into the annotation's words.
 
-    `target` is what the decoder of an encoder-decoder reads.
+    `target` is what the decoder of an encoder-decoder reads. `label` is the document's, if the text is the whole document.
     """
 
     id: str
@@ -41,6 +41,7 @@ class Encoded:
     word_of: tuple[int, ...]
     pieces: tuple[str, ...]
     target: Encoded | None = None
+    label: str | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -66,6 +67,7 @@ class Encoder:
     """Turns documents into inputs. `decoder_start` is set for an encoder-decoder: its decoder then reads a target, too.
 
     The target is the second part of a `pair` or a `segment`, and else the text itself. `trees` are laid over the sentences as a control.
+    With `labelled` a document whose label belongs to none of its texts, since there are several, is an error.
     """
 
     tokenizer: Tokenizer
@@ -76,6 +78,7 @@ class Encoder:
     seed: int = 0
     decoder_start: int | None = None
     trees: Trees | None = None
+    labelled: bool = False
 
     def __post_init__(self) -> None:
         if self.max_length < self.tokenizer.pair.size + 2:
@@ -85,8 +88,10 @@ class Encoder:
         """The inputs of all documents, in order; what is left out is counted in `tally`."""
         for document in documents:
             annotated = Annotated(document, self.trees.partners(document) if self.trees is not None else ())
-            for number, chunk in enumerate(self._chunks(document, tally), 1):
-                yield self._encode(chunk, f"{document.id}/{number}", annotated)
+            label, chunks = self._label(document, self._chunks(document, tally))
+            for number, chunk in enumerate(chunks, 1):
+                text = self._encode(chunk, f"{document.id}/{number}", annotated)
+                yield text if label is None else replace(text, label=label)
 
     def encode(self, name: str, parts: Sequence[Sentence], tally: Tally) -> Encoded:
         """One text, or two that are read as a pair, as one input. What does not fit is cut off at the end of a part and counted."""
@@ -111,6 +116,20 @@ class Encoder:
         both = replace(fitted[0], words=document.words, second_ids=fitted[-1].ids, second_words=fitted[-1].word_of)
         whole = both if len(parts) == 2 else replace(both, second_ids=(), second_words=())
         return self._encode(whole, name, Annotated(document, ()))
+
+    def _label(self, document: Document, chunks: Iterable[Chunk]) -> tuple[str | None, Iterable[Chunk]]:
+        """What a document's texts are labelled with, and their chunks: a label says something of a whole text, not of its parts."""
+        if document.label is None:
+            return None, chunks
+        chunks = list(chunks)
+        if [len(chunk.words) for chunk in chunks] == [len(document.words)]:
+            return document.label, chunks
+        if chunks and self.labelled:
+            raise EncodingError(
+                f"{document.id} is labelled {document.label!r} as a whole, but read in parts (unit {self.unit}, overlong {self.overlong})",
+                "Use --unit document, or --unit pair for pairs of texts, and do not split texts into windows",
+            )
+        return None, chunks
 
     def _chunks(self, document: Document, tally: Tally) -> Iterator[Chunk]:
         if self.unit == "segment":

@@ -1,0 +1,110 @@
+"""Tables of texts and their classes, as GLUE has them: comma-separated with quotes, or tab-separated without any."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from headscope.core.document import Document
+from headscope.corpora.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
+from headscope.corpora.files import Line
+from headscope.corpora.source import Flaw, Source, natural, quoted, sound
+from headscope.errors import HeadscopeError
+
+_PARTED = {",": 'Separate the columns by commas, and put text that has some between quotes: "…"', "\t": "Separate the columns by tabs"}
+Row = tuple[int, list[str]]  # the number of its first line, and its cells
+
+
+def read_table(source: Source, separator: str) -> Iterator[Document]:
+    """A document for each row: a text or the two of a pair, in columns that the first row names as `fields` does, and its class."""
+    header: Sequence[str] | None = None
+    for line, cells in _rows(source, separator):
+        try:
+            if header is None:
+                header = _header(line, cells, separator)
+                if text_fields(cells):
+                    continue
+            if len(cells) != len(header):
+                problem = f"{len(cells)} columns where there should be {len(header)} in {quoted(separator.join(cells))}"
+                raise Flaw(line, "wrong number of columns", problem, _PARTED[separator])
+            document = _document(dict(zip(header, cells, strict=True)), line, source.name)
+        except Flaw as flaw:
+            source.report(flaw, "rows")
+            if header is None:
+                return
+            continue
+        yield document
+
+
+def holds_pairs(path: Path, separator: str) -> bool:
+    """Whether the rows of a file are pairs of texts; False if it cannot be understood, which reading will report."""
+    try:
+        for line, cells in _rows(Source(path), separator):
+            return len(text_fields(_header(line, cells, separator))) == 2
+    except (HeadscopeError, Flaw):
+        pass
+    return False
+
+
+def _rows(source: Source, separator: str) -> Iterator[Row]:
+    """The rows that are not blank. A cell between quotes may hold line ends, so that a row may be several lines."""
+    taken: list[Line] = []
+
+    def texts() -> Iterator[str]:
+        for line in source.lines():
+            taken.append(line)
+            yield f"{line.text}\n"
+
+    reader = csv.reader(texts(), delimiter=separator, quoting=csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE, strict=True)
+    begun = False
+    while True:
+        taken.clear()
+        try:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                problem = f"this cannot be read as a row ({error}): {quoted(taken[0].text)}"
+                remedy = "Close every quote, and double those within one, or use JSON lines"
+                raise Flaw(taken[0].number, "not a row", problem, remedy) from None
+            if cells is None:
+                return
+            for line in taken:
+                sound(line)
+        except Flaw as flaw:
+            source.report(flaw, "rows")
+            if not begun:  # without a header nothing can be understood
+                return
+            continue
+        if any(cell.strip() for cell in cells):
+            begun = True
+            yield taken[0].number, cells
+
+
+def _header(line: int, cells: list[str], separator: str) -> Sequence[str]:
+    """The names of the columns: from the first row or, for the files of SST-2 and CoLA that have no names, from what is in it."""
+    if fields := text_fields(cells):
+        label = label_field(cells)
+        for name in (*fields, *([label] if label else []), *(["id"] if "id" in cells else [])):
+            if cells.count(name) > 1:
+                problem = f"the first row names {cells.count(name)} columns {name!r}: {quoted(cells, 120)}"
+                raise Flaw(line, "no header", problem, "Name each column once")
+        return cells
+    if separator == "\t" and len(cells) == 2 and natural(cells[1]) is not None:
+        return "sentence", "label"
+    if separator == "\t" and len(cells) == 4 and cells[1] in ("0", "1"):
+        return "source", "label", "mark", "sentence"
+    problem = f"the first row names no column that holds a text: {quoted(cells, 120)}"
+    raise Flaw(line, "no header", problem, f"Name the columns in the first row: {NAMES}; and label, id if there are such")
+
+
+def _document(row: dict[str, str], line: int, name: str) -> Document:
+    fields = text_fields(row)
+    for field in fields:
+        if not row[field].strip():
+            raise Flaw(line, "empty text", f"`{field}` is empty: {quoted(row[field])}", "Fill it in")
+    field = label_field(row) or ""
+    label = row.get(field, "").strip()
+    known = label and label != NO_CLASS.get(field)
+    id = row.get("id", "").strip() or f"{name}#{line}"
+    return Document(id, sentences_of({field: row[field] for field in fields}), label=label if known else None)
