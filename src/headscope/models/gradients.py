@@ -13,7 +13,7 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.models import capture
 from headscope.models.capture import eager_attention
-from headscope.models.predictions import Predictions, predictions
+from headscope.models.predictions import Predictions, classes, predictions
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -35,7 +35,10 @@ def differentiate(model: Model, texts: Sequence[Encoded], slope: Slope, key: str
         raise ModelError(f"{model.name} was loaded without what it predicts with", "Load it with head=True")
     if model.capture != "interface":
         raise ModelError(f"{model.name} keeps its attention to itself, so that no gradient of it can be had", "Use another model")
-    asked = predictions(texts, objective, model.tokenizer.mask_id, whole.config.vocab_size, slope.share, key)
+    if objective == "classes":
+        asked = classes(texts, model.classes)
+    else:
+        asked = predictions(texts, objective, model.tokenizer.mask_id, whole.config.vocab_size, slope.share, key)
     if slope.form != "integrated":
         _pass(
             model,
@@ -109,12 +112,13 @@ def _pass(
     inputs = model.inputs(texts)
     for row, ids in enumerate(asked.ids):
         inputs["input_ids"][row, : len(ids)] = torch.from_numpy(ids).to(model.device)
+    if model.objective == "classes":
+        # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration names.
+        inputs["input_ids"].masked_fill_(inputs["attention_mask"] == 0, whole.config.pad_token_id)
     tap = _Backward(take, wanted, scale)
-    rows, places = (torch.from_numpy(numbers).to(model.device) for numbers in (asked.texts, asked.places))
     leaves: list[torch.Tensor] = []
-    with torch.enable_grad(), _leaf(model, leaves), _only(model, rows, places) as alone, capture.tapped(model.network, tap):
-        logits = whole(**inputs, use_cache=False).logits
-        loss = asked.loss(logits[0] if alone else logits[rows, places], slope.reduction)
+    with torch.enable_grad(), _leaf(model, leaves), _only(model, asked) as of, capture.tapped(model.network, tap):
+        loss = asked.loss(of(whole(**inputs, use_cache=False).logits), slope.reduction)
         torch.autograd.grad(loss, leaves)
     if tap.taken != len(wanted):
         raise ModelError(
@@ -143,10 +147,16 @@ def _leaf(model: Model, leaves: list[torch.Tensor]) -> Iterator[None]:
 
 
 @contextmanager
-def _only(model: Model, rows: torch.Tensor, places: torch.Tensor) -> Iterator[bool]:
-    """Where the model's head stands apart from its body, it sees only the positions that are asked about."""
+def _only(model: Model, asked: Predictions) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
+    """What takes from the model's outputs those that are asked for. Where a language model's head stands apart from its body, it sees
+    only these positions.
+    """
+    rows, places = (torch.from_numpy(numbers).to(model.device) for numbers in (asked.texts, asked.places))
+    if model.objective == "classes":
+        yield lambda logits: logits
+        return
     if model.network is model.whole:
-        yield False
+        yield lambda logits: logits[rows, places]
         return
 
     def cut(module: torch.nn.Module, args: Any, output: Any) -> Any:
@@ -155,6 +165,6 @@ def _only(model: Model, rows: torch.Tensor, places: torch.Tensor) -> Iterator[bo
 
     handle = model.network.register_forward_hook(cut)
     try:
-        yield True
+        yield lambda logits: logits[0]
     finally:
         handle.remove()

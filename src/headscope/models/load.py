@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 from huggingface_hub import HfApi, try_to_load_from_cache
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import logging as hf_logging
 
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeError, ModelError
 from headscope.models.model import Model
-from headscope.models.predictions import Objective
+from headscope.models.objectives import objective_of, require_weights
 from headscope.models.random import randomise
 from headscope.models.sites import find_sites
 
@@ -33,7 +33,7 @@ def load(
 
     `device` is `cuda` if there is one and else `cpu`; attention is measured in float32 whatever `dtype` the weights have.
     With `random`, a seed, all weights but the embeddings are redrawn: the control that tells architecture from training. With `head` the
-    model can predict, too, which gradients of its loss need.
+    model can predict, too, which gradients of its loss need: words or, if the checkpoint is a classifier, classes.
     """
     if dtype not in _DTYPES:
         raise ModelError(f"dtype {dtype!r} is unknown", f"Use one of {', '.join(_DTYPES)}")
@@ -46,7 +46,7 @@ def load(
                 options["local_files_only"] = _cached_or_reachable(source)
             config = AutoConfig.from_pretrained(source, **options)
             tokenizer = AutoTokenizer.from_pretrained(source, **options)
-            kind, objective = _kind(str(name), config) if head else (AutoModel, None)
+            kind, objective = objective_of(str(name), config) if head else (AutoModel, None)
             network, info = kind.from_pretrained(
                 source, config=config, dtype=_DTYPES[dtype], use_safetensors=True, output_loading_info=True, **options
             )
@@ -62,34 +62,13 @@ def load(
             f"the tokenizer of {name} has {len(tokenizer)} entries where the model has {config.vocab_size}",
             "Put the model's tokenizer.json beside its weights",
         )
-    missing = [key for key in sorted(info["missing_keys"]) if "pooler" not in key]
-    if missing or info["mismatched_keys"]:
-        wrong = missing or sorted(str(key) for key in info["mismatched_keys"])
-        raise ModelError(
-            f"{name} lacks {len(wrong)} weights or has them in another shape (first: {wrong[0]}), so they would be random",
-            "Check that the folder holds the whole checkpoint and that config.json belongs to it",
-        )
+    require_weights(str(name), network, objective, info)
     if random is not None:
         randomise(network, random)
     network = network.to(target).eval().requires_grad_(False)
     body = network.base_model
     sites, capture = find_sites(body)
     return Model(str(name), body, Tokenizer(tokenizer), sites, capture, network if head else None, objective)
-
-
-def _kind(name: str, config: Any) -> tuple[Any, Objective]:
-    """The class that loads a model with its head, by what its configuration says it is, and what it predicts."""
-    said = (getattr(config, "architectures", None) or ["a model without a name"])[0]
-    if said.endswith(("ForMaskedLM", "ForPreTraining", "WithLMHeadModel")):
-        return AutoModelForMaskedLM, "masked"
-    if said.endswith(("ForCausalLM", "LMHeadModel")):
-        return AutoModelForCausalLM, "causal"
-    if said.endswith("ForConditionalGeneration"):
-        return AutoModelForSeq2SeqLM, "causal"
-    raise ModelError(
-        f"{name} is {said}, which predicts no words: it has no language-modelling head, so there is no loss to take gradients of",
-        "Use a checkpoint that has one, such as bert-base-uncased, or leave saliency out of --measures",
-    )
 
 
 def load_tokenizer(name: str | Path = DEFAULT) -> Tokenizer:

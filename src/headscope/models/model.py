@@ -51,15 +51,17 @@ class Model:
         """What tells one model from another: a hash of its configuration, its tokenizer, and evenly spaced weights of every tensor.
 
         It is taken from what is in memory, so that a model changed after loading is another model. A pooler, which plays no part in
-        attention, and which a model loaded with its head lacks, does not count.
+        attention, and which a model loaded with its head lacks, does not count. What a classifier finds classes with does: gradients
+        depend on it.
         """
+        classifier = self.whole if self.objective == "classes" else None
         digest = hashlib.sha256(type(self.network).__name__.encode())
         config = self.network.config.to_dict()
         passing = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
         digest.update(json.dumps({name: config[name] for name in sorted(config) if name not in passing}, default=str).encode())
         digest.update(self.tokenizer.hf.backend_tokenizer.to_str().encode())
-        for name, tensor in self.network.state_dict().items():
-            if "pooler" in name:
+        for name, tensor in (classifier or self.network).state_dict().items():
+            if "pooler" in name and classifier is None:
                 continue
             flat = tensor.flatten()
             digest.update(name.encode() + flat[:: max(1, flat.numel() // 4096)].double().cpu().numpy().tobytes())
@@ -130,8 +132,19 @@ class Model:
             if wanted is None or index in wanted:
                 consume(index, maps, None, None)
 
+    @cached_property
+    def classes(self) -> dict[str, int]:
+        """The names of the classes that a classifier tells apart, and their numbers; none for other models."""
+        if self.whole is None or self.objective != "classes":
+            return {}
+        config = self.whole.config
+        named = {str(name): int(number) for name, number in config.label2id.items()}
+        return {**named, **{str(name): int(number) for number, name in config.id2label.items()}}
+
     def predicts(self, text: Encoded) -> bool:
         """Whether there is anything in a text for the model to predict."""
+        if self.objective == "classes":
+            return text.label is not None
         read = text if text.target is None else text.target
         return WORD in text.roles if self.objective == "masked" else len(read) > 1
 

@@ -1,9 +1,9 @@
-"""What a model is asked to predict in a text: masked pieces, or each next one. Drawn from the text and a seed alone."""
+"""What a model is asked to predict in a text: masked pieces, drawn from the text and a seed alone; each next piece; or its class."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -12,18 +12,22 @@ import torch
 
 from headscope.core.batch import WORD
 from headscope.encoding.texts import Encoded
+from headscope.errors import ModelError
 from headscope.stats.bootstrap import GOLDEN, mix
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int64, UInt64
 
-Objective = Literal["masked", "causal"]
+Objective = Literal["masked", "causal", "classes"]
 MASK, RANDOM = 0.8, 0.1  # of what is masked, the share that becomes [MASK], and the share that becomes any piece; the rest stays
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The inputs of a batch, and what is predicted where: piece `labels[k]` at position `places[k]` of text `texts[k]`."""
+    """The inputs of a batch, and what is predicted where: piece `labels[k]` at position `places[k]` of text `texts[k]`.
+
+    Of classes there is one a text, and `places` mean nothing.
+    """
 
     ids: tuple[Int64[np.ndarray, "token"], ...]
     texts: Int64[np.ndarray, "n"]
@@ -43,6 +47,27 @@ def predictions(texts: Sequence[Encoded], objective: Objective, mask: int | None
     numbers = np.repeat(np.arange(len(texts)), [len(places) for _, places, _ in parts])
     places, labels = (np.concatenate([part[side] for part in parts]) for side in (1, 2))
     return Predictions(tuple(ids for ids, _, _ in parts), numbers, places, labels)
+
+
+def classes(texts: Sequence[Encoded], known: Mapping[str, int]) -> Predictions:
+    """The class of each text."""
+    numbers = np.array([class_number(text.label, known) for text in texts if text.label is not None], dtype=np.int64)
+    return Predictions(tuple(text.ids for text in texts), np.arange(len(texts)), np.zeros_like(numbers), numbers)
+
+
+def class_number(label: str, known: Mapping[str, int]) -> int:
+    """The number of a class by its name, in whatever case, or by the number itself."""
+    if label in known:
+        return known[label]
+    alike = {number for name, number in known.items() if name.casefold() == label.casefold()}
+    if len(alike) == 1:
+        return alike.pop()
+    if label.isdecimal() and int(label) in known.values():
+        return int(label)
+    raise ModelError(
+        f"the label {label!r} is none of the model's: {', '.join(known)}",
+        "Name labels as the model's config.json does (id2label), or number them from 0",
+    )
 
 
 def _next(text: Encoded) -> tuple[Int64[np.ndarray, "token"], Int64[np.ndarray, "n"], Int64[np.ndarray, "n"]]:

@@ -22,7 +22,7 @@ from headscope.runs.shard import ShardRunner
 from headscope.runs.signature import differences, identity, key, signature
 from headscope.runs.spec import RunSpec
 from headscope.runs.store import Folder
-from headscope.runs.work import Progress, Work
+from headscope.runs.work import Progress, Work, require_labels
 
 
 def execute(
@@ -60,6 +60,7 @@ def execute(
         )
     if model is None:
         model = load(spec.model, device, spec.dtype, spec.random, head=spec.differentiates)
+    require_labels(spec, corpus, model)
     spec = spec.resolved(corpus.pairs, model.device.type).model_copy(update={"dtype": model.dtype})
     runner = engines.runner_for(spec, model)
     if (limit := runner.model.max_length) is not None and spec.max_length > limit:

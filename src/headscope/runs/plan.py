@@ -21,6 +21,7 @@ class Reading:
     overlong: Overlong
     measures: frozenset[str]
     control: bool = False  # whether a measure asks for the trees of other sentences
+    differentiates: bool = False  # whether a measure asks for gradients
 
 
 def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tuple[Reading, ...]:
@@ -30,7 +31,10 @@ def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tup
         wanted.setdefault((measure.unit or unit, measure.overlong or overlong), []).append(measure)
     return tuple(
         Reading(
-            *way, frozenset(measure.name for measure in group), any(measure.options().get("control") == "permuted" for measure in group)
+            *way,
+            frozenset(measure.name for measure in group),
+            any(measure.options().get("control") == "permuted" for measure in group),
+            any(measure.slope() is not None for measure in group),
         )
         for way, group in wanted.items()
     )

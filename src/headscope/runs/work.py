@@ -12,7 +12,9 @@ from headscope.corpora.permuted import Trees
 from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoded, Encoder, Overlong, Unit
 from headscope.encoding.tokenizer import Tokenizer
+from headscope.errors import RunError
 from headscope.models.model import Model
+from headscope.models.predictions import class_number
 from headscope.runs import engines
 from headscope.runs.counts import Counts
 from headscope.runs.plan import Reading
@@ -27,6 +29,20 @@ class Progress(Protocol):
         """`share` is None when it cannot be known."""
 
 
+def require_labels(spec: RunSpec, corpus: Corpus, model: Model) -> None:
+    """Refuse gradients of a classifier for a corpus without labels, or with some that the model does not know, before the pass."""
+    if model.objective != "classes" or not spec.differentiates:
+        return
+    labels = {document.label for document in islice(corpus, spec.limit)} - {None}
+    if not labels:
+        raise RunError(
+            f"{model.name} is a classifier, whose loss needs labels, and {', '.join(spec.corpus)} has none",
+            "Use a corpus with a label for each text (JSON lines or a table), or leave saliency out of --measures",
+        )
+    for label in sorted(label for label in labels if label is not None):
+        class_number(label, model.classes)
+
+
 def encoder_for(
     spec: RunSpec,
     tokenizer: Tokenizer,
@@ -34,6 +50,7 @@ def encoder_for(
     unit: Unit | None = None,
     overlong: Overlong | None = None,
     trees: Trees | None = None,
+    labelled: bool = False,
 ) -> Encoder:
     """What turns documents into the inputs of a resolved specification, or into those of another unit."""
     return Encoder(
@@ -45,6 +62,7 @@ def encoder_for(
         seed=spec.seed,
         decoder_start=decoder_start,
         trees=trees,
+        labelled=labelled,
     )
 
 
@@ -77,9 +95,12 @@ class Work:
 
     def _texts(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Encoded]:
         trees = Trees(self._corpus) if way.control else None
-        encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
+        labelled = way.differentiates and self._model.objective == "classes"
+        encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees, labelled)
         for text in islice(encoder.texts(self._corpus, counts.dropped), self._spec.limit):
             counts.add(text)
+            if labelled and text.label is None:
+                counts.dropped.add("texts without a label, for which there are no gradients", text.id)
             sample.add(text)
             yield text
 

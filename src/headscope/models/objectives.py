@@ -1,0 +1,72 @@
+"""What a checkpoint predicts, by what its configuration says it is, and whether it has the weights for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+
+from headscope.errors import ModelError
+from headscope.models.predictions import Objective
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+def objective_of(name: str, config: Any) -> tuple[Any, Objective]:
+    """The class that loads a model with its head, and what it predicts."""
+    said = _saved_as(config)
+    if said.endswith(("ForMaskedLM", "ForPreTraining", "WithLMHeadModel")):
+        return AutoModelForMaskedLM, "masked"
+    if said.endswith(("ForCausalLM", "LMHeadModel")):
+        return AutoModelForCausalLM, "causal"
+    if said.endswith("ForConditionalGeneration"):
+        return AutoModelForSeq2SeqLM, "causal"
+    if said.endswith("ForSequenceClassification"):
+        _require_classes(name, config)
+        return AutoModelForSequenceClassification, "classes"
+    raise ModelError(
+        f"{name} is {said}, which predicts neither words nor classes: it has no language-modelling head, so there is no loss to take "
+        "gradients of",
+        "Use a checkpoint that has one, such as bert-base-uncased, or a classifier, or leave saliency out of --measures",
+    )
+
+
+def require_weights(name: str, network: PreTrainedModel, objective: Objective | None, found: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint that left weights of a model at random; `found` is what transformers tells of loading it."""
+    # Only a classifier has a use for a pooler.
+    missing = [key for key in sorted(found["missing_keys"]) if "pooler" not in key or objective == "classes"]
+    body = f"{network.base_model_prefix}."
+    if objective is not None and missing and not any(key.startswith(body) for key in missing):
+        what = "classes" if objective == "classes" else "words"
+        said = _saved_as(network.config)
+        raise ModelError(
+            f"{name} was saved as {said}, without the {len(missing)} weights that a model predicts {what} with (first: {missing[0]})",
+            "ELECTRA's discriminator predicts no words: use its generator, such as google/electra-small-generator"
+            if said.startswith("Electra")
+            else "Use a checkpoint that has them, or leave saliency out of --measures",
+        )
+    if missing or found["mismatched_keys"]:
+        wrong = missing or sorted(str(key) for key in found["mismatched_keys"])
+        raise ModelError(
+            f"{name} lacks {len(wrong)} weights or has them in another shape (first: {wrong[0]}), so they would be random",
+            "Check that the folder holds the whole checkpoint and that config.json belongs to it",
+        )
+
+
+def _require_classes(name: str, config: Any) -> None:
+    """Refuse what is called a classifier, but whose loss is not the cross-entropy of one class a text."""
+    wrong = {
+        "predicts numbers": config.num_labels < 2 or config.problem_type == "regression",
+        "gives a text several labels at once": config.problem_type == "multi_label_classification",
+        "has a decoder beside its encoder": config.is_encoder_decoder,
+    }
+    for problem in (problem for problem, found in wrong.items() if found):
+        raise ModelError(f"{name} is {_saved_as(config)}, but {problem}", "Use a classifier of two or more classes without a decoder")
+    if getattr(config, "pad_token_id", None) is None:
+        raise ModelError(f"the config.json of {name} does not say what fills the space after a short text", "Write pad_token_id into it")
+
+
+def _saved_as(config: Any) -> str:
+    return str((getattr(config, "architectures", None) or ["a model without a name"])[0])
