@@ -285,7 +285,7 @@ def test_what_is_wrong_is_said() -> None:
     model = tiny("bert")
     inputs = text(model, 4, 4)
     for options, message in (
-        ({"kinds": ("A", "B")}, "kind 'B' is unknown. Use one of A, G, G\\*"),
+        ({"kinds": ("A", "B")}, "kind 'B' is unknown. Use one of A, G, G\\*, rollout, maxflow, norms"),
         ({"norm": "nuclear"}, "norm 'nuclear' is unknown. Use one of frobenius, sum, mean, spectral"),
         ({"method": "guess"}, "method 'guess' is unknown. Use one of auto, exact, sketch"),
         ({"probes": 1}, "1 probes give no standard error. Use at least 2"),

@@ -22,6 +22,12 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return loop
 
 
+def called(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A part of compiled loops, compiled with them."""
+    part: Callable[..., Any] = njit(fastmath=True, nogil=True)(function)
+    return part
+
+
 @contextmanager
 def using(threads: int) -> Iterator[None]:
     """Compiled loops run on so many threads, or as many as there are, one loop at a time."""

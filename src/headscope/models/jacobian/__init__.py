@@ -1,6 +1,7 @@
-"""How much each token of a text bears on each other token, layer by layer: attention, and Jacobians of hidden states."""
+"""How much each token of a text bears on each other token, layer by layer: attention, Jacobians of hidden states, and other readings."""
 
-from headscope.models.jacobian.flow import KINDS, METHODS, Flow, flow, flow_of
+from headscope.models.jacobian.flow import ALL_KINDS, KINDS, METHODS, Flow, flow, flow_of
 from headscope.models.jacobian.norms import NORMS
+from headscope.models.jacobian.values import value_norms
 
-__all__ = ["KINDS", "METHODS", "NORMS", "Flow", "flow", "flow_of"]
+__all__ = ["ALL_KINDS", "KINDS", "METHODS", "NORMS", "Flow", "flow", "flow_of", "value_norms"]

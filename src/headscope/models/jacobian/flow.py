@@ -1,8 +1,11 @@
-"""Three readings of how token i bears on token j at layer n (Westera 2021): attention, and the size of two Jacobians.
+"""Readings of how token i bears on token j at layer n: attention, the sizes of two Jacobians (Westera 2021), and what else is in use.
 
 A_n(i,j)   the mean over heads of the attention that j pays to i
 G_n(i,j)   the size of the Jacobian of layer n's output at j with respect to its input at i
 G*_n(i,j)  the same with respect to the input of the first layer at i: the embeddings, after their normalisation
+rollout    the share of input token i in j at layer n, by attention and residuals alone (see `rollout`)
+maxflow    the most that can flow from j at layer n down to input token i (see `rollout`)
+norms      the size of what the heads of layer n carry from i to j (see `values`)
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ import torch
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.models.capture import implementation
-from headscope.models.jacobian import closed, products
+from headscope.models.jacobian import closed, products, values
 from headscope.models.jacobian.blocks import Block, read
 from headscope.models.jacobian.layers import Layer, check_chain, record
 from headscope.models.jacobian.norms import NORMS, Norm, Reading
+from headscope.models.jacobian.rollout import maxflow, rollout
 from headscope.models.model import Model
 
 if TYPE_CHECKING:
@@ -28,9 +32,10 @@ if TYPE_CHECKING:
 
     Sizes = Float[np.ndarray, "layer source target"]
 
-Kind = Literal["A", "G", "G*"]
+Kind = Literal["A", "G", "G*", "rollout", "maxflow", "norms"]
 Method = Literal["auto", "exact", "sketch"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[Kind, ...] = ("A", "G", "G*")
+ALL_KINDS: tuple[Kind, ...] = get_args(Kind)
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
@@ -55,15 +60,17 @@ def flow(
     method: Method = "auto",
     probes: int = 32,
     seed: int = 0,
+    longest: int = 64,
 ) -> Flow:
-    """A, G and G* of one text. Of an encoder-decoder, those of its encoder.
+    """A, G and G* of one text, or other kinds (ALL_KINDS). Of an encoder-decoder, those of its encoder.
 
     `norm` is how large a Jacobian is: `frobenius`, `spectral` (its largest singular value), `sum` (the norm of the gradient of the
     sum of the target's features) or `mean` (the sum's over the number of features). With `method="auto"`, G is exact where the
     layers are post-LN blocks that are known, and else the Frobenius norm is sketched with `probes` random vectors, as G* is.
     `exact` takes as many vectors as there are features. All norms but `frobenius` are exact whatever the method.
+    `maxflow` is refused for texts of more than `longest` tokens: it takes about the fourth power of the length.
     """
-    return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed)
+    return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed, longest)
 
 
 def flow_of(
@@ -74,14 +81,23 @@ def flow_of(
     method: Method = "auto",
     probes: int = 32,
     seed: int = 0,
+    longest: int = 64,
 ) -> Flow:
     """The same for a text as the network is given it: one row of tokens, padding allowed."""
     _check(kinds, norm, method, probes)
     sites = [site for site in model.sites if site.kind == model.sites[0].kind]
     found = Flow()
     notes: list[str] = []
-    if "A" in kinds:
-        _add(found, "A", _attention(model, inputs), None)
+    if {"A", "rollout", "maxflow"} & set(kinds):
+        attention = _attention(model, inputs)
+        if "A" in kinds:
+            _add(found, "A", attention)
+        if "rollout" in kinds:
+            _add(found, "rollout", rollout(attention))
+        if "maxflow" in kinds:
+            _add(found, "maxflow", maxflow(attention, longest))
+    if "norms" in kinds:
+        _add(found, "norms", values.each(model, inputs, values.together))
     if "G" in kinds or "G*" in kinds:
         with implementation(model.network, "eager"):
             layers = record(model.network, sites, inputs)
@@ -94,14 +110,14 @@ def flow_of(
 
 
 def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int) -> None:
-    for what, given, known in (*(("kind", kind, KINDS) for kind in kinds), ("norm", norm, NORMS), ("method", method, METHODS)):
+    for what, given, known in (*(("kind", kind, ALL_KINDS) for kind in kinds), ("norm", norm, NORMS), ("method", method, METHODS)):
         if given not in known:
             raise MeasureError(f"{what} {given!r} is unknown", f"Use one of {', '.join(known)}")
     if probes < 2:
         raise MeasureError(f"{probes} probes give no standard error", "Use at least 2")
 
 
-def _add(found: Flow, kind: Kind, values: torch.Tensor, errors: torch.Tensor | None) -> None:
+def _add(found: Flow, kind: Kind, values: torch.Tensor, errors: torch.Tensor | None = None) -> None:
     found.values[kind] = values.double().cpu().numpy()
     found.errors[kind] = None if errors is None else errors.double().cpu().numpy()
     found.method[kind] = "exact" if errors is None else "sketch"

@@ -1,0 +1,137 @@
+"""Maximum flows through layers of tokens on a CPU, compiled: Dinic's algorithm for every pair of a target and an input token.
+
+Pairs share the capacities and nothing else: a flow begins at one node of its highest layer and ends at one of the lowest, so that the nodes
+beside these two play no part. A flow that fills all that leaves the target, or all that enters the input token, is known to be the
+greatest without a search, and that is how most end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import prange
+
+from headscope.kernels.compiling import called, compiled, using
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64, Int64
+
+    Capacities = Float64[np.ndarray, "layer target source"]
+    Nodes = Int64[np.ndarray, "node"]  # token a of layer l is node l·size + a; the input is layer 0
+
+TINY = 1e-15  # what is left of an edge that rounding did not quite fill
+
+
+def maximum_flows(capacities: Capacities, threads: int) -> Float64[np.ndarray, "layer source target"]:
+    """The maximum flow from each target at each layer down to each input token, on so many threads."""
+    with using(threads):
+        found: Float64[np.ndarray, "layer source target"] = _maximum_flows(np.ascontiguousarray(capacities))
+    return found
+
+
+@compiled
+def _maximum_flows(capacities: Capacities) -> Float64[np.ndarray, "layer source target"]:
+    layers, size = capacities.shape[:2]
+    found = np.zeros((layers, size, size))
+    for target in prange(size):
+        flow = np.zeros((layers, size, size))  # along each edge from a token to one of the layer below
+        distance = np.zeros((layers + 1) * size, np.int64)
+        nodes = np.zeros((3, (layers + 1) * size), np.int64)
+        for top in range(1, layers + 1):
+            leaves = capacities[top - 1, target].sum()
+            for sink in range(size):
+                enters = 0.0
+                for token in range(size):
+                    enters += capacities[0, token, sink]
+                flow[:top] = 0
+                rest = min(leaves, enters)
+                while rest > TINY and _measure(capacities, flow, distance, nodes[0], top, target, sink):
+                    sent = _fill(capacities, flow, distance, nodes[1], nodes[2], top * size + target, sink, rest)
+                    rest -= sent
+                    found[top - 1, sink, target] += sent
+    return found
+
+
+@called
+def _measure(capacities: Capacities, flow: Capacities, distance: Nodes, queue: Nodes, top: int, target: int, sink: int) -> bool:
+    """How far nodes are from the sink, down edges that are not full and up those in use; whether the target can reach it at all."""
+    size = capacities.shape[1]
+    source = top * size + target
+    distance[: source + 1] = -1
+    distance[sink] = 0
+    queue[0] = sink
+    first, last = 0, 1
+    while first < last and distance[source] < 0:
+        node = queue[first]
+        first += 1
+        layer, token = node // size, node % size
+        for other in range(size):
+            above, below = (layer + 1) * size + other, (layer - 1) * size + other
+            if (layer + 1 < top or above == source) and distance[above] < 0 and _room(capacities, flow, layer, other, token) > TINY:
+                distance[above] = distance[node] + 1
+                queue[last] = above
+                last += 1
+            if layer > 1 and distance[below] < 0 and flow[layer - 1, token, other] > TINY:
+                distance[below] = distance[node] + 1
+                queue[last] = below
+                last += 1
+    return bool(distance[source] >= 0)
+
+
+@called
+def _fill(capacities: Capacities, flow: Capacities, distance: Nodes, arc: Nodes, path: Nodes, source: int, sink: int, rest: float) -> float:
+    """Send as much of the rest as goes along paths that come nearer to the sink with every step, which is returned."""
+    size = capacities.shape[1]
+    arc[: source + 1] = 0  # the first way out of each node that may still be open
+    path[0] = source
+    depth = 0
+    sent = 0.0
+    while rest - sent > TINY:
+        node = path[depth]
+        if node == sink:
+            sent += _send(capacities, flow, path, depth, rest - sent)
+            depth = 0
+            continue
+        layer, token = node // size, node % size
+        while arc[node] < 2 * size:  # down to each token, then up to each
+            other, down = arc[node] % size, arc[node] < size
+            after = node - token + (other - size if down else other + size)
+            nearer = after <= source and distance[after] == distance[node] - 1
+            if nearer and (_room(capacities, flow, layer - 1, token, other) if down else flow[layer, other, token]) > TINY:
+                break
+            arc[node] += 1
+        if arc[node] < 2 * size:
+            depth += 1
+            path[depth] = after
+        elif depth == 0:
+            break
+        else:
+            depth -= 1
+            arc[path[depth]] += 1
+    return sent
+
+
+@called
+def _send(capacities: Capacities, flow: Capacities, path: Nodes, depth: int, most: float) -> float:
+    """Send as much along a path as it takes, which is returned."""
+    size = capacities.shape[1]
+    for step in range(depth):
+        one, other = path[step], path[step + 1]
+        if other < one:
+            most = min(most, _room(capacities, flow, other // size, one % size, other % size))
+        else:
+            most = min(most, flow[one // size, other % size, one % size])
+    for step in range(depth):
+        one, other = path[step], path[step + 1]
+        if other < one:
+            flow[other // size, one % size, other % size] += most
+        else:
+            flow[one // size, other % size, one % size] -= most
+    return most
+
+
+@called
+def _room(capacities: Capacities, flow: Capacities, layer: int, above: int, below: int) -> float:
+    """What an edge can still take."""
+    return capacities[layer, above, below] - flow[layer, above, below]  # type: ignore[no-any-return]

@@ -1,0 +1,260 @@
+"""Rollout, maximum flow and norms of values against loops, paths and augmentations written down plainly."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from architectures import ALL, VOCAB, build
+from transformers.pytorch_utils import Conv1D
+
+from headscope.core.tally import Tally
+from headscope.corpora import read
+from headscope.encoding.texts import Encoder
+from headscope.errors import MeasureError
+from headscope.kernels import kernel
+from headscope.models.capture import implementation
+from headscope.models.jacobian import ALL_KINDS, KINDS, flow, flow_of, value_norms, values
+from headscope.models.jacobian.rollout import edges, maxflow, rollout
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.models.sites import find_sites
+
+SEVERAL = ["bert", "roberta", "distilbert", "gpt2", "llama", "t5", "bart"]
+# Where the value and output projections of a layer's attention lie.
+PARTS = {
+    "bert": ("attention.self.value", "attention.output.dense"),
+    "roberta": ("attention.self.value", "attention.output.dense"),
+    "mpnet": ("attention.attn.v", "attention.attn.o"),
+    "deberta-v2": ("attention.self.value_proj", "attention.output.dense"),
+    "distilbert": ("attention.v_lin", "attention.out_lin"),
+    "gpt2": ("attn.c_attn", "attn.c_proj"),
+    "llama": ("self_attn.v_proj", "self_attn.o_proj"),
+    "t5": ("layer.0.SelfAttention.v", "layer.0.SelfAttention.o"),
+    "bart": ("self_attn.v_proj", "self_attn.out_proj"),
+}
+
+
+def tiny(name: str) -> Model:
+    """A tiny model in float64 whose biases are not zero."""
+    network = build(name).double()
+    torch.manual_seed(5)
+    for parameter in network.parameters():
+        if parameter.dim() == 1:
+            parameter.add_(torch.randn_like(parameter) * 0.3)
+    return Model("tiny", network, None, *find_sites(network))  # type: ignore[arg-type]
+
+
+def text(model: Model, tokens: int = 6) -> dict[str, torch.Tensor]:
+    torch.manual_seed(tokens)
+    ids = torch.randint(4, VOCAB, (1, tokens))
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    return {**inputs, "decoder_input_ids": ids[:, :2]} if model.encoder_decoder else inputs
+
+
+def paths(attention: np.ndarray) -> np.ndarray:
+    """Rollout as a sum over every single path from a target down to an input token."""
+    layers, size, _ = attention.shape
+    found = np.zeros_like(attention)
+    for layer in range(layers):
+        for path in product(range(size), repeat=layer + 2):  # from the input up
+            share = 1.0
+            for step, (below, above) in enumerate(pairwise(path)):
+                share *= 0.5 * attention[step, below, above] + 0.5 * (below == above)
+            found[layer, path[0], path[-1]] += share
+    return found
+
+
+def edmonds_karp(room: dict[Any, dict[Any, float]], source: Any, sink: Any) -> float:
+    """The maximum flow by shortest augmenting paths."""
+    room = {node: dict(after) for node, after in room.items()}
+    total = 0.0
+    while True:
+        came, queue = {source: source}, deque([source])
+        while queue and sink not in came:
+            node = queue.popleft()
+            for after, left in room.get(node, {}).items():
+                if left > 1e-15 and after not in came:
+                    came[after] = node
+                    queue.append(after)
+        if sink not in came:
+            return total
+        path = [sink]
+        while path[-1] != source:
+            path.append(came[path[-1]])
+        steps = list(zip(path[1:], path, strict=False))
+        least = min(room[one][other] for one, other in steps)
+        for one, other in steps:
+            room[one][other] -= least
+            room.setdefault(other, {})[one] = room.get(other, {}).get(one, 0.0) + least
+        total += least
+
+
+def flows(attention: np.ndarray) -> np.ndarray:
+    """Maximum flows pair by pair; nodes are (layer, token)."""
+    room: dict[Any, dict[Any, float]] = {}
+    for layer, below, above in np.ndindex(attention.shape):
+        room.setdefault((layer + 1, above), {})[layer, below] = 0.5 * attention[layer, below, above] + 0.5 * (below == above)
+    found = np.zeros_like(attention)
+    for layer, below, above in np.ndindex(attention.shape):
+        found[layer, below, above] = edmonds_karp(room, (layer + 1, above), (0, below))
+    return found
+
+
+def attention(layers: int, size: int, seed: int, sharp: float) -> np.ndarray:
+    """Random attention [layer, source, target], peaked if `sharp` is large."""
+    logits = np.random.default_rng(seed).normal(size=(layers, size, size)) * sharp
+    weights = np.exp(logits)
+    return np.asarray(weights / weights.sum(1, keepdims=True))
+
+
+def test_worked_by_hand() -> None:
+    # Two layers of two tokens. Layer 1: token 0 attends to itself, token 1 to token 0. Layer 2: both attend to token 1.
+    #   Â1 = [[1, 0], [.5, .5]],  Â2 = [[.5, .5], [0, 1]]  (rows: targets, columns: sources)
+    maps = torch.tensor([[[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]])
+    np.testing.assert_array_equal(rollout(maps)[1], [[0.5 * 1 + 0.5 * 0.5, 0.5], [0.5 * 0.5, 0.5]])
+    # From token 0: .5 straight down, and .5 to token 1, which passes on all of it, to 0 or 1. From token 1: 1 to itself, then .5 to each.
+    np.testing.assert_array_equal(maxflow(maps, 2)[1], [[0.5 + 0.5, 0.5], [0.5, 0.5]])
+    # Three layers: a detour. Only in the last layer does 0 attend to 1; the first two attend to nothing else than themselves.
+    still = torch.eye(2).double()
+    turn = torch.tensor([[0.2, 0.0], [0.8, 1.0]], dtype=torch.float64)
+    np.testing.assert_allclose(maxflow(torch.stack([still, still, turn]), 2)[2], [[0.6, 0.0], [0.4, 1.0]], rtol=1e-15)
+
+
+def test_norms_worked_by_hand() -> None:
+    # Two heads, two features. Token 0 is worth (3, 0) to head 0 and (0, 4) to head 1; token 1 is worth (1, 0) and (−1, 0).
+    vectors = torch.tensor([[[3.0, 0.0], [1.0, 0.0]], [[0.0, 4.0], [-1.0, 0.0]]]).double()
+    weights = torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.5, 0.5]]]).double()  # [head, target, source]
+    np.testing.assert_allclose(values.together(weights, vectors), [[5.0, 2.5], [0.0, 0.0]], atol=1e-15)  # token 1's cancel each other
+    np.testing.assert_allclose(values.by_head(weights, vectors), [[[3.0, 1.5], [0.0, 0.5]], [[4.0, 2.0], [0.0, 0.5]]])
+
+
+@pytest.mark.parametrize(("layers", "size"), [(1, 1), (1, 4), (2, 5), (3, 1), (4, 3), (5, 4)])
+@pytest.mark.parametrize("sharp", [0.5, 4])
+def test_random_attention(layers: int, size: int, sharp: float) -> None:
+    maps = attention(layers, size, 7 * layers + size, sharp)
+    shares = rollout(torch.from_numpy(maps)).numpy()
+    np.testing.assert_allclose(shares, paths(maps), rtol=1e-12)
+    np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-12)
+    most = maxflow(torch.from_numpy(maps), size).numpy()
+    np.testing.assert_allclose(most, flows(maps), rtol=1e-10, atol=1e-12)
+    assert (most >= shares - 1e-12).all(), "a path's product is no more than its least weight"
+    assert (most <= 1 + 1e-12).all()
+    np.testing.assert_allclose(most[0], edges(torch.from_numpy(maps))[0].T, rtol=1e-12)
+
+
+def test_flows_that_must_turn_back() -> None:
+    # Attention of a few sources each, so that the first paths that are found block others and must be taken back.
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        maps = (rng.random((5, 6, 6)) < 0.3) * rng.integers(1, 9, (5, 6, 6)) + np.eye(6) * 1e-3
+        maps = maps / maps.sum(1, keepdims=True)
+        np.testing.assert_allclose(maxflow(torch.from_numpy(maps), 6), flows(maps), rtol=1e-10, atol=1e-12)
+
+
+def plain_norms(model: Model, name: str, inputs: dict[str, torch.Tensor]) -> np.ndarray:
+    """‖α·f(x)‖ [layer, head, source, target] and of all heads together [layer, source, target], by loops over pairs and weights by name."""
+    network = model.network.encoder if name in ("t5", "bart") else model.network
+    layers = next(module for module in network.modules() if isinstance(module, torch.nn.ModuleList))
+    given: list[torch.Tensor] = []
+    modules: list[list[Any]] = [[layer.get_submodule(path) for path in PARTS[name]] for layer in layers]
+    hooks = [value.register_forward_hook(lambda module, args, out: given.append(args[0][0])) for value, _ in modules]
+    with implementation(model.network, "eager"), torch.no_grad():
+        out = model.network(**inputs, output_attentions=True, use_cache=False)
+    for hook in hooks:
+        hook.remove()
+    maps = out.encoder_attentions if model.encoder_decoder else out.attentions
+    each, every = [], []
+    for x, weights, (value, projection) in zip(given, maps, modules, strict=True):
+        alpha, n, heads = weights[0].numpy(), len(x), weights.shape[1]
+        into = value.weight.numpy() if isinstance(value, Conv1D) else value.weight.numpy().T
+        bias = np.zeros(into.shape[1]) if value.bias is None else value.bias.numpy()
+        back = projection.weight.numpy() if isinstance(projection, Conv1D) else projection.weight.numpy().T
+        size = back.shape[0] // heads
+        into, bias = into[:, -(into.shape[1] if name != "gpt2" else 16) :], bias[-(len(bias) if name != "gpt2" else 16) :]
+        groups = heads * size // into.shape[1]  # how many heads share values
+        one, total = np.zeros((heads, n, n)), np.zeros((n, n))
+        for i, j in np.ndindex(n, n):
+            carried = np.zeros(back.shape[1])
+            for head in range(heads):
+                own = slice(head // groups * size, (head // groups + 1) * size)
+                vector = (x[i].numpy() @ into[:, own] + bias[own]) @ back[head * size : (head + 1) * size]
+                one[head, i, j] = np.linalg.norm(alpha[head, j, i] * vector)
+                carried += alpha[head, j, i] * vector
+            total[i, j] = np.linalg.norm(carried)
+        each.append(one)
+        every.append(total[None])
+    return np.concatenate([np.stack(each), np.stack(every)], 1)
+
+
+@pytest.mark.parametrize("name", [*SEVERAL, "mpnet", "deberta-v2"])
+def test_kinds_of_models(name: str) -> None:
+    model = tiny(name)
+    inputs = text(model)
+    found = flow_of(model, inputs, ("A", "rollout", "maxflow", "norms"))
+    assert list(found.values) == ["A", "rollout", "maxflow", "norms"]
+    assert set(found.method.values()) == {"exact"}
+    assert {matrix.dtype for matrix in found.values.values()} == {np.dtype(np.float64)}
+    np.testing.assert_allclose(found.values["rollout"], paths(found.values["A"]), rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(found.values["rollout"].sum(1), 1, rtol=1e-6)
+    np.testing.assert_allclose(found.values["maxflow"], flows(found.values["A"]), rtol=1e-7, atol=1e-12)
+    expected = plain_norms(model, name, inputs)
+    tolerance = 1e-5 if name in ("llama", "t5") else 1e-9  # these normalise or attend in float32 whatever their weights are
+    np.testing.assert_allclose(found.values["norms"], expected[:, -1], rtol=tolerance, atol=tolerance)
+    heads = values.each(model, inputs, values.by_head)
+    np.testing.assert_allclose(heads, expected[:, :-1], rtol=tolerance, atol=tolerance)
+    if name in ("gpt2", "llama"):
+        assert not any(np.tril(matrix, -1).any() for matrix in found.values.values()), "a later token bears on no earlier one"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_architecture_has_norms(name: str) -> None:
+    network = build(name)
+    model = Model("tiny", network, None, *find_sites(network))  # type: ignore[arg-type]
+    found = flow_of(model, text(model), ("norms",)).values["norms"]
+    assert found.shape == (2, 6, 6)
+    assert (np.diagonal(found, axis1=1, axis2=2) > 0).all()
+
+
+def test_half_precision() -> None:
+    model = tiny("bert")
+    expected = flow_of(model, text(model), ("norms",)).values["norms"]
+    model.network.bfloat16()
+    np.testing.assert_allclose(flow_of(model, text(model), ("norms",)).values["norms"], expected, rtol=0.3, atol=0.03 * expected.max())
+
+
+def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny("bert")
+    with pytest.raises(MeasureError, match=r"between 6 tokens .* more than 5\. Ask for rollout instead, or allow it with longest=6"):
+        flow_of(model, text(model), ("maxflow",), longest=5)
+    dense = model.network.encoder.layer[1].attention.output.dense
+    dense.register_forward_pre_hook(lambda module, args: (args[0] * 1.01,))
+    with pytest.raises(
+        MeasureError, match=r"BertModel has no linear map that takes what the heads of layer 2 give as it is\. .* A or rollout"
+    ):
+        flow_of(model, text(model), ("norms",))
+    model = tiny("mpnet")
+    model.network.encoder.layer[0].attention.attn.o.register_forward_pre_hook(lambda module, args: (args[0] * 1.01,))
+    with pytest.raises(MeasureError, match=r"MPNetModel has no linear map that takes what the heads of layer 1 give"):
+        flow_of(model, text(model), ("norms",))
+    assert kernel("no_such_kernel") is None
+    monkeypatch.setattr("headscope.models.jacobian.rollout.kernel", lambda name: None)
+    with pytest.raises(MeasureError, match="Install it with pip install numba"):
+        flow_of(model, text(model), ("maxflow",))
+
+
+def test_the_embedded_model() -> None:
+    model = load(device="cpu")
+    sentence = next(text for text in Encoder(model.tokenizer).texts(read("sampler"), Tally()) if len(text.words) == 6)
+    n = len(sentence)
+    assert (KINDS, set(KINDS) < set(ALL_KINDS)) == (("A", "G", "G*"), True)
+    found = flow(model, sentence, ("rollout", "maxflow", "norms"))
+    assert {matrix.shape for matrix in found.values.values()} == {(12, n, n)}
+    np.testing.assert_allclose(found.values["rollout"].sum(1), 1, rtol=1e-5)
+    heads = value_norms(model, sentence)
+    assert heads.shape == (12, 12, n, n)
+    assert (found.values["norms"] <= heads.sum(1) * (1 + 1e-9)).all(), "the triangle inequality"
