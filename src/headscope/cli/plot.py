@@ -11,7 +11,11 @@ import typer
 def plot(
     run: Annotated[Path, typer.Argument(help="run folder")],
     figure: Annotated[
-        str, typer.Argument(help="clark2, clark3, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap")
+        str,
+        typer.Argument(
+            help="of a run: clark2, clark3, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap; "
+            "of a study of flow: westera1, westera2, trees or agreement"
+        ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,
     quantity: Annotated[str | None, typer.Option(help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...")] = None,

@@ -26,6 +26,8 @@ def summarise(results: Results) -> None:
         console.print(f"{measures}: {way['texts']:,} texts, each a {way['unit']} (too long: {way['overlong']})", markup=False)
     for line in results.manifest["dropped"]:
         console.print(f"passed over: {line}", style="dim", soft_wrap=True, markup=False)
+    if "summary" in results:
+        _print_summary(results)
     for name, table in results.of_heads().items():
         if f"{name}_best" in results:
             _print_best(results, name)
@@ -36,6 +38,16 @@ def summarise(results: Results) -> None:
     console.print(results.signature, style="dim", soft_wrap=True, markup=False)
     if results.path is not None:
         console.print(f"\nheadscope show {results.path}\nheadscope report {results.path}", soft_wrap=True, markup=False)
+
+
+def _print_summary(results: Results) -> None:
+    """What a study found on each of its questions."""
+    from headscope.cli.tables import print_table
+    from headscope.runs.table import Table
+
+    table = results["summary"]
+    shown = {name: table[name] for name in table.columns if any(value is not None for value in table[name])}
+    print_table(Table.of(shown), f"\n{results.manifest['study']}: what was found, beside what was published")
 
 
 def _print_top(console: Console, table: Table, baseline: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import alike, contests, curves, dendrogram, heatmap, matrix
+from headscope.figures import alike, contests, curves, dendrogram, flow, heatmap, matrix
 from headscope.figures.alike import FOLLOWED, Choices
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
@@ -30,10 +30,22 @@ FIGURES = {
     "clark6": "Clark et al. 2019, Figure 6: heads as points, those that attend alike close together, by behaviour and by layer (distances)",
     "dendrogram": "the tree of heads, the closest joined first, and the groups that it falls into (distances)",
     "distances": "how differently heads attend, every head by every head (distances)",
+    "westera1": "Westera, Figure 1: flow from a noun to a pronoun of the same entity and of another, by layer (headscope flow)",
+    "westera2": "Westera, Figure 2: what words of open and closed classes contribute, by layer (headscope flow)",
+    "trees": "flow and the dependency tree: correlation with distance, and arcs of spanning trees, by layer (headscope flow)",
+    "agreement": "whether attention and gradients agree, by layer (headscope flow)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
+}
+# What draws it, the table it needs, and the part of a study that makes that.
+_FLOW: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = {
+    "westera1": (flow.coreference, "flow_coreference", "coreference"),
+    "westera2": (flow.classes, "flow_classes", "classes"),
+    "trees": (flow.trees, "flow_tree_distances", "trees"),
+    "agreement": (flow.agreement, "flow_agreement", "agreement"),
 }
 _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
+    **{name: (drawn, (needed,)) for name, (drawn, needed, _) in _FLOW.items()},
     "table1": (contests.draw, ("relations",)),
     "table2": (partial(contests.draw, measure="coreference"), ("coreference",)),
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
@@ -62,7 +74,10 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
         return heatmap.draw(results, quantity, kind)
     drawn, needs = _DRAWN[name]
     if not any(need in results for need in needs):
-        raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", f"Run again with --measures {','.join(needs)}")
+        remedy = (
+            f"Make one with headscope flow --parts {_FLOW[name][2]}" if name in _FLOW else f"Run again with --measures {','.join(needs)}"
+        )
+        raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", remedy)
     return drawn(results, kind)
 
 

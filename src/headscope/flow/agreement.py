@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,76 +12,69 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.flow.compared import table
 from headscope.flow.grouping import Matrices, checked
+from headscope.flow.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.bootstrap import percentile_interval, poisson_weights
 from headscope.stats.correlation import Moments, pooled
 from headscope.stats.resampled import mean
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
+_MOMENTS, _SEPARATOR = "moments/", " and "
+_FIELDS = tuple(field.name for field in fields(Moments))
 COLUMNS = ("first", "second", "over", "layer", "value", "low", "high", "n", "documents")
 
 
 class Agreement:
     """Pearson's r of two measures, layer by layer and over all layers, of all entries `pooled` and as the mean over texts.
 
-    Only sums are kept, one set a document and layer, and one r a text: matrices may be forgotten as soon as they were seen. Pooled, long
+    Only sums are kept, one set a text and layer: matrices may be forgotten as soon as they were seen. Pooled, long
     texts count by the square of their length, and entries are by no means independent: hence an interval over documents, and no p.
     """
 
-    def __init__(self, replicates: int = 1000, seed: int = 0) -> None:
+    def __init__(self, replicates: int = 1000, seed: int = 0, kept: Kept | None = None) -> None:
         self.replicates, self.seed = replicates, seed
-        self._pairs: tuple[tuple[str, str], ...] = ()
-        self._moments: dict[str, dict[tuple[str, str], Moments]] = {}
-        self._documents: list[str] = []
-        self._texts: dict[tuple[str, str], list[Float[np.ndarray, "layer+1"]]] = {}
+        self.kept = kept or Kept()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
         """Take in a text with its matrices between tokens: at least two, and always the same."""
         checked(matrices, len(text))
-        pairs = tuple(combinations(matrices, 2))
-        if not pairs or (self._pairs and pairs != self._pairs):
-            raise MeasureError(
-                f"there are the measures {', '.join(matrices)}", "Give two or more, the same ones in the same order for every text"
-            )
-        self._pairs = pairs
-        self._documents.append(text.document)
-        kept = self._moments.setdefault(text.document, {})
+        pairs = [_SEPARATOR.join(pair) for pair in combinations(sorted(matrices), 2)]
+        if not pairs or ((seen := self.kept.under(_MOMENTS)) and seen != pairs):
+            raise MeasureError(f"there are the measures {', '.join(matrices)}", "Give two or more, the same ones for every text")
+        self.kept.say("document", [text.document])
         for pair in pairs:
-            one, other = (np.asarray(matrices[name], dtype=np.float64).reshape(len(matrices[name]), -1) for name in pair)
+            one, other = (np.asarray(matrices[name], dtype=np.float64).reshape(len(matrices[name]), -1) for name in pair.split(_SEPARATOR))
             layers, whole = Moments.of(one, other), Moments.of(one.reshape(1, -1), other.reshape(1, -1))
-            both = joined([layers, whole])
-            kept[pair] = kept[pair] + both if pair in kept else both
-            self._texts.setdefault(pair, []).append(both.r.astype(np.float32))
+            both = np.stack([np.concatenate([getattr(part, name) for part in (layers, whole)]) for name in _FIELDS])
+            self.kept.add(_MOMENTS + pair, both[None])
 
     def tables(self) -> dict[str, Table]:
         """`agreement`: two measures, over `entries` or `texts`, layer (missing: all layers), r with its interval, and n of which."""
         rows = []
-        for pair in self._pairs:
-            names = list(self._moments)
-            parts = stacked([self._moments[name][pair] for name in names])
+        documents = self.kept.words("document")
+        for label in self.kept.under(_MOMENTS):
+            pair = label.split(_SEPARATOR)
+            texts = Moments(*self.kept.numbers(_MOMENTS + label).transpose(1, 0, 2))
+            names, parts = _by_document(texts, documents)
             replicates = pooled(parts, poisson_weights(names, self.replicates, self.seed))
             several = np.full(replicates.shape[1:], len(names) > 1)
             low, high = percentile_interval(replicates[1:], several)
             rows += _rows(pair, "entries", replicates[0], low, high, parts.n.sum(0), (parts.n > 0).sum(0))
-            texts = mean(np.array(self._texts[pair], dtype=np.float64), self._documents, self.replicates, self.seed)
-            rows += _rows(pair, "texts", texts.value, texts.low, texts.high, texts.n, texts.documents)
+            each = mean(texts.r, documents, self.replicates, self.seed)
+            rows += _rows(pair, "texts", each.value, each.low, each.high, each.n, each.documents)
         return {"agreement": table(rows, COLUMNS)}
 
 
-def joined(parts: list[Moments]) -> Moments:
-    """Moments side by side on their one axis."""
-    return Moments(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Moments)))
-
-
-def stacked(parts: list[Moments]) -> Moments:
-    """Moments on a new first axis."""
-    return Moments(*(np.stack([getattr(part, field.name) for part in parts]) for field in fields(Moments)))
+def _by_document(texts: Moments, documents: Sequence[str]) -> tuple[list[str], Moments]:
+    """The moments of each document's texts together, on the first axis."""
+    sums: dict[str, Moments] = {}
+    for number, name in enumerate(documents):
+        one = Moments(*(getattr(texts, field)[number] for field in _FIELDS))
+        sums[name] = sums[name] + one if name in sums else one
+    return list(sums), Moments(*(np.stack([getattr(part, field) for part in sums.values()]) for field in _FIELDS))
 
 
 def _rows(
-    pair: tuple[str, str], over: str, value: np.ndarray, low: np.ndarray, high: np.ndarray, n: np.ndarray, documents: np.ndarray
+    pair: Sequence[str], over: str, value: np.ndarray, low: np.ndarray, high: np.ndarray, n: np.ndarray, documents: np.ndarray
 ) -> list[dict[str, object]]:
     layers = len(value) - 1
     return [

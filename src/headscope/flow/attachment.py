@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -11,9 +10,11 @@ import numpy as np
 from headscope.core.document import Word
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
+from headscope.flow.chosen import held_out
 from headscope.flow.classes import CLOSED_RELEASED, OPEN
 from headscope.flow.compared import table
 from headscope.flow.grouping import Grouping, Matrices, checked, to_words
+from headscope.flow.kept import Kept
 from headscope.flow.paths import CHAINS, sentence_chain
 from headscope.flow.trees import Punct, Resample, kept_words
 from headscope.runs.table import Table
@@ -52,14 +53,13 @@ class Attachment:
         resample: Resample = "document",
         replicates: int = 1000,
         seed: int = 0,
+        kept: Kept | None = None,
     ) -> None:
         if labels not in LABELS:
             raise MeasureError(f"labels is {labels!r}", f"Use one of {', '.join(LABELS)}")
         self.transpose, self.grouping, self.labels, self.punct = transpose, grouping, labels, punct
         self.resample, self.replicates, self.seed = resample, replicates, seed
-        self._units: list[str] = []
-        self._arcs: list[Float[np.ndarray, "arcs"]] = []
-        self._scores: defaultdict[str, list[Float[np.ndarray, "arcs direction layer"]]] = defaultdict(list)
+        self.kept = kept or Kept()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
         """Take in a sentence with its matrices between tokens; without matrices the chains alone are scored."""
@@ -69,33 +69,39 @@ class Attachment:
         words = [text.words[place] for place in kept]
         sentences = [text.annotation.sentences[place] for place in kept]
         member = arcs_of(words, heads, self.labels)
-        self._units.append(text.document if self.resample == "document" else f"{text.document}\x1f{len(self._units)}")
-        self._arcs.append(member.sum(1).astype(np.float32))
+        self.kept.say("unit", [text.document if self.resample == "document" else text.id])
+        self.kept.add("arcs", member.sum(1)[None])
         for chain in CHAINS:
-            self._scores[chain].append(attachment([sentence_chain(sentences, chain)], heads, member))
+            self.kept.add(f"scores/{chain}", attachment([sentence_chain(sentences, chain)], heads, member)[None])
         for name, matrix in matrices.items():
             flow = to_words(matrix, text.word_of, len(text.words), self.grouping)[:, kept][:, :, kept]
             trees = [spanning(layer, sentences, self.transpose) for layer in flow]
-            self._scores[name].append(attachment(trees, heads, member))
+            self.kept.add(f"scores/{name}", attachment(trees, heads, member)[None])
 
     def tables(self) -> dict[str, Table]:
-        """`attachment`: every tree (a chain, or a measure and layer), class of arcs and direction. The layer of a chain is missing."""
+        """`attachment`: every tree (a chain, or a measure and layer), class of arcs and direction.
+
+        A chain has no layer; of a measure, the row without one has the best layer, chosen on other documents than those it is scored on.
+        """
         rows = []
-        for name, kept in self._scores.items():
-            values = np.array(kept, dtype=np.float64)
-            found = mean(values, self._units, self.replicates, self.seed)
-            arcs = np.array(self._arcs, dtype=np.float64).mean(0)
+        units, arcs = self.kept.words("unit"), self.kept.numbers("arcs")
+        for name in [*CHAINS, *(name for name in self.kept.under("scores/") if name not in CHAINS)] if units else []:
+            values = self.kept.numbers(f"scores/{name}")
+            layers = values.shape[3]
+            if name not in CHAINS:
+                values = np.concatenate([values, held_out(values, units)[..., None]], -1)
+            found = mean(values, units, self.replicates, self.seed)
             rows += [
                 {
                     "tree": name,
                     "arcs": kind,
                     "direction": direction,
-                    "layer": None if name in CHAINS else layer + 1,
+                    "layer": None if name in CHAINS or layer == layers else layer + 1,
                     "value": float(found.value[row, column, layer]),
                     "low": float(found.low[row, column, layer]),
                     "high": float(found.high[row, column, layer]),
                     "n": int(found.n[row, column, layer]),
-                    "arcs_a_sentence": float(arcs[row]),
+                    "arcs_a_sentence": float(arcs[:, row].mean()),
                     "sentences": len(values),
                     "documents": int(found.documents[row, column, layer]),
                 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -13,6 +12,7 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.flow.compared import Sample, by_layer, headline, table
 from headscope.flow.grouping import Matrices, checked, contributions, group_means
+from headscope.flow.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.resampled import mean
 
@@ -49,6 +49,7 @@ class PartsOfSpeech:
         deletion: Deletion = "comparison",
         replicates: int = 1000,
         seed: int = 0,
+        kept: Kept | None = None,
     ) -> None:
         for name in (name for pair in pairs for name in pair):
             if name not in CLASSES:
@@ -56,8 +57,7 @@ class PartsOfSpeech:
         if deletion not in DELETIONS:
             raise MeasureError(f"deletion is {deletion!r}", f"Use one of {', '.join(DELETIONS)}")
         self.pairs, self.deletion, self.replicates, self.seed = tuple(pairs), deletion, replicates, seed
-        self._documents: list[str] = []
-        self._values: defaultdict[str, list[Float[np.ndarray, "class layer"]]] = defaultdict(list)
+        self.kept = kept or Kept()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
         """Take in a sentence with its matrices between tokens. Texts without parts of speech are an error."""
@@ -66,22 +66,23 @@ class PartsOfSpeech:
         if tags and not any(tags):
             raise MeasureError(f"{text.id} has no parts of speech", "Take a corpus with universal tags, such as a CoNLL-U file")
         tag_of = [tags[word] if word >= 0 else None for word in text.word_of]
-        self._documents.append(text.document)
+        self.kept.say("document", [text.document])
         for name, matrix in matrices.items():
             given = contributions(matrix)
-            values = np.empty((len(CLASSES), layers), dtype=np.float32)
+            values = np.empty((len(CLASSES), layers))
             for row, members in enumerate(CLASSES.values()):
                 values[row] = group_means(given, [0 if tag in members else -1 for tag in tag_of], 1)[:, 0]
-            self._values[name].append(values)
+            self.kept.add(f"values/{name}", values[None])
 
     def tables(self) -> dict[str, Table]:
         """`classes`: means of every class and layer; `class_contrasts`: pairs of classes layer by layer; `class_headlines`: over all."""
         means, layers, heads = [], [], []
-        for name in self._values:
-            values = np.array(self._values[name], dtype=np.float64)
-            means += self._means(name, values)
+        documents = self.kept.words("document")
+        for name in self.kept.under("values/"):
+            values = self.kept.numbers(f"values/{name}")
+            means += self._means(name, values, documents)
             kept = values if self.deletion == "comparison" else values[self._complete(values)]
-            owners = self._documents if self.deletion == "comparison" else np.array(self._documents)[self._complete(values)].tolist()
+            owners = documents if self.deletion == "comparison" else np.array(documents)[self._complete(values)].tolist()
             for first, second in self.pairs:
                 one, other = (Sample(kept[:, list(CLASSES).index(side)], owners) for side in (first, second))
                 said = {"measure": name, "first": first, "second": second}
@@ -98,8 +99,8 @@ class PartsOfSpeech:
         complete: Bool[np.ndarray, "sentence"] = np.isfinite(values[:, used]).all((1, 2))
         return complete
 
-    def _means(self, name: str, values: Float[np.ndarray, "sentence class layer"]) -> list[dict[str, object]]:
-        found = mean(values, self._documents, self.replicates, self.seed)
+    def _means(self, name: str, values: Float[np.ndarray, "sentence class layer"], documents: Sequence[str]) -> list[dict[str, object]]:
+        found = mean(values, documents, self.replicates, self.seed)
         return [
             {
                 "measure": name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,13 +12,14 @@ from headscope.encoding.texts import Encoded
 from headscope.flow.compared import Row, Sample, by_layer, headline, table
 from headscope.flow.grouping import Grouping, Matrices, checked, to_words
 from headscope.flow.items import Passage
+from headscope.flow.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.matching import matched
 from headscope.stats.regression import ols, ols_interval
 from headscope.stats.significance import benjamini_hochberg, cohens_d, holm
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Float64
+    from jaxtyping import Float64
 
 _NUMBERS = ("mean_same", "mean_different", "difference", "low", "high", "t", "df", "p")
 _COUNTS = ("d", "n_same", "n_different", "documents", "reason")
@@ -36,11 +36,9 @@ class Coreference:
     least squares with distance as a covariate, its logarithm in fact, whose difference is the one left at equal distance.
     """
 
-    def __init__(self, grouping: Grouping = "mean", replicates: int = 1000, seed: int = 0) -> None:
+    def __init__(self, grouping: Grouping = "mean", replicates: int = 1000, seed: int = 0, kept: Kept | None = None) -> None:
         self.grouping, self.replicates, self.seed = grouping, replicates, seed
-        self.left_out = Tally()
-        self._items: list[tuple[str, bool, int, str, str]] = []
-        self._values: defaultdict[str, list[Float[np.ndarray, "layer"]]] = defaultdict(list)
+        self.kept = kept or Kept()
 
     def observe(self, text: Encoded, matrices: Matrices, passage: Passage) -> None:
         """Take in the pairs of a passage: `text` is its model input, `matrices` are between the tokens of that.
@@ -51,28 +49,32 @@ class Coreference:
         place = {position: number for number, position in enumerate(text.annotation.positions)}
         kept = [pair for pair in passage.pairs if pair.noun in place and pair.pronoun in place]
         if lost := len(passage.pairs) - len(kept):
-            self.left_out.add("pairs left out: a word was cut off", text.id, lost)
+            self.kept.say("lost from", [text.id])
+            self.kept.add("lost", [lost])
         if not kept:
             return
         words = text.words
         nouns, pronouns = ([place[getattr(pair, side)] for pair in kept] for side in ("noun", "pronoun"))
-        for pair, noun, pronoun in zip(kept, nouns, pronouns, strict=True):
-            self._items.append((text.document, pair.same, pair.distance, words[noun].form, words[pronoun].form))
+        self.kept.say("document", [text.document] * len(kept))
+        for name, places in (("noun", nouns), ("pronoun", pronouns)):
+            self.kept.say(name, [words[place].form for place in places])
+        self.kept.add("same", [pair.same for pair in kept])
+        self.kept.add("distance", [pair.distance for pair in kept])
         for name, matrix in matrices.items():
             flow = to_words(matrix, text.word_of, len(words), self.grouping)[:, nouns, pronouns]
-            self._values[name] += list(flow.T.astype(np.float32))
+            self.kept.add(f"values/{name}", flow.T)
 
     def tables(self) -> dict[str, Table]:
         """`coreference`: every measure, test and layer; `coreference_headline`: over all layers; `coreference_distances`: the confound;
         `coreference_items`: the pairs with their flow, averaged over layers.
         """
         layers, heads, items = [], [], []
-        for name in self._values:
+        for name in self.kept.under("values/"):
             for test in TESTS:
                 layers += [{"measure": name, **row} for row in self._by_layer(name, test)]
                 heads += [{"measure": name, **row} for row in self._headline(name, test)]
-            for item, values in zip(self._items, self._values[name], strict=True):
-                items.append({"measure": name, **dict(zip(ITEMS, item, strict=True)), "value": float(values.astype(np.float64).mean())})
+            for item, value in zip(self._items, self.kept.numbers(f"values/{name}").mean(1).tolist(), strict=True):
+                items.append({"measure": name, **dict(zip(ITEMS, item, strict=True)), "value": value})
         return {
             "coreference": table(layers, LAYERS),
             "coreference_headline": table(heads, HEADLINE),
@@ -80,17 +82,32 @@ class Coreference:
             "coreference_items": table(items, ("measure", *ITEMS, "value")),
         }
 
+    @property
+    def left_out(self) -> Tally:
+        """Pairs that could not be looked at."""
+        tally = Tally()
+        for where, lost in zip(self.kept.words("lost from"), self.kept.numbers("lost").tolist(), strict=True):
+            tally.add("pairs left out: a word was cut off", where, int(lost))
+        return tally
+
+    @property
+    def _items(self) -> list[tuple[str, bool, int, str, str]]:
+        """Document, class, distance, noun and pronoun of each pair."""
+        same, distance = self.kept.numbers("same").astype(bool).tolist(), self.kept.numbers("distance").astype(int).tolist()
+        return list(zip(self.kept.words("document"), same, distance, self.kept.words("noun"), self.kept.words("pronoun"), strict=True))
+
     def _places(self, test: str) -> tuple[list[int], list[int]]:
         """The numbers of the pairs of one entity, and of two, that a test is made of."""
-        same = [number for number, item in enumerate(self._items) if item[1]]
-        other = [number for number, item in enumerate(self._items) if not item[1]]
+        items = self._items
+        same = [number for number, item in enumerate(items) if item[1]]
+        other = [number for number, item in enumerate(items) if not item[1]]
         if test != "matched":
             return same, other
-        pairs = matched([self._items[number][2] for number in same], [self._items[number][2] for number in other])
+        pairs = matched([items[number][2] for number in same], [items[number][2] for number in other])
         return [same[one] for one, _ in pairs], [other[two] for _, two in pairs]
 
     def _samples(self, name: str, test: str) -> tuple[Sample, Sample]:
-        whole = Sample(np.array(self._values[name], dtype=np.float64), [item[0] for item in self._items])
+        whole = Sample(self.kept.numbers(f"values/{name}"), self.kept.words("document"))
         same, other = self._places(test)
         return whole.take(same), whole.take(other)
 
@@ -142,10 +159,10 @@ class Coreference:
         ]
 
     def _distances(self) -> Table:
-        rows = []
+        rows, items = [], self._items
         for test in ("welch", "matched"):
             for same, sample in zip((True, False), self._places(test), strict=True):
-                far = np.array([self._items[number][2] for number in sample], dtype=np.float64)
+                far = np.array([items[number][2] for number in sample], dtype=np.float64)
                 middle = (float(far.mean()), float(np.median(far))) if len(far) else (np.nan, np.nan)
                 rows.append({"test": test, "same": same, "mean": middle[0], "median": middle[1], "n": len(far)})
         return table(rows, ("test", "same", "mean", "median", "n"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -11,8 +10,10 @@ import numpy as np
 from headscope.core.annotation import NONE
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
+from headscope.flow.chosen import held_out
 from headscope.flow.compared import table
 from headscope.flow.grouping import Grouping, Matrices, checked, to_words
+from headscope.flow.kept import Kept
 from headscope.flow.paths import CHAINS, VARIANTS, distances, restricted, sentence_chain
 from headscope.measures.relations import is_punctuation
 from headscope.runs.table import Table
@@ -45,45 +46,51 @@ class TreeDistances:
         resample: Resample = "document",
         replicates: int = 1000,
         seed: int = 0,
+        kept: Kept | None = None,
     ) -> None:
         if resample not in RESAMPLES:
             raise MeasureError(f"resample is {resample!r}", f"Use one of {', '.join(RESAMPLES)}")
         self.grouping, self.punct, self.resample, self.replicates, self.seed = grouping, punct, resample, replicates, seed
-        self._units: list[str] = []
-        self._values: defaultdict[str, list[Float[np.ndarray, "variant method layer"]]] = defaultdict(list)
-        self._chains: list[Float[np.ndarray, "chain variant method"]] = []
+        self.kept = kept or Kept()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
         """Take in a sentence with its matrices between tokens."""
         checked(matrices, len(text))
         kept, heads = kept_words(text, self.punct)
         gold = [-distances(heads, variant) for variant in VARIANTS]
-        self._units.append(text.document if self.resample == "document" else f"{text.document}\x1f{len(self._units)}")
+        self.kept.say("unit", [text.document if self.resample == "document" else text.id])
         for name, matrix in matrices.items():
             flow = to_words(matrix, text.word_of, len(text.words), self.grouping)[:, kept][:, :, kept]
-            self._values[name].append(_correlations(flow, gold))
+            self.kept.add(f"values/{name}", _correlations(flow, gold)[None])
         sentences = [text.annotation.sentences[word] for word in kept]
-        self._chains.append(np.stack([_chain(sentence_chain(sentences, name), gold) for name in CHAINS]))
+        self.kept.add("chains", np.stack([_chain(sentence_chain(sentences, name), gold) for name in CHAINS])[None])
 
     def tables(self) -> dict[str, Table]:
-        """`tree_distances`: every measure, variant, method and layer; `tree_distances_chains`: the same of chains, the baselines."""
+        """`tree_distances`: every measure, variant, method and layer; `tree_distances_chains`: the same of chains, the baselines.
+
+        The row without a layer has the best one, chosen on other documents than those it is scored on.
+        """
         rows, baselines = [], []
-        for name, kept in self._values.items():
-            rows += self._rows(np.array(kept, dtype=np.float64), {"measure": name})
-        if self._chains:
-            every = np.array(self._chains, dtype=np.float64)
+        for name in self.kept.under("values/"):
+            rows += self._rows(self.kept.numbers(f"values/{name}"), {"measure": name}, chosen=True)
+        if len(every := self.kept.numbers("chains")):
             for place, name in enumerate(CHAINS):
                 baselines += self._rows(every[:, place, :, :, None], {"chain": name})
         return {"tree_distances": table(rows, LAYERS), "tree_distances_chains": table(baselines, BASELINES)}
 
-    def _rows(self, values: Float64[np.ndarray, "sentence variant method layer"], said: dict[str, str]) -> list[dict[str, object]]:
-        found = mean(values, self._units, self.replicates, self.seed)
+    def _rows(
+        self, values: Float64[np.ndarray, "sentence variant method layer"], said: dict[str, str], chosen: bool = False
+    ) -> list[dict[str, object]]:
+        units, layers = self.kept.words("unit"), values.shape[3]
+        if chosen:
+            values = np.concatenate([values, held_out(values, units)[..., None]], -1)
+        found = mean(values, units, self.replicates, self.seed)
         return [
             {
                 **said,
                 "variant": variant,
                 "method": method,
-                "layer": layer + 1,
+                "layer": layer + 1 if layer < layers else None,
                 "value": float(found.value[row, column, layer]),
                 "low": float(found.low[row, column, layer]),
                 "high": float(found.high[row, column, layer]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,12 @@ from headscope.models.model import Model
 from headscope.runs import engines
 from headscope.runs.hang import TOO_LONG, hang
 from headscope.runs.ledger import Ledger
+from headscope.runs.opening import look_first, prepare
 from headscope.runs.plan import Reading, readings
 from headscope.runs.results import Results
 from headscope.runs.sample import SIZE, Sample
 from headscope.runs.shard import ShardRunner
-from headscope.runs.signature import differences, identity, key, signature
+from headscope.runs.signature import identity, key, signature
 from headscope.runs.spec import RunSpec
 from headscope.runs.store import Folder
 from headscope.runs.work import Progress, Work, require_labels
@@ -50,7 +50,7 @@ def execute(
         raise RunError(f"the processes engine cannot start: {problem}", "Use one worker or more, and name the model instead of passing it")
     folder = Folder(out) if out is not None else None
     if folder is not None:
-        _look_first(folder, resume, overwrite)
+        look_first(folder, resume, overwrite)
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     _require_annotation(spec, corpus)
@@ -67,7 +67,7 @@ def execute(
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {limit} tokens", f"Use --max-length {limit}")
     now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), runner.model.device.type)
     with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := _prepare(folder, now, resume, overwrite)) is not None:
+        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
             lacking = gallery and not folder.gallery.exists() and TOO_LONG not in finished.manifest["dropped"]
             return _complete(finished, spec, runner, corpus, progress, gallery) if lacking else finished
         return _run(spec, runner, corpus, folder, now, device, engine, workers, resume, progress, gallery)
@@ -81,28 +81,6 @@ def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
         if layer not in present:
             remedy = f"Use a corpus with {layer}, or leave {name} out of --measures"
             raise RunError(f"{name} needs {layer}, and {', '.join(spec.corpus)} has none", remedy)
-
-
-def _look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
-    """Refuse a folder that cannot be used before a model is loaded for it."""
-    folder.refuse_others()
-    if folder.manifest.exists() and not resume and not overwrite:
-        complete = folder.read_manifest().get("status") == "complete"
-        if complete or folder.begun():
-            remedy = "Use --resume to go on with it, --overwrite to replace it, or another --out"
-            raise RunError(f"{folder.path} already holds a run", remedy)
-
-
-def _prepare(folder: Folder, now: Mapping[str, Any], resume: bool, overwrite: bool) -> Results | None:
-    """Make the folder ready, or return its results if the work is already done."""
-    _look_first(folder, resume, overwrite)
-    if not resume or not folder.manifest.exists():
-        folder.clear()
-        return None
-    manifest = folder.read_manifest()
-    if changed := differences(manifest.get("identity", {}), now):
-        raise RunError(f"{folder.path} was begun with other settings: {'; '.join(changed[:3])}", "Use --overwrite, or another --out")
-    return Results.open(folder.path) if manifest["status"] == "complete" else None
 
 
 def _run(

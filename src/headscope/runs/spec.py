@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -14,6 +14,7 @@ from headscope.errors import RunError
 from headscope.measures import DEFAULT, REGISTRY, Measure, make
 
 Preset = Literal["recommended", "paper", "reference"]
+Spec = TypeVar("Spec", bound=BaseModel)
 
 # What the presets decide beyond the measures' own options. METHODS: the released code gave every token segment id 0 and
 # read a word's attention off its first piece, where the paper says mean.
@@ -98,18 +99,23 @@ class RunSpec(BaseModel):
         return self.model_copy(update={**_PRESETS[self.preset], **given, **sizes, "unit": unit, "overlong": self.overlong or "drop"})
 
 
-def make_spec(settings: Mapping[str, Any], where: str = "the settings") -> RunSpec:
-    """A specification from plain values, with errors a person can act on."""
+def validated(kind: type[Spec], settings: Mapping[str, Any], where: str = "the settings") -> Spec:
+    """A specification of any kind from plain values, with errors a person can act on."""
     try:
-        spec = RunSpec(**settings)
+        return kind(**settings)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
-            raise RunError(f"{where}: no setting is called {name!r}", f"Use {', '.join(RunSpec.model_fields)}") from None
+            raise RunError(f"{where}: no setting is called {name!r}", f"Use {', '.join(kind.model_fields)}") from None
         if not name:
             raise RunError(f"{where}: {first['msg'].removeprefix('Value error, ')}", "Name at least one") from None
         raise RunError(f"{where}: {name} = {first['input']!r}: {first['msg']}") from None
+
+
+def make_spec(settings: Mapping[str, Any], where: str = "the settings") -> RunSpec:
+    """The specification of a run from plain values."""
+    spec = validated(RunSpec, settings, where)
     spec.build_measures()  # an unknown measure or option is better found now than after loading a model
     return spec
 

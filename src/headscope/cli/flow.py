@@ -1,0 +1,97 @@
+"""`headscope flow`: how much words bear on each other, and what that goes with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from headscope.runs.results import Results
+
+Option = typer.Option
+
+
+def flow(
+    model: Annotated[str, Option(help="mini (embedded), a local folder, or a hub id")] = "mini",
+    corpus: Annotated[list[str] | None, Option(help="file, or 'sampler' (embedded); may be repeated [default: sampler]")] = None,
+    parts: Annotated[str | None, Option(help="coreference,classes,trees,agreement [default: all that the corpus is annotated for]")] = None,
+    measures: Annotated[
+        str, Option(help="A (attention), G (gradient over a layer), G* (from the input on); also rollout, maxflow, norms")
+    ] = "A,G,G*",
+    out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/flow-MODEL-CORPUS]")] = None,
+    limit: Annotated[int | None, Option(help="sentences; 0: all of them", min=0)] = 500,
+    pick: Annotated[str | None, Option(help="sentences: random ones, or the first [default: random]")] = None,
+    items: Annotated[int, Option(help="pairs of a noun and a pronoun", min=2)] = 500,
+    draw: Annotated[
+        str | None, Option(help="pairs: balanced, matched in distance, or alternating (as released) [default: balanced]")
+    ] = None,
+    context: Annotated[int, Option(help="tokens of text that a pair is read in, the pronoun's sentence last")] = 64,
+    norm: Annotated[str | None, Option(help="size of a Jacobian: frobenius, sum, mean, spectral [default: frobenius]")] = None,
+    method: Annotated[str, Option(help="auto, exact or sketch")] = "auto",
+    probes: Annotated[int, Option(help="random vectors of a sketch", min=2)] = 32,
+    preset: Annotated[str, Option(help="recommended, or reference (what the released code did)")] = "recommended",
+    grouping: Annotated[str, Option(help="from pieces to words: mean or sum")] = "mean",
+    punct: Annotated[str, Option(help="punctuation in trees: include or exclude")] = "include",
+    transpose: Annotated[bool, Option("--transpose", help="spanning trees: flow from j to i speaks for i as the head")] = False,
+    max_length: Annotated[int, Option(help="tokens a text may have; longer ones are left out")] = 128,
+    format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
+    on_error: Annotated[str, Option(help="raise, or skip bad sentences and count them")] = "raise",
+    replicates: Annotated[int, Option(help="bootstrap replicates for intervals", min=0)] = 1000,
+    seed: Annotated[int, Option(help="seed of what is drawn")] = 0,
+    weights: Annotated[str, Option(help="trained, or random: a control, all but the embeddings redrawn")] = "trained",
+    dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    resume: Annotated[bool, Option("--resume", help="go on with the study in the folder")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
+) -> None:
+    """Measure how much each word bears on each other word, and whether it goes with coreference, parts of speech and trees (Westera).
+
+    headscope flow --limit 50 --items 50 --out FLOW
+    headscope flow --corpus gum-dev.conllu --measures A,G --out FLOW
+    headscope flow --corpus ontogum-dev.conllu --parts coreference --draw matched --out PAIRS
+    headscope flow --model bert-base-uncased --corpus gum-dev.conllu --preset reference --out FLOW
+    headscope show FLOW flow_coreference
+    headscope plot FLOW westera1 -o figure1.pdf
+    """
+    from headscope.cli.options import names
+    from headscope.flow.spec import make_flow_spec
+
+    chosen = [*(corpus or ["sampler"])]
+    spec = make_flow_spec(
+        {
+            "model": model, "corpus": chosen, "parts": names(parts) if parts is not None else None, "measures": names(measures),
+            "limit": limit or None, "pick": pick, "items": items, "draw": draw, "context": context, "norm": norm, "method": method,
+            "probes": probes, "preset": preset, "grouping": grouping, "punct": punct, "transpose": transpose, "max_length": max_length,
+            "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "weights": weights, "dtype": dtype,
+        },
+        "the options",
+    )  # fmt: skip
+    usual = Path("runs") / "-".join(["flow", *(Path(name).name.split(".")[0] for name in (model, chosen[0]))])
+    results = _study(spec, out or usual, device, resume, overwrite, quiet)
+    if not quiet:
+        _print(results)
+
+
+def _study(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
+    from headscope.cli.progress import bar
+    from headscope.flow.study import study
+
+    try:
+        with bar("differentiating", hidden=quiet) as progress:
+            return study(spec, out, device=device, resume=resume, overwrite=overwrite, progress=progress)  # type: ignore[arg-type]
+    except KeyboardInterrupt:
+        typer.echo(
+            f"headscope: interrupted. What was finished is kept in {out}; the same command with --resume goes on from there", err=True
+        )
+        raise typer.Exit(130) from None
+
+
+def _print(results: Results) -> None:
+    from headscope.cli.summary import summarise
+
+    summarise(results)
+    for line in results.manifest["notes"]:
+        typer.echo(line)

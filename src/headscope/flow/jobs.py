@@ -1,0 +1,105 @@
+"""The texts of a study: sentences for parts of speech, trees and agreement, and passages around pairs of words for coreference."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from heapq import nsmallest
+from itertools import islice
+from typing import NamedTuple
+
+from headscope.core.annotation import NONE
+from headscope.core.document import Word
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.flow.items import Context, Passage, alternating, draw
+from headscope.flow.spec import FlowSpec, Part
+from headscope.models.model import Model
+from headscope.runs.counts import Counts
+
+
+class Job(NamedTuple):
+    """A text, the parts of the study that look at it, and the pairs in it."""
+
+    text: Encoded
+    parts: tuple[Part, ...]
+    passage: Passage | None = None
+
+
+class Jobs:
+    """All texts in the order of the corpus, sentences first. `share` is how much of them has been handed out."""
+
+    def __init__(self, corpus: Corpus, model: Model, spec: FlowSpec) -> None:
+        self.counts = Counts()
+        self.share: float | None = 0.0
+        self._corpus, self._model, self._spec = corpus, model, spec
+        self._parts: tuple[Part, ...] = tuple(part for part in spec.parts or () if part != "coreference")
+        self._halves = bool(self._parts) + ("coreference" in (spec.parts or ()))
+
+    def __iter__(self) -> Iterator[Job]:
+        if self._parts:
+            yield from self._sentences()
+        if "coreference" in (self._spec.parts or ()):
+            yield from self._passages()
+        self.counts.dropped.update(self._corpus.skipped)
+
+    def _encoder(self, unit: str) -> Encoder:
+        return Encoder(
+            self._model.tokenizer,
+            unit=unit,  # type: ignore[arg-type]
+            max_length=self._spec.max_length,
+            decoder_start=self._model.decoder_start,
+        )
+
+    def _sentences(self) -> Iterator[Job]:
+        limit = self._spec.limit
+        for number, text in enumerate(self._picked(), 1):
+            share = number / limit if limit else self._corpus.share
+            self.share = None if share is None else share / self._halves
+            self.counts.add(text)
+            if parts := tuple(part for part in self._parts if self._fits(text, part)):
+                yield Job(text, parts)
+
+    def _picked(self) -> Iterator[Encoded]:
+        """The sentences asked for, in corpus order: the first ones, or some drawn by their names alone, from all documents."""
+        limit, seed = self._spec.limit, self._spec.seed
+        texts = self._encoder("sentence").texts(self._corpus, self.counts.dropped)
+        if limit is None or self._spec.pick == "first":
+            yield from islice(texts, limit)
+            return
+        drawn = nsmallest(limit, enumerate(texts), key=lambda one: hashlib.blake2b(f"{seed}\x1f{one[1].id}".encode()).digest())
+        yield from (text for _, text in sorted(drawn, key=lambda one: one[0]))
+
+    def _fits(self, text: Encoded, part: Part) -> bool:
+        lacking = {
+            "classes": not any(word.upos for word in text.words),
+            "trees": all(head == NONE for head in text.annotation.heads),
+        }
+        if lacking.get(part):
+            self.counts.dropped.add(f"sentences without {'a tree' if part == 'trees' else 'parts of speech'}", text.id)
+        return not lacking.get(part)
+
+    def _passages(self) -> Iterator[Job]:
+        passages = self._drawn()
+        encoder = self._encoder("document")
+        for number, passage in enumerate(passages):
+            self.share = (self._halves - 1 + number / len(passages)) / self._halves
+            for text in encoder.texts([passage.document], self.counts.dropped):
+                self.counts.add(text)
+                yield Job(text, ("coreference",), passage)
+
+    def _drawn(self) -> list[Passage]:
+        spec = self._spec
+        if spec.draw == "alternating":
+            return alternating(self._corpus, spec.items)
+        tokenizer = self._model.tokenizer
+        sizes: dict[Word, int] = {}
+
+        def cost(word: Word) -> int:
+            if word not in sizes:
+                sizes[word] = len(tokenizer.tokens([word], Tally())[0])
+            return sizes[word]
+
+        limit = min(spec.context, spec.max_length - tokenizer.single.size)
+        return draw(self._corpus, spec.items, Context(limit, cost), match=spec.draw == "matched", seed=spec.seed)

@@ -1,0 +1,209 @@
+"""Westera's experiments over a corpus: flow of every text, looked at by every part of the study, kept as it goes, written as tables."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from headscope.core.names import printable
+from headscope.core.state import State, States
+from headscope.corpora import Corpus, read
+from headscope.encoding.texts import Encoded
+from headscope.errors import RunError
+from headscope.flow.agreement import Agreement
+from headscope.flow.attachment import Attachment
+from headscope.flow.classes import PartsOfSpeech
+from headscope.flow.coreference import Coreference
+from headscope.flow.jobs import Job, Jobs
+from headscope.flow.kept import Kept
+from headscope.flow.precision import Precision
+from headscope.flow.spec import NEEDS, FlowSpec
+from headscope.flow.summary import summary
+from headscope.flow.trees import TreeDistances
+from headscope.models.jacobian import Flow, flow
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.runs.ledger import Ledger
+from headscope.runs.opening import look_first, prepare
+from headscope.runs.results import Results
+from headscope.runs.signature import key, versions
+from headscope.runs.store import Folder
+from headscope.runs.table import Table
+from headscope.runs.work import Progress
+
+SHARD = 8  # texts that are worked on before what was found is written
+
+
+def study(
+    spec: FlowSpec,
+    out: Path | None = None,
+    *,
+    model: Model | None = None,
+    corpus: Corpus | None = None,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Results:
+    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name."""
+    folder = Folder(out) if out is not None else None
+    if folder is not None:
+        look_first(folder, resume, overwrite)
+    if corpus is None:
+        corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
+    spec = spec.resolved(corpus.layers(set(NEEDS.values())))
+    if model is not None and spec.weights == "random":
+        raise RunError("the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model")
+    if model is None:
+        model = load(spec.model, device, spec.dtype, spec.random)
+    if model.max_length is not None and spec.max_length > model.max_length:
+        remedy = f"Use --max-length {model.max_length}"
+        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
+    spec = spec.model_copy(update={"dtype": model.dtype})
+    now = _identity(spec, model, corpus)
+    with folder.locked() if folder is not None else nullcontext():
+        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
+            return finished
+        return _run(spec, model, corpus, folder, now, resume, progress)
+
+
+class Studies:
+    """The parts of a study and what they have seen; made again of their states."""
+
+    def __init__(self, spec: FlowSpec, states: Mapping[str, State] | None = None) -> None:
+        parts = spec.parts or ()
+        common: dict[str, Any] = {"replicates": spec.replicates, "seed": spec.seed}
+
+        def kept(name: str) -> Kept:
+            return Kept(states[name] if states is not None else None)
+
+        words: dict[str, Any] = {"grouping": spec.grouping, **common}
+        trees = {**words, "punct": spec.punct, "resample": spec.resample}
+        self.precision = Precision(kept("precision"))
+        self.coreference = Coreference(**words, kept=kept("coreference")) if "coreference" in parts else None
+        self.others: dict[str, PartsOfSpeech | TreeDistances | Attachment | Agreement] = {}
+        if "classes" in parts:
+            self.others["classes"] = PartsOfSpeech(deletion=spec.deletion or "comparison", **common, kept=kept("classes"))
+        if "trees" in parts:
+            self.others["trees"] = TreeDistances(**trees, kept=kept("trees"))
+            self.others["attachment"] = Attachment(spec.transpose, labels=spec.labels or "main", **trees, kept=kept("attachment"))
+        if "agreement" in parts:
+            self.others["agreement"] = Agreement(**common, kept=kept("agreement"))
+
+    def observe(self, job: Job, found: Flow) -> None:
+        """Take in the flow of a text."""
+        self.precision.observe(job.text, found)
+        if self.coreference is not None and job.passage is not None:
+            self.coreference.observe(job.text, found.values, job.passage)
+        for name, other in self.others.items():
+            if ("trees" if name == "attachment" else name) in job.parts:
+                other.observe(job.text, found.values)
+
+    def _all(self) -> dict[str, Any]:
+        first = {} if self.coreference is None else {"coreference": self.coreference}
+        return {**first, **self.others, "precision": self.precision}
+
+    @property
+    def states(self) -> States:
+        """What each part has seen."""
+        return {name: part.kept.state for name, part in self._all().items()}
+
+    def tables(self) -> dict[str, Table]:
+        """The tables of all parts, called `flow_...`, since runs have tables of coreference, too; and a `summary` of them."""
+        made = {name: table for part in self._all().values() for name, table in part.tables().items()}
+        return {"summary": summary(made), **{f"flow_{name}": table for name, table in made.items()}}
+
+
+def _run(
+    spec: FlowSpec,
+    model: Model,
+    corpus: Corpus,
+    folder: Folder | None,
+    now: dict[str, Any],
+    resume: bool,
+    progress: Progress | None,
+) -> Results:
+    started = time.monotonic()
+    settings = spec.model_dump(mode="json")
+    manifest = {"study": "flow", "signature": _signature(spec, now), "settings": settings, "identity": now, "capture": model.capture}
+    if folder is not None:
+        folder.write_manifest({"status": "running", **manifest})
+    ledger = Ledger(folder, key(now), resume)
+    jobs = Jobs(corpus, model, spec)
+    for number, shard in enumerate(_shards(jobs)):
+        if not ledger.done(number):
+            studies = Studies(spec)
+            for job in shard:
+                studies.observe(job, _flow(model, job.text, spec))
+                if progress is not None:
+                    progress(jobs.share, jobs.counts.texts, jobs.counts.tokens)
+            ledger.add(number, studies.states)
+    if ledger.merged is None:
+        raise RunError(f"nothing to study: no text is left of {', '.join(spec.corpus)}", "; ".join(jobs.counts.dropped.lines()))
+    studies = Studies(spec, ledger.merged)
+    if studies.coreference is not None:
+        jobs.counts.dropped.update(studies.coreference.left_out)
+    tables = {
+        name: Table(table.arrow.replace_schema_metadata({"signature": manifest["signature"]})) for name, table in studies.tables().items()
+    }
+    complete = {
+        **manifest,
+        "status": "complete",
+        "measures": {"flow": {name: settings[name] for name in ("parts", "measures", "norm", "method", "probes")}},
+        "tables": list(tables),
+        "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in model.layout.sites],
+        "seconds": round(time.monotonic() - started, 3),
+        "counts": {**jobs.counts.numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
+        "dropped": jobs.counts.dropped.lines(),
+        "notes": studies.precision.notes(),
+    }
+    if folder is not None:
+        folder.finish(tables, ledger.merged, complete)
+    return Results(complete, tables, folder.path if folder is not None else None, states=ledger.merged)
+
+
+def _shards(jobs: Jobs) -> Iterator[list[Job]]:
+    stream = iter(jobs)
+    while shard := list(islice(stream, SHARD)):
+        yield shard
+
+
+def _flow(model: Model, text: Encoded, spec: FlowSpec) -> Flow:
+    """The flow of a text. What is drawn for a sketch depends on the text and the seed alone."""
+    digest = hashlib.blake2b(f"{spec.seed}\x1f".encode() + text.ids.tobytes(), digest_size=6).digest()
+    return flow(model, text, spec.measures, spec.norm or "frobenius", spec.method, spec.probes, int.from_bytes(digest, "little"))
+
+
+def _identity(spec: FlowSpec, model: Model, corpus: Corpus) -> dict[str, Any]:
+    settings = spec.model_dump(mode="json", exclude={"model", "corpus", "preset"})
+    settings["device"] = model.device.type
+    return {"settings": settings, "measures": {}, "model": model.fingerprint, "corpus": corpus.hash(), "versions": versions()}
+
+
+def _signature(spec: FlowSpec, identity: Mapping[str, Any]) -> str:
+    """One line that says what was measured, on what, and how; the last part is a hash of everything."""
+    corpus = "+".join(printable(name.rsplit("/", 1)[-1]) for name in spec.corpus)
+    parts: dict[str, Any] = {
+        "headscope": versions()["headscope"],
+        "model": f"{printable(spec.model.rstrip('/').rsplit('/', 1)[-1])}@{identity['model'][:8]}",
+        "corpus": f"{corpus}@{identity['corpus'][:8]}",
+        "preset": spec.preset,
+        "parts": "+".join(spec.parts or ()),
+        "measures": "+".join(spec.measures),
+        "norm": spec.norm,
+        "limit": f"{spec.limit or 'all'}{'' if spec.pick == 'random' or spec.limit is None else ' first'}",
+        "items": spec.items,
+        "context": spec.context,
+        "length": spec.max_length,
+        "replicates": spec.replicates,
+        "seed": spec.seed,
+    }
+    for name in ("weights", "dtype", "method", "probes", "grouping", "punct", "transpose", "on_error"):
+        if getattr(spec, name) != FlowSpec.model_fields[name].default:
+            parts[name] = getattr(spec, name)
+    return "|".join([*(f"{name}:{value}" for name, value in parts.items()), f"run:{key(identity)[:8]}"])

@@ -1,0 +1,179 @@
+"""A whole study: from a corpus and a model to a folder of tables."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.core.document import Document
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus, read
+from headscope.encoding.texts import Encoder
+from headscope.errors import RunError
+from headscope.flow import TreeDistances
+from headscope.flow.chosen import held_out
+from headscope.flow.kept import Kept
+from headscope.flow.spec import make_flow_spec
+from headscope.flow.study import study
+from headscope.models.jacobian import flow
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.runs.results import Results
+from headscope.stats.bootstrap import group_of
+
+SETTINGS: dict[str, Any] = {"limit": 9, "items": 10, "replicates": 50, "norm": "sum", "measures": ["A", "G"], "context": 32}
+
+
+@pytest.fixture(scope="module")
+def mini() -> Model:
+    return load("mini")
+
+
+@pytest.fixture(scope="module")
+def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return study(make_flow_spec(SETTINGS), tmp_path_factory.mktemp("flow") / "whole", model=mini)
+
+
+def numbers(results: Results) -> dict[str, list[dict[str, Any]]]:
+    """All tables as they print, so that NaN equals NaN."""
+    return {name: [{key: repr(value) for key, value in row.items()} for row in results[name]] for name in results}
+
+
+def test_all_parts_of_the_sampler(whole: Results) -> None:
+    assert list(whole) == [
+        "summary", "flow_coreference", "flow_coreference_headline", "flow_coreference_distances", "flow_coreference_items",
+        "flow_classes", "flow_class_contrasts", "flow_class_headlines", "flow_tree_distances", "flow_tree_distances_chains",
+        "flow_attachment", "flow_agreement", "flow_precision",
+    ]  # fmt: skip
+    assert len(whole["flow_coreference_items"]) == 2 * 10
+    assert whole["flow_coreference_items"].where(measure="A", same=True)["same"].count(True) == 5
+    assert set(whole["flow_precision"]["relative_error"]) == {0.0}, "the sum norm is exact"
+    assert len(set(whole["flow_classes"].where(measure="A", **{"class": "open"})["documents"])) == 1
+    assert max(whole["flow_classes"]["documents"]) > 4, "sentences are drawn from all documents"
+    parts = dict.fromkeys(whole["summary"]["part"])
+    assert list(parts) == ["coreference", "classes", "trees", "attachment", "agreement"]
+    assert whole.manifest["study"] == "flow"
+    assert Results.open(whole.path or Path()).signature == whole.signature
+
+
+def test_tree_correlations_are_those_of_each_sentence_by_hand(mini: Model, whole: Results) -> None:
+    """The row of a layer is the mean of what the sentences have, each put through the model alone."""
+    spec = make_flow_spec({**SETTINGS, "limit": None, "parts": ["trees"], "measures": ["A"]})
+    few = Corpus.of([Document(document.id, document.sentences[:2]) for document in list(read("sampler"))[:3]])
+    found = study(spec, model=mini, corpus=few)["flow_tree_distances"]
+    by_hand = TreeDistances()
+    for text in Encoder(mini.tokenizer).texts(few, Tally()):
+        by_hand.observe(text, flow(mini, text, ("A",)).values)
+    expected = by_hand.tables()["tree_distances"]
+    for column in ("value", "n", "sentences"):
+        assert found[column] == expected[column]
+
+
+def test_stopped_and_gone_on_with(mini: Model, whole: Results, tmp_path: Path) -> None:
+    out = tmp_path / "stopped"
+
+    def stop(share: float | None, texts: int, tokens: int) -> None:
+        if texts > 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study(make_flow_spec(SETTINGS), out, model=mini, progress=stop)
+    with pytest.raises(RunError, match="not finished"):
+        Results.open(out)
+    with pytest.raises(RunError, match=r"already holds a run.*--resume"):
+        study(make_flow_spec(SETTINGS), out, model=mini)
+    with pytest.raises(RunError, match="norm was 'sum' and is 'mean'"):
+        study(make_flow_spec({**SETTINGS, "norm": "mean"}), out, model=mini, resume=True)
+    shares: list[float] = []
+    resumed = study(make_flow_spec(SETTINGS), out, model=mini, resume=True, progress=lambda share, *_: shares.append(share or 0.0))
+    assert resumed.manifest["counts"]["resumed_shards"] >= 1
+    assert numbers(resumed) == numbers(whole)
+    assert shares == sorted(shares)
+    assert shares[-1] <= 1
+
+
+def test_the_order_of_documents_changes_nothing(mini: Model) -> None:
+    settings = {**SETTINGS, "limit": None, "items": 8, "draw": "balanced", "replicates": 20, "parts": ["classes", "agreement"]}
+    documents = [Document(document.id, document.sentences[:3]) for document in list(read("sampler"))[:4]]
+    one, other = (study(make_flow_spec(settings), model=mini, corpus=Corpus.of(order)) for order in (documents, documents[::-1]))
+    for name in ("flow_classes", "flow_agreement"):
+        for left, right in zip(one[name], other[name], strict=True):
+            for key, value in left.items():
+                assert value == right[key] or math.isclose(value, right[key], rel_tol=1e-9, abs_tol=1e-12) or value != value
+
+
+def test_sketches_depend_on_the_text_alone_and_say_how_exact_they_are(mini: Model) -> None:
+    settings = {**SETTINGS, "limit": None, "measures": ["G"], "norm": "frobenius", "method": "sketch", "probes": 4, "parts": ["classes"]}
+    documents = [Document(document.id, document.sentences[:1]) for document in list(read("sampler"))[:2]]
+    both = study(make_flow_spec(settings), model=mini, corpus=Corpus.of(documents))
+    errors = both["flow_precision"]["relative_error"]
+    assert all(0.05 < error < 0.6 for error in errors)
+    assert any("sketched with 4 probes" in note for note in both.manifest["notes"])
+    again = study(make_flow_spec(settings), model=mini, corpus=Corpus.of(documents[::-1]))
+    np.testing.assert_allclose(again["flow_classes"]["value"], both["flow_classes"]["value"], rtol=1e-6)
+
+
+def test_what_a_corpus_lacks_is_left_out_or_said(mini: Model, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.txt"
+    bare.write_text("The dog barked at it.\n\nIt ran away.\n")
+    plain = study(make_flow_spec({**SETTINGS, "corpus": str(bare)}), model=mini)
+    assert plain.manifest["settings"]["parts"] == ["agreement"]
+    for settings, message in (
+        ({"corpus": str(bare), "parts": ["trees"]}, "trees needs trees, and .* has none.*leave trees out of --parts"),
+        ({"corpus": str(bare), "parts": ["coreference"]}, "coreference needs mentions"),
+        ({"parts": ["agreement"], "measures": ["A"]}, "agreement compares measures, and there is one"),
+        ({"max_length": 1000}, "max_length is 1000, but mini ends at"),
+    ):
+        with pytest.raises(RunError, match=message):
+            study(make_flow_spec({**SETTINGS, **settings}), model=mini)
+    for settings, message in (
+        ({"measures": []}, "name at least one"),
+        ({"measures": ["B"]}, "measures.0 = 'B'"),
+        ({"colour": 1}, "no setting is called 'colour'"),
+        ({"probes": 1}, "probes = 1"),
+    ):
+        with pytest.raises(RunError, match=message):
+            make_flow_spec({**SETTINGS, **settings})
+
+
+def test_the_reference_preset(mini: Model) -> None:
+    spec = make_flow_spec({"preset": "reference"}).resolved({"mentions", "trees", "parts of speech"})
+    assert (spec.norm, spec.draw, spec.deletion, spec.labels, spec.resample, spec.pick) == (
+        "sum", "alternating", "listwise", "whole", "sentence", "first",
+    )  # fmt: skip
+    own = make_flow_spec({"preset": "reference", "norm": "spectral"}).resolved(set())
+    assert (own.norm, own.parts) == ("spectral", ("agreement",))
+
+
+def test_kept_columns_survive_as_states() -> None:
+    first, second = Kept(), Kept()
+    for kept, words in ((first, ["naïve", ""]), (second, ["日本"])):
+        kept.say("word", words)
+        kept.add("values/A", np.arange(2.0 * len(words)).reshape(-1, 2))
+    again = Kept(first.state.merge(second.state))
+    assert again.words("word") == ["naïve", "", "日本"]
+    assert again.numbers("values/A").tolist() == [[0, 1], [2, 3], [0, 1]]
+    assert again.under("values/") == ["A"]
+    assert (again.words("none"), again.numbers("none").tolist()) == ([], [])
+
+
+def test_the_layer_is_chosen_on_other_documents() -> None:
+    names = [f"d{number}" for number in range(40)]
+    zero = next(name for name in names if group_of(name, 2) == 0)
+    one = next(name for name in names if group_of(name, 2) == 1)
+    values = np.array([[5.0, 1.0], [2.0, 9.0], [3.0, 4.0]])  # by sentence and layer
+    found = held_out(values, [zero, one, one])
+    assert found.tolist() == [1.0, 2.0, 3.0], "one's best layer is the second, zero's the first"
+    assert np.isnan(held_out(values, [zero] * 3)).all()
+
+
+def test_more_kinds_of_flow(mini: Model) -> None:
+    found = study(
+        make_flow_spec({**SETTINGS, "limit": 3, "measures": ["A", "rollout", "norms"], "parts": ["trees", "agreement"]}), model=mini
+    )
+    assert set(found["flow_tree_distances"]["measure"]) == {"A", "rollout", "norms"}
+    assert len(found["flow_agreement"].where(over="entries", layer=1)) == 3
