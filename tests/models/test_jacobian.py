@@ -136,6 +136,42 @@ def test_products_with_unit_vectors_are_the_jacobian(name: str, shape: str) -> N
             np.testing.assert_allclose(found.values[kind], wanted, rtol=OTHER.get(name, 1e-8), atol=OTHER.get(name, 1e-8) * wanted.max())
 
 
+@pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2", "bart"])
+def test_dropout_is_the_same_for_everything(name: str) -> None:
+    model = tiny(name)
+    inputs = text(model, 5, 5)
+    model.network.train()
+    torch.manual_seed(11)
+    expected = autograd(model.network, inputs)
+    model.network.eval()
+    before = torch.get_rng_state()
+    for norm in ("frobenius", "sum"):
+        found = flow_of(model, inputs, ("A", "G", "G*"), norm, method="exact", seed=11, mode="train")
+        np.testing.assert_allclose(found.values["G"], Jacobians.norms(expected.layer, norm), rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(found.values["G*"], Jacobians.norms(expected.start, norm), rtol=1e-8, atol=1e-12)
+    other = flow_of(model, inputs, ("G", "norms"), "sum", seed=12, mode="train").values
+    assert np.abs(other["G"] - found.values["G"]).max() > 1e-3 * found.values["G"].max()
+    assert np.isfinite(other["norms"]).all()
+    assert not model.network.training
+    assert torch.equal(torch.get_rng_state(), before)
+    still = flow_of(model, inputs, ("A",)).values["A"]
+    np.testing.assert_allclose(still.sum(1), 1, rtol=1e-6)
+    if name != "bart":  # which drops no attention
+        assert np.abs(found.values["A"].sum(1) - 1).max() > 0.01, "what dropout took is missing"
+    sketched = flow_of(model, inputs, ("G*",), probes=8, seed=11, mode="train", method="sketch")
+    wanted, errors = Jacobians.norms(expected.start, "frobenius"), sketched.errors["G*"]
+    assert errors is not None
+    assert np.abs((sketched.values["G*"] - wanted)[wanted > 0] / errors[wanted > 0]).mean() < 2.5
+
+
+def test_dropout_that_cannot_be_drawn_again() -> None:
+    model = tiny("bert")
+    draws = iter(range(1, 100))
+    model.network.encoder.layer[1].register_forward_hook(lambda module, args, out: out * next(draws))
+    with pytest.raises(ModelError, match=r"BertLayer did not drop the same numbers again .* Use mode=\"eval\""):
+        flow_of(model, text(model, 4, 4), ("G",), mode="train")
+
+
 def test_padding_changes_nothing() -> None:
     model = tiny("gpt2")
     wide, bare = ({name: tensor[:, :width] for name, tensor in text(model, 4, 6).items()} for width in (6, 4))
@@ -264,7 +300,7 @@ def test_backwards_is_the_same_as_forwards() -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "mpnet", "bart"])
-def test_known_blocks_carry_tangents_as_forward_mode_does(name: str) -> None:
+def test_known_blocks_carry_tangents_and_cotangents_as_autograd_does(name: str) -> None:
     model = tiny(name)
     for shape in TEXTS.values():
         inputs = text(model, *shape)
@@ -276,6 +312,7 @@ def test_known_blocks_carry_tangents_as_forward_mode_does(name: str) -> None:
             for layer, block in zip(layers, known, strict=True):
                 assert isinstance(block, Block)
                 torch.testing.assert_close(linear.push(block, rows, 900), products.push(layer, rows), rtol=1e-9, atol=1e-12)
+                torch.testing.assert_close(linear.pull(block, rows, 9000), products.pull(layer, rows), rtol=1e-9, atol=1e-12)
     assert isinstance(block, Block)
     assert linear.worthwhile(block, 16)
     assert not linear.worthwhile(block, 11)
@@ -288,6 +325,7 @@ def test_what_is_wrong_is_said() -> None:
         ({"kinds": ("A", "B")}, "kind 'B' is unknown. Use one of A, G, G\\*, rollout, maxflow, norms"),
         ({"norm": "nuclear"}, "norm 'nuclear' is unknown. Use one of frobenius, sum, mean, spectral"),
         ({"method": "guess"}, "method 'guess' is unknown. Use one of auto, exact, sketch"),
+        ({"mode": "test"}, "mode 'test' is unknown. Use one of eval, train"),
         ({"probes": 1}, "1 probes give no standard error. Use at least 2"),
     ):
         with pytest.raises(MeasureError, match=message):

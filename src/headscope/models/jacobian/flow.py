@@ -22,7 +22,7 @@ from headscope.errors import MeasureError
 from headscope.models.capture import implementation
 from headscope.models.jacobian import closed, products, values
 from headscope.models.jacobian.blocks import Block, read
-from headscope.models.jacobian.layers import Layer, check_chain, record
+from headscope.models.jacobian.layers import MODES, Layer, Mode, check_again, check_chain, record, running
 from headscope.models.jacobian.norms import NORMS, Norm, Reading
 from headscope.models.jacobian.rollout import maxflow, rollout
 from headscope.models.model import Model
@@ -61,6 +61,7 @@ def flow(
     probes: int = 32,
     seed: int = 0,
     longest: int = 64,
+    mode: Mode = "eval",
 ) -> Flow:
     """A, G and G* of one text, or other kinds (ALL_KINDS). Of an encoder-decoder, those of its encoder.
 
@@ -69,8 +70,13 @@ def flow(
     layers are post-LN blocks that are known, and else the Frobenius norm is sketched with `probes` random vectors, as G* is.
     `exact` takes as many vectors as there are features. All norms but `frobenius` are exact whatever the method.
     `maxflow` is refused for texts of more than `longest` tokens: it takes about the fourth power of the length.
+
+    With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all kinds, layers and probes:
+    it is drawn from `seed`. G is then taken by products, for which `norm="sum"` is the cheapest.
+    Memory does not grow with the number of probes or pairs of tokens: what is held at once is bounded (`closed.HELD`, `products.HELD`)
+    but for one layer's attention and, for each token, a few matrices of features by features.
     """
-    return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed, longest)
+    return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed, longest, mode)
 
 
 def flow_of(
@@ -82,14 +88,16 @@ def flow_of(
     probes: int = 32,
     seed: int = 0,
     longest: int = 64,
+    mode: Mode = "eval",
 ) -> Flow:
     """The same for a text as the network is given it: one row of tokens, padding allowed."""
-    _check(kinds, norm, method, probes)
+    _check(kinds, norm, method, probes, mode)
     sites = [site for site in model.sites if site.kind == model.sites[0].kind]
     found = Flow()
     notes: list[str] = []
     if {"A", "rollout", "maxflow"} & set(kinds):
-        attention = _attention(model, inputs)
+        with running(model.network, mode, seed):
+            attention = _attention(model, inputs)
         if "A" in kinds:
             _add(found, "A", attention)
         if "rollout" in kinds:
@@ -97,10 +105,12 @@ def flow_of(
         if "maxflow" in kinds:
             _add(found, "maxflow", maxflow(attention, longest))
     if "norms" in kinds:
-        _add(found, "norms", values.each(model, inputs, values.together))
+        with running(model.network, mode, seed):
+            _add(found, "norms", values.each(model, inputs, values.together))
     if "G" in kinds or "G*" in kinds:
-        with implementation(model.network, "eager"):
+        with implementation(model.network, "eager"), running(model.network, mode, seed):
             layers = record(model.network, sites, inputs)
+            check_again(layers)
             known = [read(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
             if "G" in kinds:
                 _add(found, "G", *_within(layers, known, norm, method, probes, seed, notes))
@@ -109,8 +119,9 @@ def flow_of(
     return Flow(found.values, found.errors, found.method, tuple(notes))
 
 
-def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int) -> None:
-    for what, given, known in (*(("kind", kind, ALL_KINDS) for kind in kinds), ("norm", norm, NORMS), ("method", method, METHODS)):
+def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int, mode: Mode) -> None:
+    options = (("norm", norm, NORMS), ("method", method, METHODS), ("mode", mode, MODES))
+    for what, given, known in (*(("kind", kind, ALL_KINDS) for kind in kinds), *options):
         if given not in known:
             raise MeasureError(f"{what} {given!r} is unknown", f"Use one of {', '.join(known)}")
     if probes < 2:
@@ -153,7 +164,7 @@ def _from_start(
     reading = Reading.make(norm, layers[0].states, _probes(method, probes), seed)
     try:
         back = norm in ("sum", "mean")
-        values, errors = products.backwards(layers, reading) if back else products.forwards(layers, reading, known)
+        values, errors = products.backwards(layers, reading, known) if back else products.forwards(layers, reading, known)
     except products.NoProductError as error:  # forward mode is not known of every operation
         notes.append(f"G*: {error.problem}; taken backwards")
         values, errors = products.backwards(layers, reading)

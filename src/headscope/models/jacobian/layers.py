@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 from torch.utils._pytree import tree_map
@@ -23,17 +23,20 @@ if TYPE_CHECKING:
 
     States = Float[torch.Tensor, "token feature"]
 
+Mode = Literal["eval", "train"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 _HALVES = (torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One call of a layer: what it was given, and the hidden states that it gave."""
+    """One call of a layer: what it was given, and the hidden states that it gave; where dropout is on, what random numbers came next."""
 
     module: torch.nn.Module
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     result: torch.Tensor
+    drawn: torch.Tensor | None = None
 
     @cached_property
     def states(self) -> States:
@@ -55,7 +58,8 @@ class Layer:
     def function(self) -> Callable[[States], States]:
         """The output as a function of the hidden states, everything else being as it was.
 
-        A layer with weights of half precision is run in float32: what a derivative is read from must not be rounded.
+        A layer with weights of half precision is run in float32: what a derivative is read from must not be rounded. Dropout drops
+        what it dropped.
         """
         module, args, kwargs = self.module, self.args, dict(self.kwargs)
         if self.result.dtype in _HALVES:
@@ -63,10 +67,51 @@ class Layer:
 
         def run(states: States) -> States:
             given = states[None]
-            out: torch.Tensor = _hidden(module(given, *args[1:], **kwargs) if args else module(**{**kwargs, "hidden_states": given}))
+            with _drawing(states.device, self.drawn):
+                out: torch.Tensor = _hidden(module(given, *args[1:], **kwargs) if args else module(**{**kwargs, "hidden_states": given}))
             return out[0]
 
         return run
+
+    @property
+    def randomness(self) -> Literal["error", "same"]:
+        """What torch's vmap is told of random numbers."""
+        return "error" if self.drawn is None else "same"
+
+
+@contextmanager
+def running(network: PreTrainedModel, mode: Mode, seed: int) -> Iterator[None]:
+    """The network as it is, or as in training: dropout on, and all that is random drawn from a seed."""
+    if mode == "eval":
+        yield
+        return
+    before = network.training
+    device = next(network.parameters()).device
+    with _forked(device):
+        torch.manual_seed(seed)
+        network.train()
+        try:
+            yield
+        finally:
+            network.train(before)
+
+
+@contextmanager
+def _drawing(device: torch.device, drawn: torch.Tensor | None) -> Iterator[None]:
+    """Random numbers as they came after some state of the generator, if there is one."""
+    if drawn is None:
+        yield
+        return
+    with _forked(device):
+        if device.type == "cuda":
+            torch.cuda.set_rng_state(drawn, device)
+        else:
+            torch.set_rng_state(drawn)
+        yield
+
+
+def _forked(device: torch.device) -> Any:
+    return torch.random.fork_rng([device] if device.type == "cuda" else [])
 
 
 def _full(given: Any) -> Any:
@@ -83,13 +128,20 @@ def record(network: PreTrainedModel, sites: Sequence[Site], inputs: Mapping[str,
 
     A layer is an element of a list of modules that was called once a site with hidden states and gave hidden states of the same shape.
     """
+    states: list[torch.Tensor | None] = []  # of the generator of random numbers, before each call that is not yet over
+
+    def enter(module: torch.nn.Module, args: Any) -> None:
+        device = inputs["input_ids"].device
+        states.append(None if not module.training else torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state())
+
     calls: dict[str, list[tuple[str, Layer | None]]] = {}
     with ExitStack() as hooks, torch.no_grad():
         for path, modules in network.named_modules():
             if isinstance(modules, torch.nn.ModuleList):
                 calls[path] = []
                 for number, module in enumerate(modules):
-                    hooks.callback(module.register_forward_hook(_note(calls[path], f"{path}.{number}"), with_kwargs=True).remove)
+                    hooks.callback(module.register_forward_pre_hook(enter).remove)
+                    hooks.callback(module.register_forward_hook(_note(calls[path], f"{path}.{number}", states), with_kwargs=True).remove)
         network(**inputs, use_cache=False)
     for found in calls.values():  # from the outermost lists to those within their elements
         chosen = list(_holding(found, sites, {name for name, _ in network.named_modules()}))
@@ -101,12 +153,12 @@ def record(network: PreTrainedModel, sites: Sequence[Site], inputs: Mapping[str,
     )
 
 
-def _note(calls: list[tuple[str, Layer | None]], path: str) -> Any:
+def _note(calls: list[tuple[str, Layer | None]], path: str, states: list[torch.Tensor | None]) -> Any:
     def hook(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
-        given, result = args[0] if args else kwargs.get("hidden_states"), _hidden(out)
+        given, result, drawn = args[0] if args else kwargs.get("hidden_states"), _hidden(out), states.pop()
         shapes = [tuple(states.shape) if isinstance(states, torch.Tensor) else () for states in (given, result)]
         fits = shapes[0] == shapes[1] and len(shapes[0]) == 3 and shapes[0][0] == 1
-        calls.append((path, Layer(module, args, kwargs, result) if fits else None))
+        calls.append((path, Layer(module, args, kwargs, result, drawn) if fits else None))
 
     return hook
 
@@ -119,6 +171,16 @@ def _holding(calls: list[tuple[str, Layer | None]], sites: Sequence[Site], paths
     rest = iter(calls)
     for site in sites:
         yield next((layer for path, layer in rest if site.module.startswith(f"{path}.")), None)
+
+
+def check_again(layers: Sequence[Layer]) -> None:
+    """An error unless layers with dropout give again what they gave."""
+    for layer in layers:
+        if layer.drawn is not None and not torch.allclose(layer.function(layer.states), layer.output, rtol=1e-2, atol=1e-3):
+            raise ModelError(
+                f"{type(layer.module).__name__} did not drop the same numbers again when it was run twice from one seed",
+                'Use mode="eval", or weights of type float32',
+            )
 
 
 def check_chain(layers: Sequence[Layer]) -> None:

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     Rows = Float[torch.Tensor, "row token feature"]
     Sizes = Float[torch.Tensor, "source target"]
 
-HELD = 2**25  # numbers of the rows that are held at once: 128 MiB in float32
+HELD = 2**26  # numbers of the rows that are held at once: 256 MiB in float32, and as much again for what a layer makes of them
 CHUNK = 2**21  # numbers of the rows that go through a layer at once
+KNOWN = 2**24  # numbers that are made at once where the layer is a block that is known: 64 MiB in float32
 
 
 class NoProductError(ModelError):
@@ -52,7 +53,8 @@ def _mapped(layer: Layer, product: Callable[[torch.Tensor], torch.Tensor], rows:
         with warnings.catch_warnings():
             # Some operations of mixtures of experts are done row by row, which is slow and right.
             warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
-            products: torch.Tensor = torch.func.vmap(product, chunk_size=max(1, CHUNK // rows[0].numel()))(rows)
+            mapped = torch.func.vmap(product, randomness=layer.randomness, chunk_size=max(1, CHUNK // rows[0].numel()))
+            products: torch.Tensor = mapped(rows)
     except (RuntimeError, NotImplementedError) as error:
         if isinstance(error, torch.OutOfMemoryError):
             raise
@@ -80,30 +82,32 @@ def forwards(layers: Sequence[Layer], reading: Reading, known: Sequence[Block | 
         rows = reading.placed(sources, len(layers[0].states))
         steps = []
         for layer, block in zip(layers, known or [""] * len(layers), strict=True):
-            if isinstance(block, Block) and linear.worthwhile(block, len(rows)):
-                rows = linear.push(block, rows, CHUNK)
-            else:
-                rows = push(layer, rows)
-            steps.append(reading(rows.view(len(sources), -1, *rows.shape[1:])))
+            rows = linear.push(block, rows, KNOWN) if linear.worthwhile(block, len(rows)) else push(layer, rows)
+            steps.append(reading(rows.reshape(len(sources), -1, *rows.shape[1:])))
         found.append([torch.stack(parts) for parts in zip(*steps, strict=True)])
     sizes, errors = (torch.cat(parts, 1) for parts in zip(*found, strict=True))
     return sizes, errors
 
 
-def backwards(layers: Sequence[Layer], reading: Reading) -> tuple[torch.Tensor, torch.Tensor]:
-    """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer back through those below it."""
+def backwards(layers: Sequence[Layer], reading: Reading, known: Sequence[Block | str] = ()) -> tuple[torch.Tensor, torch.Tensor]:
+    """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer back through those below it.
+    Blocks that are known are made use of.
+    """
     found = []
     for targets in _blocks(layers[0].states, len(reading.vectors) * len(layers)):
         start = reading.placed(targets, len(layers[0].states))
         rows = start[:0]
-        for layer in reversed(layers):  # what comes down from above, and this layer's own, which lie first in the end
-            rows = pull(layer, torch.cat([start, rows]))
-        found.append(reading(rows.view(len(layers), len(targets), -1, *rows.shape[1:])))
+        for layer, block in zip(reversed(layers), reversed(known or [""] * len(layers)), strict=True):
+            rows = torch.cat([start, rows])  # this layer's own, which lie first in the end, and what comes down from above
+            rows = linear.pull(block, rows, KNOWN) if linear.worthwhile(block, len(rows)) else pull(layer, rows)
+        found.append(reading(rows.reshape(len(layers), len(targets), -1, *rows.shape[1:])))
     sizes, errors = (torch.cat(parts, 1).transpose(1, 2) for parts in zip(*found, strict=True))
     return sizes, errors
 
 
 def _blocks(states: torch.Tensor, vectors: int) -> Iterator[torch.Tensor]:
-    """Positions, as many at a time as leave room for so many vectors each."""
-    step = max(1, HELD // (vectors * states.numel()))
-    return (torch.arange(start, min(start + step, len(states)), device=states.device) for start in range(0, len(states), step))
+    """Positions, as many at a time as leave room for so many vectors each, and about as many every time."""
+    length = len(states)
+    most = max(1, HELD // (vectors * states.numel()))
+    step = -(-length // -(-length // most))
+    return (torch.arange(start, min(start + step, length), device=states.device) for start in range(0, length, step))
