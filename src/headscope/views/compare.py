@@ -57,7 +57,8 @@ def _quantities(found: Comparison) -> list[dict[str, Any]]:
     for row in found.heads:
         key = (row["measure"], row["quantity"])
         if key not in described:
-            words = found.a.spelled(about(*labels.get(key, (row["quantity"], ""))))
+            label, direction = labels.get(key, (row["quantity"], ""))
+            words = found.a.spelled(about(label, direction, row["measure"]))
             described[key] = {**dict(zip(("measure", "name"), key, strict=True)), "about": words}
             described[key] |= {name: [None] * len(place) for name in _NUMBERS}
         at = place[HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)]

@@ -14,7 +14,7 @@ from headscope.runs.results import BASELINES, Results
 from headscope.views.alike import alike_data
 from headscope.views.gallery import gallery_data, readable
 from headscope.views.numbers import rounded
-from headscope.views.words import UNBOUNDED, about
+from headscope.views.words import GRADIENTS, UNBOUNDED, about
 
 
 def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
@@ -67,8 +67,8 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
             quantity,
             {
                 **{"measure": name, "name": quantity, "label": label, "direction": direction},
-                "about": results.spelled(about(label, direction)),
-                "share": quantity not in UNBOUNDED,
+                "about": results.spelled(about(label, direction, name)),
+                "share": quantity not in UNBOUNDED and name != GRADIENTS,
                 "baseline_name": "best rule" if contested else BASELINES.get(name, "even"),
                 **{key: [None] * size for key in ("value", "low", "high", "baseline")},
                 "n": [0] * size,

@@ -22,7 +22,7 @@ QUANTITIES = {
 }
 # Quantities that are not between 0 and 1.
 UNBOUNDED = frozenset({"entropy", "entropy_cls", "nearest", "own_layer", "other_layers"})
-
+GRADIENTS = "saliency"  # whose quantities are called as those of attention are, and are sizes of gradients
 
 # What the share of a contest is of, by direction. A word never picks itself or a special token.
 _SHARES = {
@@ -35,8 +35,10 @@ _SHARES = {
 }
 
 
-def about(label: str, direction: str = "") -> str:
-    """A phrase that says what a quantity is: a label in a direction, or a quantity by its name."""
+def about(label: str, direction: str = "", measure: str = "") -> str:
+    """A phrase that says what a quantity is: a label in a direction, or a quantity by its name, and by its measure's if several have it."""
+    if measure == GRADIENTS:
+        return f"how much the loss changes with attention {QUANTITIES.get(label, 'to all other tokens')}"
     if direction:
         return _SHARES.get(direction, "").format(label="" if label == "all" else f"{label} ")
     if label.startswith("offset_"):
