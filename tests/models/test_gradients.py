@@ -218,8 +218,27 @@ def test_integrated_gradients_add_up_to_what_attention_is_worth(model: Model) ->
     rough = 5e-3 if "DistilBert" in type(model.whole).__name__ else 2e-3  # where its head has a kink, a mean of steps is less exact
     assert sum(signed) / steps == pytest.approx(with_attention - without, abs=rough * max(1, abs(with_attention - without)))
     assert abs(with_attention - without) > 1e-3
-    few = gradients(model, texts, Slope(form="integrated", steps=3, share=0.4))
-    assert set(few) == set(range(len(model.sites)))
+
+
+def test_integrated_gradients_are_of_the_weights_that_the_model_has(model: Model) -> None:
+    from headscope.models import gradients as module
+
+    texts, slope = encoded(model), Slope(form="integrated", steps=3, share=0.4)
+    asked = asked_of(model, texts, slope, "0/0")
+    masked = [replace(text, ids=ids) for text, ids in zip(texts, asked.ids, strict=True)]
+    maps: dict[int, torch.Tensor] = {}
+    model.stream(model.inputs(masked), lambda index, weights, *_: maps.update({index: weights.clone()}))
+    means = {index: torch.zeros_like(weights, dtype=torch.float64) for index, weights in maps.items()}
+    for scale in (1 / 6, 3 / 6, 5 / 6):
+
+        def take(index: int, weights: torch.Tensor, gradient: torch.Tensor, seen: Any) -> None:
+            means[index] += gradient.double() / 3
+
+        module._pass(model, asked, texts, slope, scale, take, frozenset(maps))
+    found = gradients(model, texts, slope)
+    assert set(found) == set(range(len(model.sites)))
+    for index, sizes in found.items():
+        torch.testing.assert_close(sizes.double(), (maps[index].double() * means[index]).abs(), rtol=1e-4, atol=1e-7)
 
 
 def test_what_is_batched_together_changes_nothing(model: Model) -> None:

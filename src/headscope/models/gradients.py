@@ -50,17 +50,15 @@ def differentiate(model: Model, texts: Sequence[Encoded], slope: Slope, key: str
             wanted,
         )
         return
-    sums: dict[int, tuple[torch.Tensor, torch.Tensor, Any]] = {}
+    means: dict[int, torch.Tensor] = {}
 
     def add(index: int, weights: torch.Tensor, gradient: torch.Tensor, seen: torch.Tensor | None) -> None:
-        before = sums[index][1] if index in sums else 0
-        sums[index] = weights, before + gradient / slope.steps, seen
+        means[index] = means.get(index, 0) + gradient / slope.steps
 
     for step in range(slope.steps):
         _pass(model, asked, texts, slope, (step + 0.5) / slope.steps, add, wanted)
-    for index in sorted(sums):
-        weights, gradient, seen = sums.pop(index)
-        take(index, (weights * gradient).abs(), seen)
+    # Weights depend on how far attention is scaled in the layers below: those that count are of the model as it is.
+    _pass(model, asked, texts, slope, 1.0, lambda index, weights, _, seen: take(index, (weights * means.pop(index)).abs(), seen), wanted)
 
 
 def _made(
