@@ -1,4 +1,4 @@
-"""The Python interface: load, read, run, measure, view, twins, open_run."""
+"""The Python interface: load, read, run, measure, view, twins, flow, open_run, open_study."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ class Run:
 
         return alike(self.results, kind)
 
-    def report(self, path: str | Path | None = None) -> Path:
-        """Write the run as one offline HTML page, by default into its folder, and return where it is."""
+    def report(self, path: str | Path | None = None, studies: Sequence[Study] = ()) -> Path:
+        """Write the run as one offline HTML page, by default into its folder, and return where it is. `studies` have their part in it."""
         from headscope.report import write_report
 
-        return write_report(self.results, Path(path) if path is not None else None)
+        return write_report(self.results, Path(path) if path is not None else None, [study.results for study in studies])
 
     def show(self, head: str | None = None) -> RunView:
         """Every head and what is known of the chosen one, to look through in a notebook."""
@@ -100,6 +100,43 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.signature})\n  " + ", ".join(f"{name}: {len(self.results[name])} rows" for name in self.measures)
+
+
+class Study:
+    """What a study found: `study["summary"]` is a table, `study.plot("westera1")` a figure."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    @property
+    def signature(self) -> str:
+        """The line that says what was looked at, on what, and how."""
+        return self.results.signature
+
+    @property
+    def tables(self) -> list[str]:
+        """What can be asked for with `study[...]`."""
+        return list(self.results)
+
+    def __getitem__(self, name: str) -> Table:
+        return self.results[name]
+
+    def plot(self, figure: str) -> Figure:
+        """A figure of the study: of flow `westera1`, `westera2`, `trees` or `agreement`."""
+        from headscope.figures import draw
+
+        return draw(figure, self.results)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the study as one offline HTML page, by default into its folder, and return where it is."""
+        from headscope.report import write_report
+
+        return write_report(self.results, Path(path) if path is not None else None)
+
+    def __repr__(self) -> str:
+        from headscope.flows.sentences import sentences
+
+        return "\n".join([*sentences(self.results), self.signature])
 
 
 def load(
@@ -288,9 +325,60 @@ def twins(
     return TwinHeads(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 
+def flow(
+    model: Model | str | Path = "mini",
+    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """How much words bear on each other, by attention and by gradients, and whether that goes with coreference, parts of speech and trees.
+
+    `settings` are those of a specification (docs/flow.md): `measures`, `parts`, `norm`, `limit`, `items`, `draw`, `preset`, ...
+
+    >>> import headscope as hs
+    >>> study = hs.flow("mini", "sampler", measures=["A", "G"], norm="sum", parts=["trees"], limit=4, replicates=0)
+    >>> study["flow_tree_distances"].columns[:5]
+    ['measure', 'variant', 'method', 'layer', 'value']
+    """
+    from headscope.flows.spec import make_flow_spec
+    from headscope.flows.study import study
+
+    named = [corpus] if isinstance(corpus, str | Path) else corpus
+    paths = [str(path) for path in (named.paths or ("memory",) if isinstance(named, Corpus) else named)]
+    name = str(model) if isinstance(model, str | Path) else model.name
+    spec = make_flow_spec({"model": name, "corpus": tuple(paths), **settings})
+    results = study(
+        spec,
+        Path(out) if out is not None else None,
+        model=None if isinstance(model, str | Path) else model,
+        corpus=corpus if isinstance(corpus, Corpus) else None,
+        device=device,
+        resume=resume,
+        overwrite=overwrite,
+        progress=progress,
+    )
+    return Study(results)
+
+
 def open_run(path: str | Path) -> Run:
     """The run in a folder."""
-    return Run(Results.open(Path(path)))
+    results = Results.open(Path(path))
+    if "study" in results.manifest:
+        raise RunError(f"{path} holds a study of {results.manifest['study']}", "Open it with headscope.open_study")
+    return Run(results)
+
+
+def open_study(path: str | Path) -> Study:
+    """The study in a folder."""
+    results = Results.open(Path(path))
+    if "study" not in results.manifest:
+        raise RunError(f"{path} holds a run", "Open it with headscope.open_run")
+    return Study(results)
 
 
 def _measures(measures: Measures) -> dict[str, dict[str, Any]]:
@@ -299,4 +387,19 @@ def _measures(measures: Measures) -> dict[str, dict[str, Any]]:
     return {name: {} for name in ([measures] if isinstance(measures, str) else measures)}
 
 
-__all__ = ["Measured", "Run", "TwinHeads", "Word", "load", "measure", "open_run", "read", "run", "twins", "view"]
+__all__ = [
+    "Measured",
+    "Run",
+    "Study",
+    "TwinHeads",
+    "Word",
+    "flow",
+    "load",
+    "measure",
+    "open_run",
+    "open_study",
+    "read",
+    "run",
+    "twins",
+    "view",
+]

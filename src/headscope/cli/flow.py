@@ -31,6 +31,7 @@ def flow(
     norm: Annotated[str | None, Option(help="size of a Jacobian: frobenius, sum, mean, spectral [default: frobenius]")] = None,
     method: Annotated[str, Option(help="auto, exact or sketch")] = "auto",
     probes: Annotated[int, Option(help="random vectors of a sketch", min=2)] = 32,
+    mode: Annotated[str | None, Option(help="eval, or train: with dropout, as the paper's numbers were made [default: eval]")] = None,
     preset: Annotated[str, Option(help="recommended, or reference (what the released code did)")] = "recommended",
     grouping: Annotated[str, Option(help="from pieces to words: mean or sum")] = "mean",
     punct: Annotated[str, Option(help="punctuation in trees: include or exclude")] = "include",
@@ -57,15 +58,16 @@ def flow(
     headscope plot FLOW westera1 -o figure1.pdf
     """
     from headscope.cli.options import names
-    from headscope.flow.spec import make_flow_spec
+    from headscope.flows.spec import make_flow_spec
 
     chosen = [*(corpus or ["sampler"])]
     spec = make_flow_spec(
         {
             "model": model, "corpus": chosen, "parts": names(parts) if parts is not None else None, "measures": names(measures),
             "limit": limit or None, "pick": pick, "items": items, "draw": draw, "context": context, "norm": norm, "method": method,
-            "probes": probes, "preset": preset, "grouping": grouping, "punct": punct, "transpose": transpose, "max_length": max_length,
-            "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "weights": weights, "dtype": dtype,
+            "probes": probes, "mode": mode, "preset": preset, "grouping": grouping, "punct": punct, "transpose": transpose,
+            "max_length": max_length, "format": format, "on_error": on_error, "replicates": replicates, "seed": seed,
+            "weights": weights, "dtype": dtype,
         },
         "the options",
     )  # fmt: skip
@@ -77,7 +79,7 @@ def flow(
 
 def _study(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
     from headscope.cli.progress import bar
-    from headscope.flow.study import study
+    from headscope.flows.study import study
 
     try:
         with bar("differentiating", hidden=quiet) as progress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +16,7 @@ from headscope.errors import RunError
 from headscope.report.alike import alike_section
 from headscope.report.contests import contests
 from headscope.report.sections import figures, glance, section
+from headscope.report.studies import study_section
 from headscope.report.summary import sentences
 from headscope.runs.behaviour import BROAD
 from headscope.runs.results import Results
@@ -34,19 +35,19 @@ _TITLES = {
 }
 
 
-def write_report(results: Results, path: Path | None = None) -> Path:
-    """Write the page, by default as `report.html` in the run's folder, and return its path."""
+def write_report(results: Results, path: Path | None = None, studies: Sequence[Results] = ()) -> Path:
+    """Write the page, by default as `report.html` in the run's folder, and return its path. `studies` have their part in it."""
     if path is None:
         if results.path is None:
             raise RunError("this run has no folder to put a report in", "Name a file")
         path = results.path / "report.html"
-    write_atomically(path, page(results).encode())
+    write_atomically(path, page(results, studies).encode())
     return path
 
 
-def page(results: Results) -> str:
+def page(results: Results, studies: Sequence[Results] = ()) -> str:
     """The whole page: it holds its data and its code."""
-    return shell(title(results), body(results), {"run": run_data(results)}, style=style())
+    return shell(title(results), body(results, studies), {"run": run_data(results)}, style=style())
 
 
 def title(results: Results) -> str:
@@ -59,8 +60,12 @@ def style() -> str:
     return (files("headscope.report") / "style.css").read_text(encoding="utf-8")
 
 
-def body(results: Results) -> str:
+def body(results: Results, studies: Sequence[Results] = ()) -> str:
     """The inside of the page, as HTML: text and tables, and places for the views to be drawn in."""
+    for study in studies:
+        if "study" not in study.manifest:
+            raise RunError(f"{study.path} is a run, not a study", "Name the run first, then studies, as headscope flow writes them")
+    looked_at = [*([results] if "study" in results.manifest else []), *studies]
     from jinja2 import Environment
 
     template = (files("headscope.report") / "body.html.jinja").read_text(encoding="utf-8")
@@ -68,7 +73,9 @@ def body(results: Results) -> str:
     environment.filters["linked"] = partial(_linked, set(map(str, flat_heads(results.manifest["sites"]))))
     gallery, damaged = readable(results)
     parts: dict[str, Any] = {
-        "findings": sentences(results),
+        "findings": [] if "study" in results.manifest else sentences(results),
+        "explore": "study" not in results.manifest,
+        "studies": [study_section(study) for study in looked_at],
         "glance": glance(results),
         "figures": figures(results),
         "contests": [{**contest, "title": _TITLES.get(contest["name"], contest["name"])} for contest in contests(results)],
@@ -112,12 +119,13 @@ def _heads(results: Results) -> str:
 def _contents(parts: dict[str, Any]) -> list[tuple[str, str]]:
     """The links at the top: an anchor and its text."""
     return [
-        ("summary", "In short"),
-        ("explore", "Every head"),
+        *([("summary", "In short")] if parts["explore"] else []),
+        *([("explore", "Every head")] if parts["explore"] else []),
         *([("glance", "At a glance")] if parts["glance"] else []),
         *((f"{figure['name']}-{figure['kind']}", figure["title"]) for figure in parts["figures"]),
         *((contest["name"], contest["name"].capitalize()) for contest in parts["contests"]),
         *([("map", "Alike")] if parts["map"] else []),
+        *((f"study-{number}", study["title"]) for number, study in enumerate(parts["studies"], 1)),
         *((part["name"], "In numbers") for part in parts["sections"][:1]),
         ("made", "How it was made"),
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from headscope.encoding.texts import Encoded
-from headscope.flow.compared import table
-from headscope.flow.kept import Kept
+from headscope.flows.compared import table
+from headscope.flows.kept import Kept
 from headscope.models.jacobian import Flow
 from headscope.runs.table import Table
 

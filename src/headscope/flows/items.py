@@ -12,7 +12,7 @@ import numpy as np
 
 from headscope.core.document import Document, Mention, Word
 from headscope.errors import MeasureError
-from headscope.flow.nouns import covered, headed, is_noun, is_pronoun, lowest
+from headscope.flows.nouns import covered, headed, is_noun, is_pronoun, lowest
 from headscope.stats.matching import matched
 
 STRATA = (10, 25, 50, 100)  # distances, in words, at which a new stratum begins

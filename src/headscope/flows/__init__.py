@@ -6,12 +6,12 @@ gives tables in the end.
 
 from __future__ import annotations
 
-from headscope.flow.agreement import Agreement
-from headscope.flow.attachment import Attachment
-from headscope.flow.classes import PartsOfSpeech
-from headscope.flow.coreference import Coreference
-from headscope.flow.items import Context, Pair, Passage, alternating, draw
-from headscope.flow.trees import TreeDistances
+from headscope.flows.agreement import Agreement
+from headscope.flows.attachment import Attachment
+from headscope.flows.classes import PartsOfSpeech
+from headscope.flows.coreference import Coreference
+from headscope.flows.items import Context, Pair, Passage, alternating, draw
+from headscope.flows.trees import TreeDistances
 
 __all__ = [
     "Agreement",

@@ -9,10 +9,10 @@ import numpy as np
 
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded
-from headscope.flow.compared import Row, Sample, by_layer, headline, table
-from headscope.flow.grouping import Grouping, Matrices, checked, to_words
-from headscope.flow.items import Passage
-from headscope.flow.kept import Kept
+from headscope.flows.compared import Row, Sample, by_layer, headline, table
+from headscope.flows.grouping import Grouping, Matrices, checked, to_words
+from headscope.flows.items import Passage
+from headscope.flows.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.matching import matched
 from headscope.stats.regression import ols, ols_interval

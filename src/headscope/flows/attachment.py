@@ -10,13 +10,13 @@ import numpy as np
 from headscope.core.document import Word
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
-from headscope.flow.chosen import held_out
-from headscope.flow.classes import CLOSED_RELEASED, OPEN
-from headscope.flow.compared import table
-from headscope.flow.grouping import Grouping, Matrices, checked, to_words
-from headscope.flow.kept import Kept
-from headscope.flow.paths import CHAINS, sentence_chain
-from headscope.flow.trees import Punct, Resample, kept_words
+from headscope.flows.chosen import held_out
+from headscope.flows.classes import CLOSED_RELEASED, OPEN
+from headscope.flows.compared import table
+from headscope.flows.grouping import Grouping, Matrices, checked, to_words
+from headscope.flows.kept import Kept
+from headscope.flows.paths import CHAINS, sentence_chain
+from headscope.flows.trees import Punct, Resample, kept_words
 from headscope.runs.table import Table
 from headscope.stats.resampled import mean
 from headscope.stats.spanning import arborescence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headscope.flow.compared import table
-from headscope.flow.paths import VARIANTS
+from headscope.flows.compared import table
+from headscope.flows.paths import VARIANTS
 from headscope.runs.table import Table
 
 COLUMNS = ("part", "what", "measure", "value", "low", "high", "t", "p", "d", "n", "published")

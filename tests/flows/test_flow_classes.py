@@ -10,8 +10,8 @@ from scipy import stats
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.errors import MeasureError
-from headscope.flow import PartsOfSpeech
-from headscope.flow.classes import CLOSED, CLOSED_RELEASED, OPEN
+from headscope.flows import PartsOfSpeech
+from headscope.flows.classes import CLOSED, CLOSED_RELEASED, OPEN
 
 SENTENCES = [
     "DET NOUN VERB PRON",

@@ -13,8 +13,8 @@ from headscope.core.document import Word
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
-from headscope.flow.items import Context, Passage, alternating, draw
-from headscope.flow.spec import FlowSpec, Part
+from headscope.flows.items import Context, Passage, alternating, draw
+from headscope.flows.spec import FlowSpec, Part
 from headscope.models.model import Model
 from headscope.runs.counts import Counts
 

@@ -12,7 +12,7 @@ from scipy import stats
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded, Encoder
-from headscope.flow import Coreference, Pair, Passage, draw
+from headscope.flows import Coreference, Pair, Passage, draw
 from headscope.runs.table import Table
 from headscope.stats.matching import matched
 from headscope.stats.significance import holm

@@ -10,11 +10,11 @@ import numpy as np
 from headscope.core.annotation import NONE
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
-from headscope.flow.chosen import held_out
-from headscope.flow.compared import table
-from headscope.flow.grouping import Grouping, Matrices, checked, to_words
-from headscope.flow.kept import Kept
-from headscope.flow.paths import CHAINS, VARIANTS, distances, restricted, sentence_chain
+from headscope.flows.chosen import held_out
+from headscope.flows.compared import table
+from headscope.flows.grouping import Grouping, Matrices, checked, to_words
+from headscope.flows.kept import Kept
+from headscope.flows.paths import CHAINS, VARIANTS, distances, restricted, sentence_chain
 from headscope.measures.relations import is_punctuation
 from headscope.runs.table import Table
 from headscope.stats.correlation import pearson, spearman

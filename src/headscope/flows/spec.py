@@ -8,12 +8,13 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from headscope.errors import RunError
-from headscope.flow.attachment import Labels
-from headscope.flow.classes import Deletion
-from headscope.flow.grouping import Grouping
-from headscope.flow.trees import Punct, Resample
+from headscope.flows.attachment import Labels
+from headscope.flows.classes import Deletion
+from headscope.flows.grouping import Grouping
+from headscope.flows.trees import Punct, Resample
 from headscope.models.jacobian import KINDS
 from headscope.models.jacobian.flow import Kind, Method
+from headscope.models.jacobian.layers import Mode
 from headscope.models.jacobian.norms import Norm
 from headscope.runs.spec import validated
 
@@ -22,18 +23,18 @@ Draw = Literal["balanced", "matched", "alternating"]
 PARTS: tuple[Part, ...] = get_args(Part)
 NEEDS: Mapping[Part, str] = {"coreference": "mentions", "classes": "parts of speech", "trees": "trees"}
 
+LONGEST = 64  # tokens of a text whose maximum flow is found
 # METHODS §7: what the released code does, where it differs.
 _PRESETS: Mapping[str, Mapping[str, str]] = {
     "recommended": {
-        "norm": "frobenius",
-        "draw": "balanced",
-        "deletion": "comparison",
-        "labels": "main",
-        "resample": "document",
-        "pick": "random",
+        "norm": "frobenius", "draw": "balanced", "deletion": "comparison", "labels": "main", "resample": "document", "pick": "random",
+        "mode": "eval",
     },
-    "reference": {"norm": "sum", "draw": "alternating", "deletion": "listwise", "labels": "whole", "resample": "sentence", "pick": "first"},
-}
+    "reference": {
+        "norm": "sum", "draw": "alternating", "deletion": "listwise", "labels": "whole", "resample": "sentence", "pick": "first",
+        "mode": "train",
+    },
+}  # fmt: skip
 
 
 class FlowSpec(BaseModel):
@@ -53,6 +54,7 @@ class FlowSpec(BaseModel):
     norm: Norm | None = None
     method: Method = "auto"
     probes: int = Field(32, ge=2)
+    mode: Mode | None = None
     limit: int | None = Field(500, ge=1)
     pick: Literal["random", "first"] | None = None
     items: int = Field(500, ge=2)
@@ -95,7 +97,9 @@ class FlowSpec(BaseModel):
                 remedy = f"Use a corpus with {NEEDS[part]}, or leave {part} out of --parts"
                 raise RunError(f"{part} needs {NEEDS[part]}, and {', '.join(self.corpus)} has none", remedy)
         given = {name: getattr(self, name) for name in _PRESETS[self.preset] if getattr(self, name) is not None}
-        return self.model_copy(update={**_PRESETS[self.preset], **given, "parts": self.parts or tuple(possible)})
+        length = min(self.max_length, LONGEST) if "maxflow" in self.measures else self.max_length
+        decided = {"parts": self.parts or tuple(possible), "max_length": length, "context": min(self.context, length)}
+        return self.model_copy(update={**_PRESETS[self.preset], **given, **decided})
 
 
 def make_flow_spec(settings: Mapping[str, Any], where: str = "the settings") -> FlowSpec:

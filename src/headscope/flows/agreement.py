@@ -10,9 +10,9 @@ import numpy as np
 
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
-from headscope.flow.compared import table
-from headscope.flow.grouping import Matrices, checked
-from headscope.flow.kept import Kept
+from headscope.flows.compared import table
+from headscope.flows.grouping import Matrices, checked
+from headscope.flows.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.bootstrap import percentile_interval, poisson_weights
 from headscope.stats.correlation import Moments, pooled

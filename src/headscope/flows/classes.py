@@ -10,9 +10,9 @@ import numpy as np
 from headscope.corpora.labels import UPOS
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
-from headscope.flow.compared import Sample, by_layer, headline, table
-from headscope.flow.grouping import Matrices, checked, contributions, group_means
-from headscope.flow.kept import Kept
+from headscope.flows.compared import Sample, by_layer, headline, table
+from headscope.flows.grouping import Matrices, checked, contributions, group_means
+from headscope.flows.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.resampled import mean
 

@@ -15,16 +15,16 @@ from headscope.core.state import State, States
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
-from headscope.flow.agreement import Agreement
-from headscope.flow.attachment import Attachment
-from headscope.flow.classes import PartsOfSpeech
-from headscope.flow.coreference import Coreference
-from headscope.flow.jobs import Job, Jobs
-from headscope.flow.kept import Kept
-from headscope.flow.precision import Precision
-from headscope.flow.spec import NEEDS, FlowSpec
-from headscope.flow.summary import summary
-from headscope.flow.trees import TreeDistances
+from headscope.flows.agreement import Agreement
+from headscope.flows.attachment import Attachment
+from headscope.flows.classes import PartsOfSpeech
+from headscope.flows.coreference import Coreference
+from headscope.flows.jobs import Job, Jobs
+from headscope.flows.kept import Kept
+from headscope.flows.precision import Precision
+from headscope.flows.spec import LONGEST, NEEDS, FlowSpec
+from headscope.flows.summary import summary
+from headscope.flows.trees import TreeDistances
 from headscope.models.jacobian import Flow, flow
 from headscope.models.load import load
 from headscope.models.model import Model
@@ -176,7 +176,18 @@ def _shards(jobs: Jobs) -> Iterator[list[Job]]:
 def _flow(model: Model, text: Encoded, spec: FlowSpec) -> Flow:
     """The flow of a text. What is drawn for a sketch depends on the text and the seed alone."""
     digest = hashlib.blake2b(f"{spec.seed}\x1f".encode() + text.ids.tobytes(), digest_size=6).digest()
-    return flow(model, text, spec.measures, spec.norm or "frobenius", spec.method, spec.probes, int.from_bytes(digest, "little"))
+    seed = int.from_bytes(digest, "little")
+    return flow(
+        model,
+        text,
+        spec.measures,
+        spec.norm or "frobenius",
+        spec.method,
+        spec.probes,
+        seed,
+        longest=LONGEST,
+        mode=spec.mode or "eval",
+    )
 
 
 def _identity(spec: FlowSpec, model: Model, corpus: Corpus) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""What a study of flow found, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headscope.flows.paths import VARIANTS
+from headscope.runs.table import Table, interval
+
+NAMES = {
+    "A": "attention",
+    "G": "the gradient over one layer",
+    "G*": "the gradient from the input on",
+    "rollout": "attention rollout",
+    "maxflow": "attention flow",
+    "norms": "attention weighted by values",
+}
+SURE = 0.05
+
+
+def sentences(tables: Mapping[str, Table]) -> list[str]:
+    """The findings of each part, with what makes them sure or not."""
+    makers = {
+        "flow_coreference_headline": _coreference,
+        "flow_class_headlines": _classes,
+        "flow_tree_distances": _trees,
+        "flow_attachment": _attachment,
+        "flow_agreement": _agreement,
+    }
+    return [line for name, make in makers.items() if name in tables for line in make(tables)]
+
+
+def named(measure: str) -> str:
+    """A measure in words."""
+    return f"{NAMES[measure]} ({measure})" if measure in NAMES else measure
+
+
+def _coreference(tables: Mapping[str, Table]) -> Iterator[str]:
+    for row in tables["flow_coreference_headline"].where(preset="recommended", test="regression"):
+        told = _more(row, "mean_different", "if both mean the same thing than if not", "whether both mean the same thing or not")
+        pairs = row["n_same"] + row["n_different"]
+        yield f"From a noun to a later pronoun, {named(row['measure'])} is {told}, at equal distance ({_test(row)}, {pairs} pairs)."
+
+
+def _classes(tables: Mapping[str, Table]) -> Iterator[str]:
+    for row in tables["flow_class_headlines"].where(preset="recommended", test="paired", first="open", second="closed"):
+        told = _more(row, "mean_second", "for open classes than for closed ones", "for open and closed classes, as far as can be said")
+        yield f"What a word gives to all tokens, by {named(row['measure'])}, is {told} ({_test(row)}, {row['n_first']} sentences)."
+
+
+def _trees(tables: Mapping[str, Table]) -> Iterator[str]:
+    wanted = {"variant": VARIANTS[0], "method": "pearson"}
+    rows = [row for row in tables["flow_tree_distances"].where(**wanted) if row["layer"] is None and row["n"]]
+    chain = next(iter(tables["flow_tree_distances_chains"].where(**wanted, chain="next word")), None)
+    if rows and chain is not None:
+        told = ", ".join(f"{named(row['measure'])} by r = {interval(row['value'], row['low'], row['high'])}" for row in rows)
+        yield (
+            f"The nearer in the dependency tree, the more flows: {told} in the best layer; distance in the sentence alone has "
+            f"{interval(chain['value'])}."
+        )
+
+
+def _attachment(tables: Mapping[str, Table]) -> Iterator[str]:
+    rows = tables["flow_attachment"].where(arcs="all", direction="directed")
+    best = [row for row in rows if row["layer"] is None and row["n"]]
+    told = ", ".join(f"{named(row['tree'])} {interval(row['value'], row['low'], row['high'])}" for row in best if row["tree"] in NAMES)
+    chain = next((row["value"] for row in best if row["tree"] == "next word"), None)
+    if told and chain is not None:
+        yield (
+            f"Of the annotated arcs, trees made of flow in the best layer have: {told}; a chain in which the next word is the head has "
+            f"{interval(chain)}."
+        )
+
+
+def _agreement(tables: Mapping[str, Table]) -> Iterator[str]:
+    for row in tables["flow_agreement"].where(over="entries"):
+        if row["layer"] is None:
+            one, other = named(row["first"]), named(row["second"])
+            yield f"Over all tokens and layers, {one} and {other} correlate by r = {interval(row['value'], row['low'], row['high'])}."
+
+
+def _more(row: Mapping[str, Any], base: str, than: str, same: str) -> str:
+    """`12% higher` than what, or `about the same`."""
+    if not row["p"] < SURE or not row[base]:
+        return f"about the same {same}"
+    share = row["difference"] / row[base]
+    return f"{abs(share):.0%} {'higher' if share > 0 else 'lower'} {than}"
+
+
+def _test(row: Mapping[str, Any]) -> str:
+    p = "p < .001" if row["p"] < 0.001 else f"p = {row['p']:.3f}".replace("0.", ".", 1)
+    return f"d = {interval(row['d'])}, {p}" if row["p"] == row["p"] else "too few to test"

@@ -1,0 +1,102 @@
+"""Figures and pages of a study of flow."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.errors import RunError
+from headscope.figures import draw, render
+from headscope.flows.sentences import sentences
+from headscope.report import page
+from headscope.runs.table import Table
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
+    out = tmp_path_factory.mktemp("figures") / "flow"
+    return hs.flow("mini", "sampler", out, measures=["A", "G"], norm="sum", limit=10, items=12, replicates=50)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("westera1", ["same entity", "another entity", "6 pairs of one entity and 6 of two"]),
+        ("westera2", ["open classes", "closed classes", "10 sentences"]),
+        ("trees", ["distance in the sentence", "head is the next word", "Share of arcs"]),
+        ("agreement", ["A and G", "10 sentences"]),
+    ],
+)
+def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]) -> None:
+    drawn = render(study.plot(name), "svg").decode()
+    for word in words:
+        assert word in drawn
+    assert len(re.findall("A: attention", drawn)) == {"westera1": 1, "westera2": 1, "trees": 2, "agreement": 0}[name]
+
+
+def test_a_run_is_no_study(study: hs.Study, tmp_path: Path) -> None:
+    run = hs.run("mini", "sampler", ["entropy"], tmp_path / "run", limit=4, replicates=0, gallery=0)
+    with pytest.raises(RunError, match=r"westera1 shows flow_coreference.*headscope flow --parts coreference"):
+        draw("westera1", run.results)
+    with pytest.raises(RunError, match="Run again with --measures coreference"):
+        draw("table2", study.results)
+    with pytest.raises(RunError, match="holds a study of flow"):
+        hs.open_run(study.results.path or "")
+    with pytest.raises(RunError, match="holds a run"):
+        hs.open_study(tmp_path / "run")
+    with pytest.raises(RunError, match="is a run, not a study"):
+        page(study.results, [run.results])
+    both = page(run.results, [study.results])
+    assert both.count("data:image/svg+xml;base64") == 4
+    assert "Every head" in both
+    assert "How words bear on each other" in both
+
+
+def test_a_page_of_its_own(study: hs.Study) -> None:
+    path = study.report()
+    text = path.read_text(encoding="utf-8")
+    assert text.count("data:image/svg+xml;base64") == 4
+    assert 'data-view="explorer"' not in text
+    for line in sentences(study.results):
+        assert line.split(",")[0] in text.replace("&#39;", "'")
+    assert "t 23.38" in text
+    assert repr(hs.open_study(path.parent)) == repr(study)
+
+
+def test_sentences_by_hand() -> None:
+    row = {
+        "measure": ["A"], "preset": ["recommended"], "test": ["regression"], "mean_same": [0.03], "mean_different": [0.02],
+        "difference": [0.005], "p": [0.0004], "d": [0.5], "n_same": [20], "n_different": [22],
+    }  # fmt: skip
+    sure = sentences({"flow_coreference_headline": Table.of(row)})
+    assert sure == [
+        "From a noun to a later pronoun, attention (A) is 25% higher if both mean the same thing than if not, at equal distance "
+        "(d = 0.50, p < .001, 42 pairs)."
+    ]
+    unsure = sentences({"flow_coreference_headline": Table.of({**row, "p": [0.25]})})
+    assert unsure == [
+        "From a noun to a later pronoun, attention (A) is about the same whether both mean the same thing or not, at equal distance "
+        "(d = 0.50, p = .250, 42 pairs)."
+    ]
+    assert "too few to test" in sentences({"flow_coreference_headline": Table.of({**row, "p": [float("nan")]})})[0]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    out = tmp_path / "flow"
+    options = ["--measures", "A,G", "--norm", "sum", "--limit", "3", "--items", "4", "--replicates", "10", "--context", "24"]
+    done = CliRunner().invoke(app, ["flow", *options, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "same entity minus other" in done.output
+    assert "headscope report" in done.output
+    shown = CliRunner().invoke(app, ["show", str(out), "flow_agreement", "--format", "csv"])
+    assert shown.output.startswith('"first","second","over","layer","value"')
+    figure = tmp_path / "figure.pdf"
+    assert CliRunner().invoke(app, ["plot", str(out), "trees", "-o", str(figure)]).exit_code == 0
+    assert figure.read_bytes().startswith(b"%PDF")
+    with pytest.raises(RunError, match="already holds a run"):
+        CliRunner().invoke(app, ["flow", *options, "--out", str(out)], catch_exceptions=False)
