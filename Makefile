@@ -7,8 +7,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test lint bench bundle check-bundle clean
 
 demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and write a report page
-	$(BIN)/headscope run --measures positions,tokens,entropy,relations,coreference,distances --out demo/run --overwrite
-	$(BIN)/headscope report demo/run
+	$(BIN)/headscope run --measures positions,tokens,entropy,saliency,relations,coreference,distances --out demo/run --overwrite
+	$(BIN)/headscope flow --measures A,G --norm sum --limit 150 --items 150 --out demo/flow --overwrite
+	$(BIN)/headscope report demo/run demo/flow
 
 test: .venv/dev.stamp  ## run all tests, one worker a core
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8

@@ -76,12 +76,13 @@ def test_contrasts_leave_out_what_their_own_classes_lack(first: str, second: str
     assert heads["recommended", "paired"]["n_first"] == both.sum()
 
 
-def test_listwise_leaves_a_sentence_out_of_everything() -> None:
+def test_listwise_leaves_a_sentence_out_of_all_tests_by_layer() -> None:
     study = PartsOfSpeech([("NOUN", "DET"), ("NOUN", "PRON")], "listwise", replicates=0)
     for tags in SENTENCES:
         text = encoded(sentence(tags))
         study.observe(text, {"A": np.random.default_rng(0).random((1, len(text), len(text)))})
     assert set(study.tables()["class_contrasts"]["n_first"]) == {2}  # those with NOUN, DET and PRON: the first and the fifth
+    assert set(study.tables()["class_headlines"].where(second="DET", test="welch")["n_first"]) == {5}, "as released: of all that have it"
     assert study.tables()["classes"].where(**{"class": "NOUN"})["n"] == [5]
 
 

@@ -34,7 +34,7 @@ def summarise(results: Results) -> None:
         elif f"{name}_structure" in results:
             _print_alike(console, results)
         else:
-            _print_top(console, table, BASELINES.get(name, "even"))
+            _print_top(console, table, name)
     console.print(results.signature, style="dim", soft_wrap=True, markup=False)
     if results.path is not None:
         console.print(f"\nheadscope show {results.path}\nheadscope report {results.path}", soft_wrap=True, markup=False)
@@ -50,16 +50,17 @@ def _print_summary(results: Results) -> None:
     print_table(Table.of(shown), f"\n{results.manifest['study']}: what was found, beside what was published")
 
 
-def _print_top(console: Console, table: Table, baseline: str) -> None:
-    """The three highest heads of each quantity."""
+def _print_top(console: Console, table: Table, name: str) -> None:
+    """The three highest heads of each quantity of a measure, which is named where quantities of another have the same names."""
+    said, baseline, places = ("saliency ", "even", 5) if name == "saliency" else ("", BASELINES.get(name, "even"), 2)
     for quantity in dict.fromkeys(table["quantity"]):
         rows = table.where(quantity=quantity).sort("value", descending=True).head(3)
         top = [row for row in rows if row["n"] and row["value"] > 1e-4]
         if top:
-            heads = ", ".join(f"{HeadId(r['kind'], r['layer'] - 1, r['head'] - 1)} {r['value']:.2f}" for r in top)
+            heads = ", ".join(f"{HeadId(r['kind'], r['layer'] - 1, r['head'] - 1)} {r['value']:.{places}f}" for r in top)
             even = sorted({round(row["baseline"], 2) for row in top if not math.isnan(row["baseline"])})
             beside = f"  ({baseline} {' to '.join(f'{value:.2f}' for value in even)})" if even else ""
-            console.print(f"{quantity:>14}  {heads}{beside}", markup=False)
+            console.print(f"{said + quantity:>14}  {heads}{beside}", markup=False)
 
 
 def _print_alike(console: Console, results: Results) -> None:

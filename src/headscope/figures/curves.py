@@ -41,7 +41,7 @@ CURVES: dict[str, tuple[Panel, ...]] = {
     "clark3": (
         Panel(
             "saliency",
-            "Gradient of the loss with respect to attention, by the token attended to",
+            "Gradient of the loss, by the token attended to",
             [("to_sep", "[SEP]"), ("to_cls", "[CLS]"), ("to_punct", ". and ,"), ("to_other", "other")],
             "Size of the gradient",
             None,

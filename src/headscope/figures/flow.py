@@ -32,15 +32,9 @@ def coreference(results: Results, kind: str | None = None) -> Figure:
         spread = np.array([np.subtract(rows["difference"], rows["low"]), np.subtract(rows["high"], rows["difference"])], dtype=float)
         axes.plot(layers, other, color=COLOURS[1], marker="s", markersize=3.5, label="another entity")
         axes.errorbar(layers, same, np.nan_to_num(spread), color=COLOURS[0], marker="o", markersize=3.5, capsize=2, label="same entity")
-        for row in rows:
+        for row, above in zip(rows, np.maximum(same + np.nan_to_num(spread[1]), other), strict=True):
             if (row["p_holm"] or 1) < _SURE:
-                axes.annotate(
-                    "*",
-                    (row["layer"], max(row["mean_same"], row["mean_different"])),
-                    xytext=(0, 5),
-                    textcoords="offset points",
-                    ha="center",
-                )
+                axes.annotate("*", (row["layer"], above), xytext=(0, -1), textcoords="offset points", ha="center")
         axes.set_ylim(bottom=0)
         axes.set_xticks(layers)
 

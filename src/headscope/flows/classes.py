@@ -38,9 +38,9 @@ MEANS = ("measure", "class", "layer", "value", "low", "high", "n", "documents")
 class PartsOfSpeech:
     """One value a sentence, class and layer: the mean over the class's pieces of what each gives to all tokens together.
 
-    A sentence without a class is left out of that class's `comparison` alone; `listwise`, as released for its tests by layer, leaves
-    it out of all comparisons if it lacks any class that is compared. Welch's test takes the two classes for independent; the paired one
-    looks at the sentences that have both.
+    A sentence without a class is left out of that class's `comparison` alone; `listwise`, as released for its tests by layer (and not
+    for the one over all layers), leaves it out of all comparisons if it lacks any class that is compared. Welch's test takes the two
+    classes for independent; the paired one looks at the sentences that have both.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class PartsOfSpeech:
             owners = documents if self.deletion == "comparison" else np.array(documents)[self._complete(values)].tolist()
             for first, second in self.pairs:
                 one, other = (Sample(kept[:, list(CLASSES).index(side)], owners) for side in (first, second))
+                whole, rest = (Sample(values[:, list(CLASSES).index(side)], documents) for side in (first, second))
                 said = {"measure": name, "first": first, "second": second}
                 for test in ("welch", "paired"):
                     layers += [{**said, **_named(row)} for row in by_layer(one, other, test, self.replicates, self.seed)]
-                    heads += [
-                        {**said, "preset": preset, **_named(row)} for preset, row in headline(one, other, test, self.replicates, self.seed)
-                    ]
+                    found = headline(whole, rest, test, self.replicates, self.seed)
+                    heads += [{**said, "preset": preset, **_named(row)} for preset, row in found]
         return {"classes": table(means, MEANS), "class_contrasts": table(layers, LAYERS), "class_headlines": table(heads, HEADLINE)}
 
     def _complete(self, values: Float[np.ndarray, "sentence class layer"]) -> Bool[np.ndarray, "sentence"]:

@@ -20,7 +20,7 @@ _CURVES = {
     ),
     "clark3": (
         "What attention is worth to the model",
-        "How much would the model's own loss change if a little more attention went to a token? Sizes fall from layer to layer whatever "
+        "How much would the model's own loss change if a little more attention went to a token? Sizes change from layer to layer whatever "
         "attention does; what counts is how the groups compare within a layer. Where much attention goes to [SEP] and little depends on "
         "it, a head may have nothing to do there.",
     ),
@@ -97,11 +97,11 @@ def section(results: Results, name: str) -> dict[str, Any]:
     measured = [quantity for quantity in dict.fromkeys(table["quantity"]) if any(table.where(quantity=quantity)["n"])]
     return {
         "name": name,
-        "baseline": BASELINES.get(name, "even"),
+        "baseline": BASELINES.get(name, "even") if any(value == value for value in table["baseline"]) else "",
         "quantities": [
             {
                 "name": quantity,
-                "about": results.spelled(about(quantity)),
+                "about": results.spelled(about(quantity, measure=name)),
                 "top": [row for row in table.where(quantity=quantity).sort("value", descending=True) if row["n"]][:5],
             }
             for quantity in measured
