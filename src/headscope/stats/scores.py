@@ -1,0 +1,192 @@
+"""Scores of a system on a set of examples, kept as sufficient statistics: a few numbers an example that are summed, and then scored.
+
+`statistics[..., example, k]` may have any axes in front (heads, layers): each is a system of its own. Since a score follows from sums,
+one that is resampled, or taken over a part of the examples, is summed again and nothing is predicted twice. Whatever has no value, such
+as the accuracy over no example, is NaN.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from headscope.errors import MeasureError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float64, Int
+
+Better = Literal["higher", "lower"]
+
+
+class Score(ABC):
+    """How a system is scored. `columns` names the statistics of an example; `better` says which way is up."""
+
+    name: str
+    better: Better = "higher"
+    one_each: bool = False  # whether each example is simply right or wrong, so that McNemar's test applies
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """What the statistics of an example are, in order."""
+
+    @abstractmethod
+    def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
+        """The score that sums of statistics give."""
+
+    @property
+    def signature(self) -> str:
+        """All that could change the score, in a line."""
+        return self.name
+
+    def of(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system"]:
+        """The score of each system over all examples."""
+        return self.total(self._checked(statistics).sum(-2))
+
+    def each(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system example"]:
+        """What each example is worth by itself, for scores that are means over examples."""
+        raise MeasureError(f"{self.name} is no mean over examples, so that a t-test of it has no meaning", "Use the paired bootstrap")
+
+    def resampled(
+        self,
+        statistics: Float[np.ndarray, "*system example k"],
+        units: Int[np.ndarray, "example"],
+        weights: Float[np.ndarray, "unit replicate"],
+    ) -> Float64[np.ndarray, "replicate *system"]:
+        """The score of each system where unit u (a document, of which an example is part) counts `weights[u]` times."""
+        given = np.moveaxis(self._checked(statistics), -2, 0)
+        by_unit = np.zeros((len(weights), *given.shape[1:]))
+        np.add.at(by_unit, units, given)
+        return self.total(np.tensordot(weights, by_unit, (0, 0)))
+
+    def _checked(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system example k"]:
+        given = np.asarray(statistics, dtype=np.float64)
+        if given.ndim < 2 or given.shape[-1] != len(self.columns):
+            raise MeasureError(
+                f"statistics of shape {given.shape} are not those of {self.name}, which has {len(self.columns)} an example",
+                f"Give {', '.join(self.columns)} for each example",
+            )
+        return given
+
+
+class Means(Score):
+    """A mean over items, of which an example has one or several."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The sum over an example's items, and how many they are."""
+        return "sum", "count"
+
+    def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
+        """The mean over all items."""
+        return ratio(sums[..., 0], sums[..., 1])
+
+    def each(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system example"]:
+        """The mean over an example's items."""
+        given = self._checked(statistics)
+        return ratio(given[..., 0], given[..., 1])
+
+
+@dataclass(frozen=True)
+class Mean(Means):
+    """A mean over items: the loss over predicted pieces, the share of masked pieces that are found, or whatever you measure."""
+
+    name: str = "mean"
+    better: Better = "higher"
+
+    def statistics(
+        self, sums: Float[np.ndarray, "*system example"], counts: Float[np.ndarray, "*#system example"] | float = 1.0
+    ) -> Float64[np.ndarray, "*system example 2"]:
+        """Statistics, from each example's sum over its items and their number."""
+        given = np.asarray(sums, dtype=np.float64)
+        return np.stack([given, np.broadcast_to(np.asarray(counts, dtype=np.float64), given.shape)], -1)
+
+
+@dataclass(frozen=True)
+class Perplexity(Mean):
+    """e to the mean loss in nats. The t-tests compare losses, since perplexities have no mean worth the name."""
+
+    name: str = "perplexity"
+    better: Better = "lower"
+
+    def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
+        """The perplexity over all items; infinite where it is beyond all numbers."""
+        with np.errstate(over="ignore"):
+            found: Float64[np.ndarray, "*system"] = np.exp(super().total(sums))
+        return found
+
+
+@dataclass(frozen=True)
+class Function(Score):
+    """A score of your own: any function from the statistics of the examples to a number. It need not follow from sums."""
+
+    function: Callable[[Float64[np.ndarray, "example k"]], float]
+    names: tuple[str, ...]
+    name: str = "function"
+    better: Better = "higher"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """As they were named."""
+        return self.names
+
+    def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
+        """Not to be had: the function wants examples."""
+        raise MeasureError(f"{self.name} does not follow from sums of statistics", "Ask for `of` all examples")
+
+    def of(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system"]:
+        """What the function says of each system."""
+        given = self._checked(statistics)
+        flat = given.reshape(-1, *given.shape[-2:])
+        return np.array([float(self.function(system)) for system in flat]).reshape(given.shape[:-2])[()]
+
+    def resampled(
+        self,
+        statistics: Float[np.ndarray, "*system example k"],
+        units: Int[np.ndarray, "example"],
+        weights: Float[np.ndarray, "unit replicate"],
+    ) -> Float64[np.ndarray, "replicate *system"]:
+        """The function of the examples, each repeated as often as it was drawn; NaN where none was."""
+        given = self._checked(statistics)
+        found = np.full((weights.shape[1], *given.shape[:-2]), np.nan)
+        for replicate, drawn in enumerate(weights.T[:, units].astype(np.int64)):
+            if drawn.any():
+                found[replicate] = self.of(np.repeat(given, drawn, axis=-2))
+        return found
+
+
+def ratio(part: Float64[np.ndarray, "*shape"], whole: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+    """One by the other, NaN where that is 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Float64[np.ndarray, "*shape"] = np.where(whole != 0, part / whole, np.nan)[()]
+    return found
+
+
+def make_score(name: str, classes: int = 2, references: Sequence[Any] = ()) -> Score:
+    """The score of that name: those that tell classes apart are told how many, and those of translations the references."""
+    from headscope.stats.classification import F1, Accuracy, Matthews
+    from headscope.stats.keyphrases import KeyphraseF1
+    from headscope.stats.translation import Bleu, Chrf
+
+    makers: dict[str, Callable[[], Score]] = {
+        "accuracy": lambda: Accuracy(),
+        "f1": lambda: F1("binary", classes),
+        "f1_macro": lambda: F1("macro", classes),
+        "f1_micro": lambda: F1("micro", classes),
+        "matthews": lambda: Matthews(classes),
+        "loss": lambda: Mean("loss", "lower"),
+        "perplexity": lambda: Perplexity(),
+        "masked_accuracy": lambda: Mean("masked_accuracy"),
+        "bleu": lambda: Bleu(references),
+        "bleu_tokenized": lambda: Bleu(references, "none"),
+        "chrf": lambda: Chrf(references),
+        "keyphrase_tokens": lambda: KeyphraseF1("token"),
+        "keyphrase_spans": lambda: KeyphraseF1("span"),
+    }
+    if name not in makers:
+        raise MeasureError(f"there is no score {name!r}", f"Take one of {', '.join(makers)}")
+    return makers[name]()
