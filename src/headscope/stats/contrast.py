@@ -1,0 +1,145 @@
+"""Many systems against one on the same examples: differences of a score, their intervals, and whether they could be chance (METHODS §9.2).
+
+The systems may be a model with one head taken out at a time; the base is the model as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from headscope.errors import MeasureError
+from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.scores import Score
+from headscope.stats.significance import benjamini_hochberg, holm, paired, welch
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Float64
+
+Test = Literal["mcnemar", "bootstrap", "paired_t", "unpaired_t"]
+TESTS: tuple[Test, ...] = get_args(Test)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The score of each system, minus that of the base, with a percentile interval and a two-sided p.
+
+    `p` is NaN where there is no test: a t-test without variance, or a bootstrap without documents to draw. `least_p` is the smallest p
+    above 0 that the test can find: a bootstrap that gives 0 says no more than that p is smaller. `n` counts examples, `units` what is
+    resampled.
+    """
+
+    base: float
+    score: Float64[np.ndarray, "*system"]
+    difference: Float64[np.ndarray, "*system"]
+    low: Float64[np.ndarray, "*system"]
+    high: Float64[np.ndarray, "*system"]
+    p: Float64[np.ndarray, "*system"]
+    test: Test
+    least_p: float
+    n: int
+    units: int
+
+    @property
+    def holm(self) -> Float64[np.ndarray, "*system"]:
+        """P-values corrected for testing all systems: the chance of even one false alarm."""
+        return holm(self.p.ravel()).reshape(self.p.shape)
+
+    @property
+    def benjamini_hochberg(self) -> Float64[np.ndarray, "*system"]:
+        """P-values corrected for testing all systems: the share of false alarms among alarms."""
+        return benjamini_hochberg(self.p.ravel()).reshape(self.p.shape)
+
+
+def contrast(
+    score: Score,
+    base: Float[np.ndarray, "example k"],
+    systems: Float[np.ndarray, "*system example k"],
+    documents: Sequence[str] | None = None,
+    test: Test | None = None,
+    replicates: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Contrast:
+    """Each system against the base, all by their statistics of the same examples.
+
+    `documents` says which document each example is part of: they are what is resampled, examples if it is None. The test is by default
+    McNemar's, exact, for scores of examples that are right or wrong, and else the paired bootstrap. McNemar's and the t-tests go by
+    examples. Intervals are by the bootstrap whatever the test is.
+    """
+    chosen = test if test is not None else "mcnemar" if score.one_each else "bootstrap"
+    if chosen not in TESTS:
+        raise MeasureError(f"there is no test {chosen!r}", f"Take one of {', '.join(TESTS)}")
+    one, others = np.asarray(base, dtype=np.float64), np.asarray(systems, dtype=np.float64)
+    if others.shape[-2:] != one.shape:
+        raise MeasureError(
+            f"statistics are of shape {one.shape} for the base and {others.shape[-2:]} for a system", "Give all examples of both"
+        )
+    names = [str(number) for number in range(len(one))] if documents is None else documents
+    if len(names) != len(one):
+        raise MeasureError(f"documents are named for {len(names)} examples of {len(one)}", "Name one for each example")
+    start, scores = score.of(one), score.of(others)
+    drawn = replicated_differences(score, one, others, names, replicates, seed)
+    units = len(set(names))
+    low, high = percentile_interval(drawn, np.full(np.shape(scores), units > 1), confidence)
+    if chosen == "bootstrap":
+        p, least = sign_flips(drawn) if units > 1 else np.full(np.shape(scores), np.nan), 2 / replicates if replicates else np.nan
+    else:
+        p, least = _tested(score, one, others, chosen), 0.0
+    return Contrast(float(start), np.asarray(scores), _minus(scores, start), low, high, np.asarray(p), chosen, least, len(one), units)
+
+
+def replicated_differences(
+    score: Score,
+    base: Float64[np.ndarray, "example k"],
+    systems: Float64[np.ndarray, "*system example k"],
+    documents: Sequence[str],
+    replicates: int,
+    seed: int,
+) -> Float64[np.ndarray, "replicate *system"]:
+    """How the differences come out where documents are drawn again, the same for the base and all systems."""
+    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
+    units = np.array([number[name] for name in documents], dtype=np.int64)
+    weights = poisson_weights(list(number), replicates, seed)[:, 1:]
+    start = score.resampled(base, units, weights)
+    return _minus(score.resampled(systems, units, weights), start.reshape(-1, *[1] * (systems.ndim - 2)))
+
+
+def sign_flips(differences: Float64[np.ndarray, "replicate *system"]) -> Float64[np.ndarray, "*system"]:
+    """The two-sided p of a paired bootstrap: twice the share of replicates on the rarer side of 0, where 0 itself is on both."""
+    given = np.isfinite(differences).sum(0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sides = np.minimum((differences <= 0).sum(0), (differences >= 0).sum(0)) / given
+    p: Float64[np.ndarray, "*system"] = np.minimum(1.0, 2 * sides)
+    return p
+
+
+def mcnemar(base: Bool[np.ndarray, "example"], systems: Bool[np.ndarray, "*system example"]) -> Float64[np.ndarray, "*system"]:
+    """McNemar's exact test, two-sided: whether a fair coin could have decided which of the two has right what only one has."""
+    from scipy.special import bdtr
+
+    lost, won = (np.asarray((side & ~other).sum(-1)) for side, other in ((base, systems), (systems, base)))
+    p: Float64[np.ndarray, "*system"] = np.minimum(1.0, 2 * bdtr(np.minimum(lost, won).astype(np.float64), lost + won, 0.5))
+    return p
+
+
+def _minus(x: Float64[np.ndarray, "*shape"], y: Float64[np.ndarray, "*#shape"]) -> Float64[np.ndarray, "*shape"]:
+    """The difference; 0 where it is no more than the rounding of sums that were taken in another order."""
+    gap = np.asarray(x - y)
+    return np.where(np.abs(gap) <= 1e-12 * np.maximum(np.abs(x), np.abs(y)), 0.0, gap)
+
+
+def _tested(score: Score, base: np.ndarray, systems: np.ndarray, test: Test) -> np.ndarray:
+    """P by a test of what each example is worth."""
+    one, others = score.each(base), score.each(systems)
+    if test != "mcnemar":
+        x, y = np.moveaxis(others, -1, 0), one.reshape(-1, *[1] * (others.ndim - 1))
+        y = np.broadcast_to(y, x.shape)
+        return (paired if test == "paired_t" else welch)(x, y).p
+    for side in (one, others):
+        if not np.isin(side, (0.0, 1.0)).all():
+            raise MeasureError(f"examples are not simply right or wrong by {score.name}, as McNemar's test wants it", "Use the bootstrap")
+    return mcnemar(one == 1, others == 1)
