@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 NAME = "headscope"
 _tap: ContextVar[Callable[..., tuple[torch.Tensor, None]] | None] = ContextVar("headscope_tap", default=None)
+_change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | None] = ContextVar("headscope_change", default=None)
 
 
 def eager_attention(module: torch.nn.Module) -> Callable[..., tuple[torch.Tensor, torch.Tensor]]:
@@ -88,14 +89,19 @@ class _Tap:
 
     def __call__(self, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
         index, self.calls = self.calls, self.calls + 1
-        # SDPA knows neither soft caps nor sinks; there, eager is the only faithful form.
-        if not self.wanted(index) and kwargs.get("softcap") is None and kwargs.get("s_aux") is None:
-            output, _ = ALL_ATTENTION_FUNCTIONS["sdpa"](module, *args, **kwargs)
-            return output, None
+        if not self.wanted(index):
+            return unwatched(module, *args, **kwargs)
         output, weights = eager_attention(module)(module, *args, **kwargs)
-        if self.wanted(index):
-            self.consume(index, Call(module, args[1].shape[1], weights, args[3], partial(_rows, module, args, kwargs)))
+        self.consume(index, Call(module, args[1].shape[1], weights, args[3], partial(_rows, module, args, kwargs)))
         return output, None
+
+
+def unwatched(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+    """The attention of a call of which nobody wants the maps."""
+    # SDPA knows neither soft caps nor sinks; there, eager is the only faithful form.
+    faithful = kwargs.get("softcap") is None and kwargs.get("s_aux") is None
+    output, _ = (ALL_ATTENTION_FUNCTIONS["sdpa"] if faithful else eager_attention(module))(module, *args, **kwargs)
+    return output, None
 
 
 def _rows(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], start: int, stop: int) -> torch.Tensor:
@@ -113,8 +119,10 @@ def _rows(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def _attention(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
-    tap = _tap.get()
-    return tap(module, *args, **kwargs) if tap is not None else eager_attention(module)(module, *args, **kwargs)
+    tap, change = _tap.get(), _change.get()
+    attend = tap or (eager_attention(module) if change is None else unwatched)
+    output, weights = attend(module, *args, **kwargs)
+    return output if change is None else change(module, output), weights
 
 
 # The registry is global, so this happens once. Without the mask entry padding and causality would silently be lost.
@@ -144,6 +152,21 @@ def tapped(model: PreTrainedModel, tap: Callable[..., tuple[torch.Tensor, None]]
             yield
         finally:
             _tap.reset(token)
+
+
+@contextmanager
+def changing(model: PreTrainedModel, change: Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]) -> Iterator[None]:
+    """The model with what its heads give, [batch, query, head, d], passed through `change` before the output projection.
+
+    Taps may be open at the same time, and other changes: what is begun last is done first.
+    """
+    outer = _change.get()
+    with implementation(model, NAME):
+        token = _change.set(change if outer is None else lambda module, output: outer(module, change(module, output)))
+        try:
+            yield
+        finally:
+            _change.reset(token)
 
 
 def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> list[Call]:

@@ -21,7 +21,7 @@ def objective_of(name: str, config: Any) -> tuple[Any, Objective]:
         return AutoModelForMaskedLM, "masked"
     if said.endswith(("ForCausalLM", "LMHeadModel")):
         return AutoModelForCausalLM, "causal"
-    if said.endswith("ForConditionalGeneration"):
+    if said.endswith(("ForConditionalGeneration", "MTModel")):
         return AutoModelForSeq2SeqLM, "causal"
     if said.endswith("ForSequenceClassification"):
         _require_classes(name, config)
@@ -35,8 +35,11 @@ def objective_of(name: str, config: Any) -> tuple[Any, Objective]:
 
 def require_weights(name: str, network: PreTrainedModel, objective: Objective | None, found: Mapping[str, Any]) -> None:
     """Refuse a checkpoint that left weights of a model at random; `found` is what transformers tells of loading it."""
-    # Only a classifier has a use for a pooler.
-    missing = [key for key in sorted(found["missing_keys"]) if "pooler" not in key or objective == "classes"]
+    # Only a classifier has a use for a pooler, and positions that are worked out, as Marian's, are no weights.
+    fixed = tuple(f"{path}." for path, module in network.named_modules() if "Sinusoidal" in type(module).__name__)
+    missing = [
+        key for key in sorted(found["missing_keys"]) if ("pooler" not in key or objective == "classes") and not key.startswith(fixed)
+    ]
     body = f"{network.base_model_prefix}."
     if objective is not None and missing and not any(key.startswith(body) for key in missing):
         what = "classes" if objective == "classes" else "words"
