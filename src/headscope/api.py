@@ -367,16 +367,13 @@ def flow(
 
 def open_run(path: str | Path) -> Run:
     """The run in a folder."""
-    results = Results.open(Path(path))
-    if "study" in results.manifest:
-        raise RunError(f"{path} holds a study of {results.manifest['study']}", "Open it with headscope.open_study")
-    return Run(results)
+    return Run(Results.open_run(Path(path)))
 
 
 def open_study(path: str | Path) -> Study:
     """The study in a folder."""
     results = Results.open(Path(path))
-    if "study" not in results.manifest:
+    if results.study is None:
         raise RunError(f"{path} holds a run", "Open it with headscope.open_run")
     return Study(results)
 

@@ -194,7 +194,7 @@ def find_runs(paths: Iterable[Path], say: Callable[[str], None] = lambda line: N
 
 def open_run(path: Path) -> Results:
     """The results in a run folder, if the names of its tables are names and not paths."""
-    results = Results.open(path)
+    results = Results.open_run(path)
     for table in results:
         if not re.fullmatch(r"[\w-]+", table):
             raise RunError(f"the run in {path} has a table called {table!r}, which is no name", "Its run.json was changed by hand")

@@ -54,7 +54,7 @@ def alike(
         )
     if epsilon is not None and min(epsilon, default=1) <= 0:
         raise RunError(f"an epsilon of {min(epsilon):g}", "Name a distance above 0")
-    results = Results.open(run)
+    results = Results.open_run(run)
     found = find(results, kind)  # type: ignore[arg-type]
     if out is not None or format is not None:
         _table(found.table(embedding, sqrt, 0, groups, linkage), format, out)  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ def compare(
         raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
     if out is not None:
         check_page(out)
-    first, second = Results.open(a), Results.open(b)
+    first, second = Results.open_run(a), Results.open_run(b)
     if out is not None:
         from headscope.report.comparison import write_comparison
 

@@ -47,7 +47,7 @@ def _print_summary(results: Results) -> None:
 
     table = results["summary"]
     shown = {name: table[name] for name in table.columns if any(value is not None for value in table[name])}
-    print_table(Table.of(shown), f"\n{results.manifest['study']}: what was found, beside what was published")
+    print_table(Table.of(shown), f"\n{results.study}: what was found, beside what was published")
 
 
 def _print_top(console: Console, table: Table, name: str) -> None:

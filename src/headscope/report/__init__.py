@@ -63,9 +63,9 @@ def style() -> str:
 def body(results: Results, studies: Sequence[Results] = ()) -> str:
     """The inside of the page, as HTML: text and tables, and places for the views to be drawn in."""
     for study in studies:
-        if "study" not in study.manifest:
+        if study.study is None:
             raise RunError(f"{study.path} is a run, not a study", "Name the run first, then studies, as headscope flow writes them")
-    looked_at = [*([results] if "study" in results.manifest else []), *studies]
+    looked_at = [*([results] if results.study is not None else []), *studies]
     from jinja2 import Environment
 
     template = (files("headscope.report") / "body.html.jinja").read_text(encoding="utf-8")
@@ -73,8 +73,8 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
     environment.filters["linked"] = partial(_linked, set(map(str, flat_heads(results.manifest["sites"]))))
     gallery, damaged = readable(results)
     parts: dict[str, Any] = {
-        "findings": [] if "study" in results.manifest else sentences(results),
-        "explore": "study" not in results.manifest,
+        "findings": sentences(results) if results.study is None else [],
+        "explore": results.study is None,
         "studies": [study_section(study) for study in looked_at],
         "glance": glance(results),
         "figures": figures(results),

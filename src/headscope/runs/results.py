@@ -85,8 +85,21 @@ class Results(Mapping[str, Table]):
         return type(self)(manifest, self._tables, self.path, gallery, self._states)
 
     @classmethod
+    def open_run(cls, path: Path) -> Results:
+        """The results in a folder, which must be those of a run: of heads, that is, and not of a study."""
+        results = cls.open(path)
+        if results.study is not None:
+            raise RunError(f"{path} holds a study of {results.study}, not a run", "Use headscope show, plot or report")
+        return results
+
+    @property
+    def study(self) -> str | None:
+        """What a study is of; None for a run."""
+        return self.manifest.get("study")
+
+    @classmethod
     def open(cls, path: Path) -> Results:
-        """The results in a run folder."""
+        """The results in a folder, of a run or of a study."""
         folder = Folder(path)
         manifest = folder.read_manifest()
         if manifest.get("status") != "complete":
