@@ -12,8 +12,9 @@ from headscope.core.slope import Slope
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.models import capture
+from headscope.models.asking import ask, asking_inputs, only, whole_of
 from headscope.models.capture import eager_attention
-from headscope.models.predictions import Predictions, classes, predictions
+from headscope.models.predictions import Predictions
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -30,15 +31,10 @@ def differentiate(model: Model, texts: Sequence[Encoded], slope: Slope, key: str
 
     A map and its gradient are let go of before the next layer's exist, but for integrated gradients, whose sums are held.
     """
-    whole, objective = model.whole, model.objective
-    if whole is None or objective is None:
-        raise ModelError(f"{model.name} was loaded without what it predicts with", "Load it with head=True")
+    whole_of(model)
     if model.capture != "interface":
         raise ModelError(f"{model.name} keeps its attention to itself, so that no gradient of it can be had", "Use another model")
-    if objective == "classes":
-        asked = classes(texts, model.classes)
-    else:
-        asked = predictions(texts, objective, model.tokenizer.mask_id, whole.config.vocab_size, slope.share, key)
+    asked = ask(model, texts, slope.share, key)
     if slope.form != "integrated":
         _pass(
             model,
@@ -105,18 +101,10 @@ def _pass(
     take: Callable[[int, torch.Tensor, torch.Tensor, Any], None],
     wanted: frozenset[int],
 ) -> None:
-    whole = model.whole
-    assert whole is not None
-    inputs = model.inputs(texts)
-    for row, ids in enumerate(asked.ids):
-        inputs["input_ids"][row, : len(ids)] = torch.from_numpy(ids).to(model.device)
-    if model.objective == "classes":
-        # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration names.
-        inputs["input_ids"].masked_fill_(inputs["attention_mask"] == 0, whole.config.pad_token_id)
     tap = _Backward(take, wanted, scale)
     leaves: list[torch.Tensor] = []
-    with torch.enable_grad(), _leaf(model, leaves), _only(model, asked) as of, capture.tapped(model.network, tap):
-        loss = asked.loss(of(whole(**inputs, use_cache=False).logits), slope.reduction)
+    with torch.enable_grad(), _leaf(model, leaves), only(model, asked) as of, capture.tapped(model.network, tap):
+        loss = asked.loss(of(whole_of(model)(**asking_inputs(model, texts, asked), use_cache=False).logits), slope.reduction)
         torch.autograd.grad(loss, leaves)
     if tap.taken != len(wanted):
         raise ModelError(
@@ -142,27 +130,3 @@ def _leaf(model: Model, leaves: list[torch.Tensor]) -> Iterator[None]:
     finally:
         for handle in handles:
             handle.remove()
-
-
-@contextmanager
-def _only(model: Model, asked: Predictions) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
-    """What takes from the model's outputs those that are asked for. Where a language model's head stands apart from its body, it sees
-    only these positions.
-    """
-    rows, places = (torch.from_numpy(numbers).to(model.device) for numbers in (asked.texts, asked.places))
-    if model.objective == "classes":
-        yield lambda logits: logits
-        return
-    if model.network is model.whole:
-        yield lambda logits: logits[rows, places]
-        return
-
-    def cut(module: torch.nn.Module, args: Any, output: Any) -> Any:
-        output.last_hidden_state = output.last_hidden_state[rows, places][None]
-        return output
-
-    handle = model.network.register_forward_hook(cut)
-    try:
-        yield lambda logits: logits[0]
-    finally:
-        handle.remove()

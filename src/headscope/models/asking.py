@@ -1,0 +1,71 @@
+"""Asking a model with a head: what it is to predict in a batch of texts, the inputs for that, and its answers there and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from headscope.encoding.texts import Encoded
+from headscope.errors import ModelError
+from headscope.models.predictions import Predictions, classes, predictions
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from headscope.models.model import Model
+
+
+def whole_of(model: Model) -> PreTrainedModel:
+    """The model with what it predicts with, or an error that says how to get it."""
+    if model.whole is None or model.objective is None:
+        raise ModelError(f"{model.name} was loaded without what it predicts with", "Load it with head=True")
+    return model.whole
+
+
+def ask(model: Model, texts: Sequence[Encoded], share: float = 0.15, key: str = "0/0") -> Predictions:
+    """What the model is to predict in these texts; for a masked model `share` of the pieces, drawn from each text and `key` alone."""
+    whole = whole_of(model)
+    if model.objective is None or model.objective == "classes":
+        return classes(texts, model.classes)
+    return predictions(texts, model.objective, model.tokenizer.mask_id, whole.config.vocab_size, share, key)
+
+
+def asking_inputs(model: Model, texts: Sequence[Encoded], asked: Predictions) -> dict[str, torch.Tensor]:
+    """Padded tensors for the network, with what is to be predicted masked."""
+    inputs = model.inputs(texts)
+    for row, ids in enumerate(asked.ids):
+        inputs["input_ids"][row, : len(ids)] = torch.from_numpy(ids).to(model.device)
+    if model.objective == "classes":
+        # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration names.
+        inputs["input_ids"].masked_fill_(inputs["attention_mask"] == 0, whole_of(model).config.pad_token_id)
+    return inputs
+
+
+@contextmanager
+def only(model: Model, asked: Predictions, copies: int = 1) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
+    """What takes from the model's outputs those that are asked for. Where a language model's head stands apart from its body, it sees
+    only these positions. With `copies` the batch is so many times the texts, one time after the other, and so are the answers.
+    """
+    if model.objective == "classes":
+        yield lambda logits: logits
+        return
+    rows, places = (torch.from_numpy(numbers).to(model.device) for numbers in (asked.texts, asked.places))
+    if copies > 1:
+        each = torch.arange(copies, device=model.device)[:, None] * len(asked.ids)
+        rows, places = (rows + each).flatten(), places.repeat(copies)
+    if model.network is model.whole:
+        yield lambda logits: logits[rows, places]
+        return
+
+    def cut(module: torch.nn.Module, args: Any, output: Any) -> Any:
+        output.last_hidden_state = output.last_hidden_state[rows, places][None]
+        return output
+
+    handle = model.network.register_forward_hook(cut)
+    try:
+        yield lambda logits: logits[0]
+    finally:
+        handle.remove()

@@ -1,0 +1,143 @@
+"""How much heads matter to the loss (Michel et al. 2019): I_h = E_x |∂L(x)/∂ξ_h|, for all heads from one backward pass a batch.
+
+A gate ξ of 1 is set on every head at every token of every text; its gradient is Att_h · ∂L/∂Att_h there. Since losses of texts are
+summed, what is batched together changes no text's gradients.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import torch
+
+from headscope.core.heads import HeadLayout
+from headscope.encoding.batches import batches
+from headscope.encoding.texts import Encoded
+from headscope.errors import ModelError
+from headscope.models.asking import ask, asking_inputs, only, whole_of
+from headscope.models.contexts import changed
+from headscope.models.model import Model
+from headscope.models.predictions import Predictions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float64, Int64
+
+    from headscope.models.contexts import Contexts
+
+AbsOver = Literal["example", "token", "batch"]
+Normalise = Literal["layer_l2", "none", "global_minmax"]
+ABS_OVER: tuple[AbsOver, ...] = get_args(AbsOver)
+NORMALISE: tuple[Normalise, ...] = get_args(Normalise)
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Gradients of each text's loss with respect to the gate of each head, in the order of the texts.
+
+    `slopes` are sums over the tokens of a text, `sizes` sums of their absolute values, `tokens` how many there are (at which a head of
+    that kind looks from), and `batch` is the number of the batch that a text was in.
+    """
+
+    layout: HeadLayout
+    slopes: Float64[np.ndarray, "text head"]
+    sizes: Float64[np.ndarray, "text head"]
+    tokens: Int64[np.ndarray, "text head"]
+    batch: Int64[np.ndarray, "text"]
+
+    def of(self, abs_over: AbsOver = "example", normalise: Normalise = "layer_l2") -> Float64[np.ndarray, "head"]:
+        """I_h of all heads.
+
+        The absolute value is taken of each text's sum (`example`, as the paper says), of each token (`token`, as its code does), or of
+        each batch's sum (`batch`, as Hugging Face's script does, whose result depends on the batches). The mean is over texts, and for
+        `token` over tokens. Then each layer is divided by its ℓ2 norm (a layer of zeros stays so), or all heads are put between 0 and 1.
+        """
+        if abs_over == "token":
+            found = self.sizes.sum(0) / self.tokens.sum(0)
+        elif abs_over == "batch":
+            sums = np.zeros((int(self.batch.max()) + 1, self.layout.size))
+            np.add.at(sums, self.batch, self.slopes)
+            found = np.abs(sums).sum(0) / len(self.slopes)
+        else:
+            found = np.abs(self.slopes).mean(0)
+        return normalised(found, self.layout, normalise)
+
+
+def normalised(values: Float64[np.ndarray, "head"], layout: HeadLayout, how: Normalise) -> Float64[np.ndarray, "head"]:
+    """Importance with layers made comparable: `layer_l2`, `global_minmax`, or `none`."""
+    if how == "none":
+        return values
+    if how == "global_minmax":
+        least, most = values.min(), values.max()
+        return (values - least) / (most - least) if most > least else np.zeros_like(values)
+    found = values.copy()
+    for number in range(len(layout.sites)):
+        norm = float(np.linalg.norm(values[layout.slice(number)]))
+        found[layout.slice(number)] /= norm if norm > 0 else 1
+    return found
+
+
+def importance(
+    model: Model,
+    texts: Sequence[Encoded],
+    batch_tokens: int = 2048,
+    reduction: Literal["mean", "sum"] = "mean",
+    share: float = 0.15,
+    key: str = "0/0",
+    asking: Callable[[Sequence[Encoded]], Predictions] | None = None,
+) -> Importance:
+    """The gradients that all readings of importance are made of.
+
+    The loss of a text is the mean (or the sum) over what it predicts: its class, each next piece, or masked pieces, `share` of them, drawn
+    by `key`; or whatever `asking` says of a batch. Within `gated`, importance is that of a model some of whose heads are off already.
+    """
+    whole_of(model)
+    if not texts:
+        raise ModelError("no texts to take the importance of heads from", "Give some texts")
+    for text in texts:
+        if asking is None and not model.predicts(text):
+            raise ModelError(f"text {text.id} has nothing that {model.name} could predict", "Leave it out, or give it a label")
+    heads = model.layout.size
+    slopes, sizes, tokens = np.zeros((len(texts), heads)), np.zeros((len(texts), heads)), np.zeros((len(texts), heads), dtype=np.int64)
+    batch = np.zeros(len(texts), dtype=np.int64)
+    rows = defaultdict(list)
+    for row, text in enumerate(texts):
+        rows[id(text)].append(row)
+    for number, chosen in enumerate(batches(texts, batch_tokens)):
+        at = np.array([rows[id(text)].pop() for text in chosen])
+        batch[at] = number
+        asked = ask(model, chosen, share, key) if asking is None else asking(chosen)
+        for site, gradient in enumerate(_backward(model, chosen, asked, reduction)):
+            part = model.layout.slice(site)
+            slopes[at, part] = gradient.sum(1).numpy()
+            sizes[at, part] = gradient.abs().sum(1).numpy()
+            tokens[at, part] = np.array([len(_read(model, site, text)) for text in chosen])[:, None]
+    return Importance(model.layout, slopes, sizes, tokens, batch)
+
+
+def _read(model: Model, site: int, text: Encoded) -> Encoded:
+    """What the heads of a site look from."""
+    return text if model.sites[site].kind == "encoder" or text.target is None else text.target
+
+
+def _backward(model: Model, texts: Sequence[Encoded], asked: Predictions, reduction: str) -> list[Float[torch.Tensor, "text token head"]]:
+    """The gradients of the loss with respect to gates on every head at every token, by site."""
+    gates: dict[int, torch.Tensor] = {}
+
+    def gate(number: int, contexts: Contexts) -> Contexts:
+        gates[number] = torch.ones_like(contexts[..., :1]).requires_grad_()
+        return contexts * gates[number]
+
+    with torch.enable_grad(), only(model, asked) as of, changed(model, gate):
+        loss = asked.loss(of(whole_of(model)(**asking_inputs(model, texts, asked), use_cache=False).logits), reduction)
+        found = torch.autograd.grad(loss, [gates[number] for number in range(len(model.sites))], allow_unused=True)
+    given = [gradient for gradient in found if gradient is not None]
+    if len(given) != len(model.sites):
+        raise ModelError(
+            f"{model.name} gave gradients of {len(given)} of {len(model.sites)} attention layers",
+            "Its attention is not what its outputs are made of: use another model",
+        )
+    return [gradient[..., 0].double().cpu() for gradient in given]
