@@ -16,12 +16,12 @@ from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
 from headscope.flows import TreeDistances
 from headscope.flows.chosen import held_out
-from headscope.flows.kept import Kept
 from headscope.flows.spec import make_flow_spec
 from headscope.flows.study import study
 from headscope.models.jacobian import flow
 from headscope.models.load import load
 from headscope.models.model import Model
+from headscope.runs.kept import Kept
 from headscope.runs.results import Results
 from headscope.stats.bootstrap import group_of
 

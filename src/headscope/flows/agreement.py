@@ -12,7 +12,7 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.flows.compared import table
 from headscope.flows.grouping import Matrices, checked
-from headscope.flows.kept import Kept
+from headscope.runs.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.bootstrap import percentile_interval, poisson_weights
 from headscope.stats.correlation import Moments, pooled

@@ -14,9 +14,9 @@ from headscope.flows.chosen import held_out
 from headscope.flows.classes import CLOSED_RELEASED, OPEN
 from headscope.flows.compared import table
 from headscope.flows.grouping import Grouping, Matrices, checked, to_words
-from headscope.flows.kept import Kept
 from headscope.flows.paths import CHAINS, sentence_chain
 from headscope.flows.trees import Punct, Resample, kept_words
+from headscope.runs.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.resampled import mean
 from headscope.stats.spanning import arborescence

@@ -12,7 +12,7 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.flows.compared import Sample, by_layer, headline, table
 from headscope.flows.grouping import Matrices, checked, contributions, group_means
-from headscope.flows.kept import Kept
+from headscope.runs.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.resampled import mean
 

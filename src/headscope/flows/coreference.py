@@ -12,7 +12,7 @@ from headscope.encoding.texts import Encoded
 from headscope.flows.compared import Row, Sample, by_layer, headline, table
 from headscope.flows.grouping import Grouping, Matrices, checked, to_words
 from headscope.flows.items import Passage
-from headscope.flows.kept import Kept
+from headscope.runs.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.matching import matched
 from headscope.stats.regression import ols, ols_interval

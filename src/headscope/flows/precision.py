@@ -6,8 +6,8 @@ import numpy as np
 
 from headscope.encoding.texts import Encoded
 from headscope.flows.compared import table
-from headscope.flows.kept import Kept
 from headscope.models.jacobian import Flow
+from headscope.runs.kept import Kept
 from headscope.runs.table import Table
 
 COLUMNS = ("measure", "layer", "method", "relative_error", "texts")

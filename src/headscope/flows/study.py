@@ -20,7 +20,6 @@ from headscope.flows.attachment import Attachment
 from headscope.flows.classes import PartsOfSpeech
 from headscope.flows.coreference import Coreference
 from headscope.flows.jobs import Job, Jobs
-from headscope.flows.kept import Kept
 from headscope.flows.precision import Precision
 from headscope.flows.spec import LONGEST, NEEDS, FlowSpec
 from headscope.flows.summary import summary
@@ -28,6 +27,7 @@ from headscope.flows.trees import TreeDistances
 from headscope.models.jacobian import Flow, flow
 from headscope.models.load import load
 from headscope.models.model import Model
+from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
 from headscope.runs.opening import look_first, prepare
 from headscope.runs.results import Results

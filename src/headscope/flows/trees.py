@@ -13,9 +13,9 @@ from headscope.errors import MeasureError
 from headscope.flows.chosen import held_out
 from headscope.flows.compared import table
 from headscope.flows.grouping import Grouping, Matrices, checked, to_words
-from headscope.flows.kept import Kept
 from headscope.flows.paths import CHAINS, VARIANTS, distances, restricted, sentence_chain
 from headscope.measures.relations import is_punctuation
+from headscope.runs.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.correlation import pearson, spearman
 from headscope.stats.resampled import mean
