@@ -1,0 +1,123 @@
+"""Switching off heads with layers kept: the numbers of one full pass a head, on every architecture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from predicting import TINY, encoded, loaded
+
+import headscope as hs
+from headscope.models import prefix
+from headscope.models.asking import ask, asking_inputs
+from headscope.models.gates import gated, gates_without, mean_contexts
+from headscope.models.model import Model
+from headscope.models.prefix import ablated, why_not
+
+# Modules of layers, by their classes: how often each is run tells what was kept.
+LAYERS = ("BertLayer", "T5Block", "BartEncoderLayer", "BartDecoderLayer")
+
+
+def naive(model: Model, texts: list[Any], gates: Any, replace: Any = None) -> torch.Tensor:
+    """Logits of one full pass, from all positions."""
+    assert model.whole is not None
+    asked = ask(model, texts)
+    with torch.no_grad(), gated(model, gates, replace):
+        logits: torch.Tensor = model.whole(**asking_inputs(model, texts, asked), use_cache=False).logits
+    return logits if model.objective == "classes" else logits[torch.from_numpy(asked.texts), torch.from_numpy(asked.places)]
+
+
+def cuts_of(model: Model) -> list[dict[int, torch.Tensor]]:
+    """Nothing, every head alone, whole sites, a pair across the model, and gates of each text's own."""
+    heads = [gates_without(model, [head]) for head in model.layout.ids()]
+    sites = [{number: torch.zeros(site.heads)} for number, site in enumerate(model.sites)]
+    last = len(model.sites) - 1
+    pair = {0: torch.linspace(0, 1, model.sites[0].heads), last: torch.zeros(model.sites[last].heads)}
+    own = {1: torch.linspace(0, 1, 5 * model.sites[1].heads).reshape(5, -1)}
+    return [*heads[::-1], {}, *sites, pair, own]
+
+
+@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("tokens", [1, 400])
+def test_the_numbers_are_those_of_full_passes(tmp_path: Path, name: str, tokens: int) -> None:
+    model = loaded(tmp_path, name, double=True)
+    texts, cuts = encoded(model), cuts_of(model)
+    assert why_not(model) is None
+    found = dict(ablated(model, texts, cuts, batch_tokens=tokens))
+    assert sorted(found) == list(range(len(cuts)))
+    rough = 1e-5 if name == "t5" else 1e-11  # T5's normalisation works in float32
+    base = naive(model, texts, {})
+    for number, gates in enumerate(cuts):
+        torch.testing.assert_close(found[number], naive(model, texts, gates), rtol=rough, atol=rough)
+        assert not gates or not torch.allclose(found[number], base, rtol=1e-4, atol=1e-4)
+    full = dict(ablated(model, texts, cuts[:2], reuse=False))
+    torch.testing.assert_close(full[1], found[1], rtol=rough, atol=rough)
+
+
+def test_gates_that_replace(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bart")
+    texts = encoded(model)
+    means = mean_contexts(model, [texts])
+    cuts = cuts_of(model)[:-2]
+    for number, logits in ablated(model, texts, cuts, replace=means):
+        torch.testing.assert_close(logits, naive(model, texts, cuts[number], means), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["bert", "bart"])
+def test_layers_below_are_not_run_again(tmp_path: Path, name: str) -> None:
+    model = loaded(tmp_path, name)
+    texts = encoded(model)
+    rows: dict[str, int] = {}
+    for path, module in model.network.named_modules():
+        if type(module).__name__ in LAYERS:
+            attention = module.get_submodule("attention" if name == "bert" else "self_attn")
+
+            def count(module: Any, args: Any, kwargs: Any, output: Any, path: str = path) -> None:
+                rows[path] = rows.get(path, 0) + len(output[0]) // len(texts)
+
+            attention.register_forward_hook(count, with_kwargs=True)
+    list(ablated(model, texts, [gates_without(model, [head]) for head in model.layout.ids()], batch_tokens=10**6))
+    if name == "bert":  # once as it is, and once a head of the layer or of those below
+        assert list(rows.values()) == [5, 9, 13]
+    else:  # encoder layers of 4 heads, then decoder layers of 3 heads of their own and 3 that look at the encoder
+        assert list(rows.values()) == [5, 9, 13, 19, 25]
+
+
+def test_the_model_is_as_before_also_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = loaded(tmp_path, "bert")
+    texts = encoded(model)
+    before = naive(model, texts, {})
+    cuts = cuts_of(model)
+    answers = ablated(model, texts, cuts)
+    next(answers)
+    torch.testing.assert_close(naive(model, texts, {}), before, rtol=0, atol=0)
+    with torch.enable_grad():
+        next(answers)
+        assert not torch.is_inference_mode_enabled()
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise KeyError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prefix, "_answers", fail)
+        with pytest.raises(KeyError):
+            list(answers)
+    torch.testing.assert_close(naive(model, texts, {}), before, rtol=0, atol=0)
+    assert not any("forward" in vars(module) for module in model.network.modules())
+
+
+def test_a_model_without_a_list_of_layers_takes_full_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = loaded(tmp_path, "bert")
+    texts, cuts = encoded(model), cuts_of(model)[:3]
+    monkeypatch.setattr(prefix, "_layer", lambda network, path: None)
+    assert why_not(model) == "what attends in BertModel does not lie in a list of layers"
+    for number, logits in ablated(model, texts, cuts):
+        torch.testing.assert_close(logits, naive(model, texts, cuts[number]), rtol=1e-5, atol=1e-5)
+    monkeypatch.undo()
+    monkeypatch.setattr(prefix, "_layer", lambda network, path: network.get_submodule("encoder.layer.0"))
+    assert why_not(model) == "the layers of BertModel do not follow one another"
+    monkeypatch.setattr(prefix, "_layer", lambda network, path: network)
+    assert why_not(model) == "the layers of BertModel do not give hidden states"
+    assert why_not(hs.load("mini", device="cpu")) is not None
