@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from heapq import nsmallest
-from itertools import islice
 from typing import NamedTuple
 
 from headscope.core.annotation import NONE
@@ -17,6 +14,7 @@ from headscope.flows.items import Context, Passage, alternating, draw
 from headscope.flows.spec import FlowSpec, Part
 from headscope.models.model import Model
 from headscope.runs.counts import Counts
+from headscope.runs.studies import picked
 
 
 class Job(NamedTuple):
@@ -54,22 +52,13 @@ class Jobs:
 
     def _sentences(self) -> Iterator[Job]:
         limit = self._spec.limit
-        for number, text in enumerate(self._picked(), 1):
+        texts = self._encoder("sentence").texts(self._corpus, self.counts.dropped)
+        for number, text in enumerate(picked(texts, limit, self._spec.pick or "random", self._spec.seed), 1):
             share = number / limit if limit else self._corpus.share
             self.share = None if share is None else share / self._halves
             self.counts.add(text)
             if parts := tuple(part for part in self._parts if self._fits(text, part)):
                 yield Job(text, parts)
-
-    def _picked(self) -> Iterator[Encoded]:
-        """The sentences asked for, in corpus order: the first ones, or some drawn by their names alone, from all documents."""
-        limit, seed = self._spec.limit, self._spec.seed
-        texts = self._encoder("sentence").texts(self._corpus, self.counts.dropped)
-        if limit is None or self._spec.pick == "first":
-            yield from islice(texts, limit)
-            return
-        drawn = nsmallest(limit, enumerate(texts), key=lambda one: hashlib.blake2b(f"{seed}\x1f{one[1].id}".encode()).digest())
-        yield from (text for _, text in sorted(drawn, key=lambda one: one[0]))
 
     def _fits(self, text: Encoded, part: Part) -> bool:
         lacking = {

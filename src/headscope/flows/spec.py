@@ -17,6 +17,7 @@ from headscope.models.jacobian.flow import Kind, Method
 from headscope.models.jacobian.layers import Mode
 from headscope.models.jacobian.norms import Norm
 from headscope.runs.spec import validated
+from headscope.runs.studies import Pick
 
 Part = Literal["coreference", "classes", "trees", "agreement"]
 Draw = Literal["balanced", "matched", "alternating"]
@@ -56,7 +57,7 @@ class FlowSpec(BaseModel):
     probes: int = Field(32, ge=2)
     mode: Mode | None = None
     limit: int | None = Field(500, ge=1)
-    pick: Literal["random", "first"] | None = None
+    pick: Pick | None = None
     items: int = Field(500, ge=2)
     draw: Draw | None = None
     context: int = Field(64, ge=8)

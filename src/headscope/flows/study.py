@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from headscope.core.names import printable
 from headscope.core.state import State, States
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoded
@@ -31,11 +30,14 @@ from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
 from headscope.runs.opening import look_first, prepare
 from headscope.runs.results import Results
-from headscope.runs.signature import key, versions
+from headscope.runs.signature import key
 from headscope.runs.store import Folder
+from headscope.runs.studies import begin, finish, study_identity, study_signature
 from headscope.runs.table import Table
 from headscope.runs.work import Progress
 
+_NAMED = ("preset", "parts", "measures", "norm", "limit", "items", "context", "max_length", "replicates", "seed")
+_UNUSUAL = ("pick", "weights", "dtype", "method", "probes", "mode", "draw", "grouping", "punct", "transpose", "on_error")
 SHARD = 8  # texts that are worked on before what was found is written
 
 
@@ -65,7 +67,7 @@ def study(
         remedy = f"Use --max-length {model.max_length}"
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
     spec = spec.model_copy(update={"dtype": model.dtype})
-    now = _identity(spec, model, corpus)
+    now = study_identity(spec, model, corpus)
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
             return finished
@@ -129,10 +131,7 @@ def _run(
     progress: Progress | None,
 ) -> Results:
     started = time.monotonic()
-    settings = spec.model_dump(mode="json")
-    manifest = {"study": "flow", "signature": _signature(spec, now), "settings": settings, "identity": now, "capture": model.capture}
-    if folder is not None:
-        folder.write_manifest({"status": "running", **manifest})
+    manifest = begin("flow", spec, now, study_signature(spec, now, _NAMED, _UNUSUAL), model, folder)
     ledger = Ledger(folder, key(now), resume)
     jobs = Jobs(corpus, model, spec)
     for number, shard in enumerate(_shards(jobs)):
@@ -148,23 +147,12 @@ def _run(
     studies = Studies(spec, ledger.merged)
     if studies.coreference is not None:
         jobs.counts.dropped.update(studies.coreference.left_out)
-    tables = {
-        name: Table(table.arrow.replace_schema_metadata({"signature": manifest["signature"]})) for name, table in studies.tables().items()
-    }
-    complete = {
-        **manifest,
-        "status": "complete",
-        "measures": {"flow": {name: settings[name] for name in ("parts", "measures", "norm", "method", "probes")}},
-        "tables": list(tables),
-        "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in model.layout.sites],
+    said = {
+        "measures": {"flow": {name: manifest["settings"][name] for name in ("parts", "measures", "norm", "method", "probes")}},
         "seconds": round(time.monotonic() - started, 3),
-        "counts": {**jobs.counts.numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
-        "dropped": jobs.counts.dropped.lines(),
         "notes": studies.precision.notes(),
     }
-    if folder is not None:
-        folder.finish(tables, ledger.merged, complete)
-    return Results(complete, tables, folder.path if folder is not None else None, states=ledger.merged)
+    return finish(manifest, studies.tables(), model, jobs.counts, ledger, ledger.merged, folder, said)
 
 
 def _shards(jobs: Jobs) -> Iterator[list[Job]]:
@@ -188,33 +176,3 @@ def _flow(model: Model, text: Encoded, spec: FlowSpec) -> Flow:
         longest=LONGEST,
         mode=spec.mode or "eval",
     )
-
-
-def _identity(spec: FlowSpec, model: Model, corpus: Corpus) -> dict[str, Any]:
-    settings = spec.model_dump(mode="json", exclude={"model", "corpus", "preset"})
-    settings["device"] = model.device.type
-    return {"settings": settings, "measures": {}, "model": model.fingerprint, "corpus": corpus.hash(), "versions": versions()}
-
-
-def _signature(spec: FlowSpec, identity: Mapping[str, Any]) -> str:
-    """One line that says what was measured, on what, and how; the last part is a hash of everything."""
-    corpus = "+".join(printable(name.rsplit("/", 1)[-1]) for name in spec.corpus)
-    parts: dict[str, Any] = {
-        "headscope": versions()["headscope"],
-        "model": f"{printable(spec.model.rstrip('/').rsplit('/', 1)[-1])}@{identity['model'][:8]}",
-        "corpus": f"{corpus}@{identity['corpus'][:8]}",
-        "preset": spec.preset,
-        "parts": "+".join(spec.parts or ()),
-        "measures": "+".join(spec.measures),
-        "norm": spec.norm,
-        "limit": f"{spec.limit or 'all'}{'' if spec.pick == 'random' or spec.limit is None else ' first'}",
-        "items": spec.items,
-        "context": spec.context,
-        "length": spec.max_length,
-        "replicates": spec.replicates,
-        "seed": spec.seed,
-    }
-    for name in ("weights", "dtype", "method", "probes", "grouping", "punct", "transpose", "on_error"):
-        if getattr(spec, name) != FlowSpec.model_fields[name].default:
-            parts[name] = getattr(spec, name)
-    return "|".join([*(f"{name}:{value}" for name, value in parts.items()), f"run:{key(identity)[:8]}"])
