@@ -1,4 +1,4 @@
-"""The Python interface: load, read, run, measure, view, twins, flow, open_run, open_study."""
+"""The Python interface: load, train, read, run, measure, view, twins, flow, open_run, open_study."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.document import Word
 from headscope.corpora import Corpus, read
-from headscope.errors import MeasureError, RunError
+from headscope.errors import MeasureError, ModelError, RunError
 from headscope.runs.results import Results
 from headscope.runs.table import Table
 from headscope.runs.twin_heads import Twins
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from headscope.core.heads import HeadId, Kind
     from headscope.models.model import Model
+    from headscope.models.recipe import Trained
     from headscope.runs.alike import Alike
     from headscope.runs.grids import Level, Specials
     from headscope.runs.work import Progress
@@ -148,6 +149,38 @@ def load(
     from headscope.models.load import load as load_model
 
     return load_model(name, device, dtype, random, head)
+
+
+def train(
+    corpus: Corpus | str | Path | Sequence[str | Path],
+    out: str | Path,
+    model: str | Path = "mini",
+    dev: Corpus | str | Path | Sequence[str | Path] | None = None,
+    *,
+    device: str | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **recipe: Any,
+) -> Trained:
+    """Fine-tune a model on labelled texts and save it into the folder `out`, which `load(out, head=True)` reads.
+
+    `dev` is what it is tested on; without it part of the documents is held out. `recipe` may be `labels`, `epochs`, `batch`, `rate`,
+    `warmup`, `weight_decay`, `checks`, `patience`, `held_out`, `metric`, `limit`, `max_length` and `seed` (docs/training.md).
+    """
+    from headscope.models.recipe import Recipe
+    from headscope.models.training import train as train_model
+
+    known = [field.name for field in fields(Recipe)]
+    if unknown := [name for name in recipe if name not in known]:
+        raise ModelError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(known)}")
+    texts = _corpus(corpus)
+    return train_model(texts, out, model, None if dev is None else _corpus(dev), Recipe(**recipe), device, overwrite, progress)
+
+
+def _corpus(named: Corpus | str | Path | Sequence[str | Path]) -> Corpus:
+    if isinstance(named, Corpus):
+        return named
+    return read(named) if isinstance(named, str | Path) else read(*named)
 
 
 def run(

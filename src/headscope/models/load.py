@@ -40,7 +40,7 @@ def load(
     target = _device(device)
     source, local = _locate(str(name))
     options: dict[str, Any] = {"local_files_only": local, "trust_remote_code": False}
-    with _quietly():
+    with quietly():
         try:
             if not local:
                 options["local_files_only"] = _cached_or_reachable(source)
@@ -74,7 +74,7 @@ def load(
 def load_tokenizer(name: str | Path = DEFAULT) -> Tokenizer:
     """The tokenizer of a model, without its weights."""
     source, local = _locate(str(name))
-    with _quietly():
+    with quietly():
         try:
             local = local or _cached_or_reachable(source)
             return Tokenizer(AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False))
@@ -166,7 +166,7 @@ def _first_line(error: BaseException) -> str:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Without transformers' progress bars and load reports: what matters in them is checked here."""
     level, bars = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
     hf_logging.set_verbosity(hf_logging.CRITICAL)

@@ -54,7 +54,7 @@ class Model:
         attention, and which a model loaded with its head lacks, does not count. What a classifier finds classes with does: gradients
         depend on it.
         """
-        classifier = self.whole if self.objective == "classes" else None
+        classifier = self.whole if self.objective in ("classes", "tags") else None
         digest = hashlib.sha256(type(self.network).__name__.encode())
         config = self.network.config.to_dict()
         passing = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
@@ -134,8 +134,8 @@ class Model:
 
     @cached_property
     def classes(self) -> dict[str, int]:
-        """The names of the classes that a classifier tells apart, and their numbers; none for other models."""
-        if self.whole is None or self.objective != "classes":
+        """The names of the classes that a classifier, of texts or of words, tells apart, and their numbers; none for other models."""
+        if self.whole is None or self.objective not in ("classes", "tags"):
             return {}
         config = self.whole.config
         named = {str(name): int(number) for name, number in config.label2id.items()}

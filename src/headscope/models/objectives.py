@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+)
 
 from headscope.errors import ModelError
 from headscope.models.predictions import Objective
@@ -26,6 +32,8 @@ def objective_of(name: str, config: Any) -> tuple[Any, Objective]:
     if said.endswith("ForSequenceClassification"):
         _require_classes(name, config)
         return AutoModelForSequenceClassification, "classes"
+    if said.endswith("ForTokenClassification"):
+        return AutoModelForTokenClassification, "tags"
     raise ModelError(
         f"{name} is {said}, which predicts neither words nor classes: it has no language-modelling head, so there is no loss to take "
         "gradients of",
@@ -42,7 +50,7 @@ def require_weights(name: str, network: PreTrainedModel, objective: Objective | 
     ]
     body = f"{network.base_model_prefix}."
     if objective is not None and missing and not any(key.startswith(body) for key in missing):
-        what = "classes" if objective == "classes" else "words"
+        what = objective if objective in ("classes", "tags") else "words"
         said = _saved_as(network.config)
         raise ModelError(
             f"{name} was saved as {said}, without the {len(missing)} weights that a model predicts {what} with (first: {missing[0]})",

@@ -18,7 +18,7 @@ from headscope.stats.bootstrap import GOLDEN, mix
 if TYPE_CHECKING:
     from jaxtyping import Float, Int64, UInt64
 
-Objective = Literal["masked", "causal", "classes"]
+Objective = Literal["masked", "causal", "classes", "tags"]
 MASK, RANDOM = 0.8, 0.1  # of what is masked, the share that becomes [MASK], and the share that becomes any piece; the rest stays
 
 
@@ -43,6 +43,10 @@ class Predictions:
 
 def predictions(texts: Sequence[Encoded], objective: Objective, mask: int | None, vocabulary: int, share: float, key: str) -> Predictions:
     """For a masked model `share` of the pieces of each text, one at least; for a causal one every piece but the first."""
+    if objective not in ("masked", "causal"):
+        raise ModelError(
+            f"a model of {objective} predicts no words, so that it has no loss here", "Use a language model, or a classifier of texts"
+        )
     parts = [_masked(text, mask, vocabulary, share, key) if objective == "masked" else _next(text) for text in texts]
     numbers = np.repeat(np.arange(len(texts)), [len(places) for _, places, _ in parts])
     places, labels = (np.concatenate([part[side] for part in parts]) for side in (1, 2))

@@ -1,0 +1,103 @@
+"""`headscope train`: fine-tune a model on labelled texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from headscope.models.recipe import Check, Recipe, Trained
+
+Option = typer.Option
+
+
+def train(
+    corpus: Annotated[list[str], Option(help="file of labelled texts: CSV, TSV, JSON lines, or CoNLL-U for tags; may be repeated")],
+    out: Annotated[Path, Option("--out", "-o", help="folder for the trained model")],
+    model: Annotated[str, Option(help="what to start from: mini (embedded), a local folder, or a hub id")] = "mini",
+    dev: Annotated[list[str] | None, Option(help="file to test on; may be repeated [default: part of the corpus is held out]")] = None,
+    labels: Annotated[str, Option(help="what is learnt: label (a class a text); upos, xpos or keyphrases (a tag a word)")] = "label",
+    epochs: Annotated[int, Option(help="times through the corpus", min=1)] = 3,
+    batch: Annotated[int, Option(help="texts at once", min=1)] = 16,
+    rate: Annotated[float, Option(help="learning rate at its highest; 2e-5 is usual for models of BERT's size")] = 1e-4,
+    warmup: Annotated[float, Option(help="share of all steps in which the rate rises; then it falls to 0")] = 0.1,
+    weight_decay: Annotated[float, Option(help="AdamW's decay of weights, a step")] = 0.01,
+    checks: Annotated[int, Option(help="looks at the dev part in each epoch", min=1)] = 2,
+    patience: Annotated[int, Option(help="looks without a better score before training stops", min=1)] = 4,
+    held_out: Annotated[float, Option(help="share of the documents to test on, if there is no --dev")] = 0.1,
+    metric: Annotated[
+        str | None, Option(help="accuracy, f1, f1_macro, f1_micro, matthews, keyphrase_tokens, keyphrase_spans [default: by --labels]")
+    ] = None,
+    limit: Annotated[int | None, Option(help="texts to learn from, drawn by the seed [default: all]", min=1)] = None,
+    max_length: Annotated[int, Option(help="tokens a text may have; longer ones are cut")] = 128,
+    seed: Annotated[int, Option(help="seed of the new head, the order of texts, and what is held out")] = 0,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
+    overwrite: Annotated[bool, Option("--overwrite", help="replace the trained model in the folder")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress, no summary")] = False,
+) -> None:
+    """Fine-tune a model on labelled texts, and save it as a folder that every verb takes as --model.
+
+    headscope train --corpus train.tsv --dev dev.tsv --out sst2
+    headscope train --corpus pairs.jsonl --limit 4000 --out mnli
+    headscope train --corpus en.conllu --labels upos --out tagger
+    headscope train --model bert-base-uncased --corpus cola.tsv --metric matthews --rate 2e-5 --batch 32 --out cola
+
+    A table or JSON lines name their columns: text or sentence (or two for pairs, such as premise and hypothesis), and label. What is
+    held out is never learnt from; the state that does best on it is kept, and its score is printed beside that of the majority class.
+    """
+    from headscope.models.recipe import Recipe
+
+    recipe = Recipe(
+        labels=labels, epochs=epochs, batch=batch, rate=rate, warmup=warmup, weight_decay=weight_decay, checks=checks,  # type: ignore[arg-type]
+        patience=patience, held_out=held_out, metric=metric, limit=limit, max_length=max_length, seed=seed,
+    )  # fmt: skip
+    trained = _train(recipe, corpus, dev or [], out, model, device, format, overwrite, quiet)
+    if not quiet:
+        _print(trained, recipe)
+
+
+def _train(
+    recipe: Recipe,
+    corpus: list[str],
+    dev: list[str],
+    out: Path,
+    model: str,
+    device: str | None,
+    format: str | None,
+    overwrite: bool,
+    quiet: bool,
+) -> Trained:
+    from headscope.cli.progress import bar
+    from headscope.corpora import read
+    from headscope.models.training import train
+
+    given = read(*corpus, format=format)
+    apart = read(*dev, format=format) if dev else None
+
+    def tell(check: Check) -> None:
+        if not quiet:
+            losses = f"loss {check.loss:.3f}, on the dev part {check.dev_loss:.3f}"
+            typer.echo(f"epoch {check.epoch:.2f}: {losses}, {recipe.scored_by} {check.score:.4f}", err=True)
+
+    try:
+        with bar("training", hidden=quiet) as progress:
+            return train(given, out, model, apart, recipe, device, overwrite, progress, tell)
+    except KeyboardInterrupt:
+        typer.echo("headscope: interrupted; nothing was saved", err=True)
+        raise typer.Exit(130) from None
+
+
+def _print(trained: Trained, recipe: Recipe) -> None:
+    for line in trained.left_out:
+        typer.echo(line)
+    typer.echo(f"learnt from {trained.n_train:,} texts: {', '.join(trained.names[:20])}{', …' if len(trained.names) > 20 else ''}")
+    stopped = trained.checks[-1].epoch < recipe.epochs - 1e-9
+    ended = f", stopped after {trained.checks[-1].epoch:.2f}" if stopped else ""
+    typer.echo(
+        f"{trained.metric} {trained.best.score:.4f} on {trained.n_dev:,} texts held out, after {trained.best.epoch:.2f} of {recipe.epochs} "
+        f"epochs{ended}; the majority class has {trained.majority:.4f}"
+    )
+    typer.echo(f"saved in {trained.folder}")

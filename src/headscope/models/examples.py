@@ -1,0 +1,122 @@
+"""Labelled texts to learn from: a class for each text, or a tag for each word; and which of them are held out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from headscope.core.document import Document
+from headscope.core.tally import Tally
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import ModelError
+
+if TYPE_CHECKING:
+    from jaxtyping import Int64
+
+Labels = Literal["label", "upos", "xpos", "keyphrases"]
+LABELS: tuple[Labels, ...] = get_args(Labels)
+UNLABELLED = -100  # what torch leaves out of a loss
+OUTSIDE = "O"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text and the numbers of its labels: one of the whole text, or one a token, UNLABELLED but for the first token of each word."""
+
+    text: Encoded
+    labels: Int64[np.ndarray, "label"]
+
+
+def names_of(documents: Iterable[Document], labels: Labels) -> tuple[str, ...]:
+    """All labels there are: by number if they are numbers, else in the order of the alphabet; `O` comes first."""
+    found = Counter(name for document in documents for name in labels_in(document, labels) if name is not None)
+    number = all(name.isdecimal() for name in found)
+    names = tuple(sorted(found, key=lambda name: (name != OUTSIDE, int(name) if number else 0, name)))
+    if len(names) < 2:
+        told = f"all texts are labelled {names[0]!r}" if names else f"no text has a label ({labels})"
+        raise ModelError(f"there is nothing to learn: {told}", "Give each text a label, in a column of that name, or name --labels")
+    if labels == "label" and len(names) * 2 > found.total():
+        raise ModelError(
+            f"there are {len(names)} labels on {found.total()} texts, such as {names[0]!r}", "Give classes, not numbers or names"
+        )
+    return names
+
+
+def labels_in(document: Document, labels: Labels) -> Sequence[str | None]:
+    """The label of the document, or the tags of its words."""
+    if labels == "label":
+        return [document.label]
+    if labels == "keyphrases":
+        return phrase_tags(document)
+    return [getattr(word, labels) for word in document.words]
+
+
+def phrase_tags(document: Document) -> list[str]:
+    """B, I or O for each word: every place where a keyphrase stands, whatever its case, the longest first."""
+    forms = [word.form.casefold() for word in document.words]
+    tags = [OUTSIDE] * len(forms)
+    for phrase in sorted({tuple(phrase.casefold().split()) for phrase in document.keyphrases}, key=lambda words: (-len(words), words)):
+        for start in range(len(forms) - len(phrase) + 1):
+            place = slice(start, start + len(phrase))
+            if tuple(forms[place]) == phrase and set(tags[place]) == {OUTSIDE}:
+                tags[place] = ["B", *["I"] * (len(phrase) - 1)]
+    return tags
+
+
+def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, names: Sequence[str], tally: Tally) -> list[Example]:
+    """The texts of the documents that have a label; what has none is counted."""
+    number = {name: place for place, name in enumerate(names)}
+    found: list[Example] = []
+    for document in documents:
+        tags = labels_in(document, labels)
+        if labels == "keyphrases" and not set(tags) - {OUTSIDE}:
+            tally.add("texts without a keyphrase in them left out", document.id)
+            continue
+        if unknown := next((tag for tag in tags if tag is not None and tag not in number), None):
+            known = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+            raise ModelError(f"{document.id} is labelled {unknown!r}, which is not learnt: {known}", "Use the same labels in both corpora")
+        for text in encoder.texts([document], tally):
+            numbers = np.array([UNLABELLED if tag is None else number[tag] for tag in tags], dtype=np.int64)
+            given = numbers if labels == "label" else _first_pieces(text, numbers)
+            if (given == UNLABELLED).all():
+                tally.add("texts without a label left out", document.id)
+            else:
+                found.append(Example(text, given))
+    return found
+
+
+def _first_pieces(text: Encoded, numbers: Int64[np.ndarray, "word"]) -> Int64[np.ndarray, "token"]:
+    own = numbers[list(text.annotation.positions)]
+    of = np.array(text.word_of)
+    first = (of >= 0) & (np.diff(of, prepend=-1) != 0)
+    return np.where(first, own[of], UNLABELLED)
+
+
+def lot(seed: int, what: str) -> int:
+    """A number that passes for random, and depends on nothing but these."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}\x1f{what}".encode(), digest_size=8).digest(), "little")
+
+
+def held_out(documents: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
+    """The documents to learn from, and about `share` of them to be kept apart.
+
+    Documents that begin with the same paragraph stay together, so that no text, and no premise of several hypotheses, is on both sides.
+    """
+    parts: tuple[list[Document], list[Document]] = ([], [])
+    for document in documents:
+        opening = " ".join(sentence.text for sentence in next(document.paragraphs(), ()))
+        parts[lot(seed, opening) < share * 2**64].append(document)
+    return parts
+
+
+def some(documents: Sequence[Document], limit: int | None, seed: int) -> list[Document]:
+    """`limit` of the documents, drawn by the seed and their ids, in their order."""
+    if limit is None or limit >= len(documents):
+        return list(documents)
+    chosen = set(sorted(range(len(documents)), key=lambda place: lot(seed, documents[place].id))[:limit])
+    return [document for place, document in enumerate(documents) if place in chosen]

@@ -1,0 +1,196 @@
+"""Fine-tuning, small and honest: AdamW, a dev part that is never learnt from, the best state kept, and the majority class beside it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from headscope.core.document import Document
+from headscope.core.tally import Tally
+from headscope.corpora.corpus import Corpus
+from headscope.encoding.texts import Encoder
+from headscope.errors import HeadscopeError, ModelError
+from headscope.models.classifier import Classifier, optimiser
+from headscope.models.examples import Example, examples, held_out, names_of, some
+from headscope.models.load import load, quietly
+from headscope.models.recipe import Check, Recipe, Trained
+from headscope.stats.keyphrases import KeyphraseF1
+from headscope.stats.scores import make_score
+
+if TYPE_CHECKING:
+    from jaxtyping import Int64
+
+RECORD = "training.json"
+Progress = Callable[[float | None, int, int], None]
+
+
+def train(
+    corpus: Corpus,
+    out: str | Path,
+    model: str | Path = "mini",
+    dev: Corpus | None = None,
+    recipe: Recipe | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    tell: Callable[[Check], None] | None = None,
+) -> Trained:
+    """Fine-tune a model on a labelled corpus and save the best state into the folder `out`, as transformers saves a model.
+
+    The same recipe, corpus and machine give the same model. `progress` is told the share that is done, texts and tokens; `tell` of each
+    look at the dev part.
+    """
+    plan, folder = recipe or Recipe(), Path(out)
+    _check_folder(folder, overwrite)
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(plan.seed)
+        base = load(model, device)
+        data = _Data.read(corpus, dev, plan)
+        encoder = Encoder(
+            base.tokenizer,
+            unit="pair" if corpus.pairs else "document" if plan.labels in ("label", "keyphrases") else "sentence",
+            max_length=min(plan.max_length, base.max_length or plan.max_length),
+            overlong="truncate",
+            seed=plan.seed,
+        )
+        learnt, kept = (examples(part, encoder, plan.labels, data.names, data.tally) for part in (data.train, data.dev))
+        if not learnt or not kept:
+            raise ModelError(f"there are {len(learnt)} texts to learn from and {len(kept)} to test on", "Give more texts, or a dev corpus")
+        classifier = Classifier.of(base, data.names, tags=plan.labels != "label")
+        classifier.network.to(base.device)
+        checks, best = _learn(classifier, learnt, kept, plan, data.names, progress, tell)
+    majority = _majority(learnt, kept, plan, data.names)
+    trained = Trained(folder, data.names, plan.scored_by, tuple(checks), best, majority, len(learnt), len(kept), data.tally.lines())
+    _save(classifier, trained, plan, str(model), corpus, dev)
+    return trained
+
+
+@dataclass(frozen=True)
+class _Data:
+    train: list[Document]
+    dev: list[Document]
+    names: tuple[str, ...]
+    tally: Tally
+
+    @classmethod
+    def read(cls, corpus: Corpus, dev: Corpus | None, plan: Recipe) -> _Data:
+        """The documents of both parts, and all labels of the first corpus."""
+        documents = list(corpus)
+        names = names_of(documents, plan.labels)
+        parts = (documents, list(dev)) if dev is not None else held_out(documents, plan.held_out, plan.seed)
+        return cls(some(parts[0], plan.limit, plan.seed), parts[1], names, Tally())
+
+
+def _learn(
+    classifier: Classifier,
+    learnt: Sequence[Example],
+    kept: Sequence[Example],
+    plan: Recipe,
+    names: Sequence[str],
+    progress: Progress | None,
+    tell: Callable[[Check], None] | None,
+) -> tuple[list[Check], Check]:
+    """Train, and leave the network in the state that did best on the dev part."""
+    network, an_epoch = classifier.network, math.ceil(len(learnt) / plan.batch)
+    steps = an_epoch * plan.epochs
+    looks = {round(an_epoch * look / plan.checks) for look in range(1, plan.epochs * plan.checks + 1)} | {steps}
+    adamw, schedule = optimiser(network, plan.rate, plan.weight_decay, steps, plan.warmup)
+    checks: list[Check] = []
+    best: Check | None = None
+    state: dict[str, torch.Tensor] = {}
+    losses: list[float] = []
+    texts = tokens = since = 0
+    for step, batch in enumerate(_batches(learnt, plan), 1):
+        network.train()
+        losses.append(classifier.step(batch))
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        adamw.step()
+        schedule.step()
+        adamw.zero_grad()
+        texts, tokens = texts + len(batch), tokens + sum(len(example.text) for example in batch)
+        if progress is not None:
+            progress(step / steps, texts, tokens)
+        if step not in looks:
+            continue
+        dev_loss, found, true = classifier.say(kept)
+        checks.append(Check(step, step / an_epoch, float(np.mean(losses)), dev_loss, _score(found, true, plan.scored_by, names)))
+        losses.clear()
+        if tell is not None:
+            tell(checks[-1])
+        if not math.isfinite(checks[-1].loss):
+            raise ModelError(f"the loss is no number after {step} steps at a rate of {plan.rate}", "Take a smaller --rate")
+        since += 1
+        if best is None or checks[-1].beats(best):
+            best, since = checks[-1], 0
+            state = {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}
+        if since >= plan.patience:
+            break
+    assert best is not None  # the last step is always looked at
+    network.load_state_dict(state)
+    network.eval()
+    return checks, best
+
+
+def _batches(learnt: Sequence[Example], plan: Recipe) -> Iterator[list[Example]]:
+    """Batches of texts of about one length, in a new order each epoch: 50 batches are drawn, sorted, and parted."""
+    rng = np.random.default_rng(plan.seed)
+    for _ in range(plan.epochs):
+        order = rng.permutation(len(learnt))
+        parts: list[np.ndarray] = []
+        for start in range(0, len(order), 50 * plan.batch):
+            pool = order[start : start + 50 * plan.batch]
+            pool = pool[np.argsort([len(learnt[place].text) for place in pool], kind="stable")]
+            parts += [pool[first : first + plan.batch] for first in range(0, len(pool), plan.batch)]
+        for number in rng.permutation(len(parts)):
+            yield [learnt[place] for place in parts[number]]
+
+
+def _score(found: Sequence[Int64[np.ndarray, "n"]], true: Sequence[Int64[np.ndarray, "n"]], metric: str, names: Sequence[str]) -> float:
+    score = make_score(metric, len(names))
+    if isinstance(score, KeyphraseF1):
+        tags = [[[names[number] for number in text] for text in side] for side in (found, true)]
+        return float(score.of(score.statistics(*tags)))
+    flat: Any = score
+    return float(score.of(flat.statistics(np.concatenate(found), np.concatenate(true))))
+
+
+def _majority(learnt: Sequence[Example], kept: Sequence[Example], plan: Recipe, names: Sequence[str]) -> float:
+    counts = Counter(number for example in learnt for number in example.labels[example.labels >= 0].tolist())
+    true = [example.labels[example.labels >= 0] for example in kept]
+    return _score([np.full_like(labels, counts.most_common(1)[0][0]) for labels in true], true, plan.scored_by, names)
+
+
+def _check_folder(folder: Path, overwrite: bool) -> None:
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / RECORD).is_file():
+            raise HeadscopeError(f"{folder} holds something else than a trained model", "Name a new folder")
+        if not overwrite:
+            raise HeadscopeError(f"{folder} holds a trained model", "Name another folder, or add --overwrite")
+    elif folder.exists() and not folder.is_dir():
+        raise HeadscopeError(f"{folder} is a file", "Name a folder")
+
+
+def _save(classifier: Classifier, trained: Trained, plan: Recipe, model: str, corpus: Corpus, dev: Corpus | None) -> None:
+    folder = trained.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    with quietly():
+        classifier.network.cpu().save_pretrained(folder)
+        classifier.model.tokenizer.hf.save_pretrained(folder)
+    about = {
+        "model": model,
+        "corpus": [path.name for path in corpus.paths],
+        "corpus_sha256": corpus.hash(),
+        "dev": [path.name for path in dev.paths] if dev is not None else None,
+        "dev_sha256": dev.hash() if dev is not None else None,
+        "recipe": asdict(plan),
+        **{name: value for name, value in asdict(trained).items() if name != "folder"},
+    }
+    (folder / RECORD).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,77 @@
+"""What is learnt from: labels of texts and words, and what is held out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from families import document, tokenizer
+
+from headscope.core.document import Document, Sentence, Word
+from headscope.core.tally import Tally
+from headscope.encoding.texts import Encoder
+from headscope.models.examples import UNLABELLED, examples, held_out, names_of, phrase_tags, some
+
+
+def test_phrases_are_found_wherever_they_stand_the_longest_first() -> None:
+    text = Document(
+        "d", document("d", "Big data is big news for data .").sentences, keyphrases=("big data", "data", "Big  NEWS", "for all")
+    )
+    assert phrase_tags(text) == ["B", "I", "O", "B", "I", "O", "B", "O"]
+
+
+def test_labels_are_numbered() -> None:
+    def labelled(*labels: str) -> list[Document]:
+        return [Document(str(place), (), label=label) for place, label in enumerate(labels * 2)]
+
+    assert names_of(labelled("10", "9", "0"), "label") == ("0", "9", "10")
+    assert names_of(labelled("b", "O", "10", "a"), "label") == ("O", "10", "a", "b")
+
+
+def test_the_first_piece_of_a_word_has_its_tag() -> None:
+    """`playing` is read as several pieces; a word without a tag has none; two sentences are two texts."""
+    encoder = Encoder(tokenizer("wordpiece"))
+    words = [Word("Dogs", upos="N"), Word("playing", upos="V"), Word("zzz"), Word("cat", upos="N")]
+    text = Document("d", (Sentence(tuple(words)), Sentence((Word("sat", upos="V"),))))
+    first, second = examples([text], encoder, "upos", ["N", "V"], Tally())
+    expected = []
+    for place, word in enumerate(first.text.word_of):
+        begins = word >= 0 and first.text.word_of[place - 1] != word
+        expected.append({0: 0, 1: 1, 3: 0}.get(word, UNLABELLED) if begins else UNLABELLED)
+    assert len(first.text) > 6
+    assert first.labels.tolist() == expected
+    assert (first.labels != UNLABELLED).sum() == 3
+    assert second.labels[second.labels != UNLABELLED].tolist() == [1]
+
+
+def test_texts_without_a_label_are_counted() -> None:
+    tally = Tally()
+    given = [document("a", "The cat sat ."), Document("b", document("b", "A dog").sentences, label="yes")]
+    found = examples(given, Encoder(tokenizer("wordpiece"), "document"), "label", ["no", "yes"], tally)
+    assert [(example.text.document, example.labels.tolist()) for example in found] == [("b", [1])]
+    assert tally.lines() == ["1 texts without a label left out (first: a)"]
+    tally = Tally()
+    assert examples(given[:1], Encoder(tokenizer("wordpiece"), "document"), "keyphrases", ["O", "B"], tally) == []
+    assert tally.lines() == ["1 texts without a keyphrase in them left out (first: a)"]
+
+
+def test_what_begins_alike_is_held_out_together() -> None:
+    pairs = [document(f"{premise}/{number}", f"premise {premise}", f"hypothesis {number}") for premise in range(300) for number in range(3)]
+    learnt, kept = held_out(pairs, 0.2, seed=1)
+    sides = [{text.id.split("/")[0] for text in side} for side in (learnt, kept)]
+    assert not sides[0] & sides[1]
+    assert len(learnt) + len(kept) == 900
+    assert 40 <= len(sides[1]) <= 80
+    shuffled = [pairs[place] for place in np.random.default_rng(0).permutation(900)]
+    assert {text.id for text in held_out(shuffled, 0.2, seed=1)[1]} == {text.id for text in kept}
+    assert {text.id for text in held_out(pairs, 0.2, seed=2)[1]} != {text.id for text in kept}
+
+
+@pytest.mark.parametrize("limit", [None, 5, 99])
+def test_some_documents_are_drawn_whatever_their_order(limit: int | None) -> None:
+    given = [Document(str(number), ()) for number in range(20)]
+    found = [text.id for text in some(given, limit, 0)]
+    assert found == sorted(found, key=int)
+    assert set(found) == {text.id for text in some(given[::-1], limit, 0)}
+    assert len(found) == min(limit or 20, 20)
+    if limit == 5:
+        assert found != [text.id for text in some(given, 5, 1)]
