@@ -1,0 +1,81 @@
+"""What a study of ablation is to do, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from headscope.encoding.texts import Unit
+from headscope.errors import RunError
+from headscope.models.importance import AbsOver, Normalise
+from headscope.runs.spec import validated
+from headscope.stats.contrast import Test
+
+Part = Literal["heads", "all_but_one", "layers", "importance", "pruning"]
+PARTS: tuple[Part, ...] = get_args(Part)
+# By what a model predicts: the scores that can be taken of it, the usual one first.
+SCORES: Mapping[str, tuple[str, ...]] = {
+    "classes": ("accuracy", "f1", "f1_macro", "matthews", "loss"),
+    "masked": ("loss", "masked_accuracy", "perplexity"),
+    "causal": ("loss", "perplexity", "accuracy"),
+    "translation": ("bleu", "bleu_tokenized", "chrf"),
+}
+
+
+class AblationSpec(BaseModel):
+    """The settings of a study. A field left at None is decided by the model; `resolved` fills it in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = "mini"
+    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
+    corpus: tuple[str, ...] = ("sampler",)
+    format: str | None = None
+    on_error: Literal["raise", "skip"] = "raise"
+    parts: tuple[Part, ...] = PARTS
+    score: str | None = None
+    how: Literal["zero", "mean"] = "zero"
+    unit: Unit | None = None
+    max_length: int = Field(128, ge=8)
+    limit: int | None = Field(200, ge=1)
+    mask_share: float = Field(0.15, gt=0, le=1)
+    test: Test | None = None
+    abs_over: AbsOver = "example"
+    normalise: Normalise = "layer_l2"
+    steps: int = Field(10, ge=1)
+    orders: int = Field(3, ge=0)
+    tolerance: float = Field(0.01, ge=0)
+    beams: int = Field(5, ge=1)
+    replicates: int = Field(1000, ge=0, le=100_000)
+    seed: int = 0
+    batch_tokens: int | None = Field(None, ge=1)
+
+    @field_validator("corpus", "parts", mode="before")
+    @classmethod
+    def _one(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("corpus", "parts")
+    @classmethod
+    def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value or len(set(value)) < len(value):
+            raise ValueError("name at least one, and none twice")
+        return value
+
+    def resolved(self, objective: str, translates: bool, pairs: bool) -> AblationSpec:
+        """The settings with nothing left open, for a model that predicts this; an error for a score that it has not."""
+        known = (*SCORES[objective], *(SCORES["translation"] if translates else ()))
+        score = self.score or (SCORES["translation"][0] if translates and pairs else known[0])
+        if score not in known:
+            raise RunError(f"{self.model} has no {score}", f"Use one of {', '.join(known)}")
+        if score in SCORES["translation"] and not pairs:
+            raise RunError(f"{score} compares translations, and {', '.join(self.corpus)} has no pairs of texts", "Use a corpus of pairs")
+        unit: Unit = self.unit or ("pair" if pairs else "document" if objective == "classes" else "sentence")
+        return self.model_copy(update={"score": score, "unit": unit})
+
+
+def make_ablation_spec(settings: Mapping[str, Any], where: str = "the settings") -> AblationSpec:
+    """The specification of a study from plain values."""
+    return validated(AblationSpec, settings, where)

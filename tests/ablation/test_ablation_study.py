@@ -1,0 +1,200 @@
+"""A study of ablation: from a model and a corpus to tables, against plain loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from predicting import CORPUS, loaded
+
+from headscope.ablation.pruning import Curves, ascending, prunable_table
+from headscope.ablation.spec import make_ablation_spec
+from headscope.ablation.study import ablate
+from headscope.ablation.systems import Systems, removal
+from headscope.core.document import Document
+from headscope.core.heads import HeadId, HeadLayout, Site
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import RunError
+from headscope.models.asking import ask, asking_inputs
+from headscope.models.gates import gated, gates_without
+from headscope.models.model import Model
+from headscope.runs.results import Results
+from headscope.runs.table import Table
+from headscope.stats.bootstrap import group_of
+from headscope.stats.scores import Mean
+
+SETTINGS: dict[str, Any] = {"replicates": 40, "orders": 1, "steps": 3, "mask_share": 0.4}
+MANY = Corpus.of(Document(f"{document.id}x{copy}", document.sentences, label=document.label) for copy in range(4) for document in CORPUS)
+
+
+@pytest.fixture(scope="module", params=["bert", "bert classes", "gpt2"])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return loaded(tmp_path_factory.mktemp("models"), request.param)
+
+
+def texts_of(model: Model) -> list[Encoded]:
+    unit: Any = "document" if model.objective == "classes" else "sentence"
+    encoder = Encoder(model.tokenizer, unit=unit, labelled=model.objective == "classes")
+    return [text for text in encoder.texts(MANY, Tally()) if model.predicts(text)]
+
+
+def plain(model: Model, texts: list[Encoded], heads: list[HeadId]) -> tuple[float, float]:
+    """Loss a prediction and accuracy without some heads: one text at a time, the whole model, nothing kept."""
+    losses, right = [], []
+    assert model.whole is not None
+    for text in texts:
+        asked = ask(model, [text], 0.4, "0/0")
+        with torch.no_grad(), gated(model, gates_without(model, heads)):
+            logits = model.whole(**asking_inputs(model, [text], asked), use_cache=False).logits
+        chosen = logits if model.objective == "classes" else logits[0, torch.from_numpy(asked.places)]
+        labels = torch.from_numpy(asked.labels)
+        losses += torch.nn.functional.cross_entropy(chosen, labels, reduction="none").tolist()
+        right += (chosen.argmax(-1) == labels).tolist()
+    return float(np.mean(losses)), float(np.mean(right))
+
+
+def test_every_head_layer_and_single_head_by_a_plain_loop(model: Model) -> None:
+    texts = texts_of(model)
+    found = ablate(make_ablation_spec({**SETTINGS, "score": "loss", "parts": ["heads", "all_but_one", "layers"]}), model=model, corpus=MANY)
+    base, _ = plain(model, texts, [])
+    assert found["summary"]["value"][0] == pytest.approx(base, rel=1e-5)
+    ids = model.layout.ids()
+    for row, head in zip(found["ablation"], ids, strict=True):
+        assert (row["kind"], row["layer"], row["head"]) == (head.kind, head.layer + 1, head.head + 1)
+        assert row["score"] == pytest.approx(plain(model, texts, [head])[0], rel=1e-5)
+        assert row["difference"] == pytest.approx(row["score"] - base, abs=1e-5)
+    for number, row in enumerate(found["ablation_layers"]):
+        assert row["score"] == pytest.approx(plain(model, texts, ids[model.layout.slice(number)])[0], rel=1e-5)
+    for row in found["ablation_all_but_one"].where(selection="in-sample"):
+        own = ids[model.layout.slice(row["layer"] - 1)]
+        each = [plain(model, texts, [other for other in own if other != head])[0] for head in own]
+        assert row["best"] == int(np.argmin(each)) + 1
+        assert row["score"] == pytest.approx(min(each), rel=1e-5)
+
+
+def test_all_but_one_chosen_on_the_other_half(model: Model) -> None:
+    texts = texts_of(model)
+    found = ablate(make_ablation_spec({**SETTINGS, "score": "loss", "parts": ["all_but_one"]}), model=model, corpus=MANY)
+    ids = model.layout.ids()[model.layout.slice(0)]
+    halves = [[text for text in texts if group_of(text.document, 2) == fold] for fold in (0, 1)]
+    assert all(halves)
+
+    def kept(head: HeadId, some: list[Encoded]) -> float:
+        return plain(model, some, [other for other in ids if other != head])[0]
+
+    best = [min(ids, key=lambda head: kept(head, halves[1 - fold])) for fold in (0, 1)]
+    sizes = [sum(len(ask(model, [text], 0.4, "0/0").labels) for text in half) for half in halves]
+    expected = sum(kept(head, half) * size for head, half, size in zip(best, halves, sizes, strict=True)) / sum(sizes)
+    row = next(iter(found["ablation_all_but_one"].where(selection="held-out", layer=1)))
+    assert row["score"] == pytest.approx(expected, rel=1e-5)
+    assert row["chosen"] == " ".join(dict.fromkeys(str(head.head + 1) for head in best))
+
+
+def test_pruning_tries_an_order_on_documents_it_was_not_found_on(model: Model) -> None:
+    texts = texts_of(model)
+    found = ablate(make_ablation_spec({**SETTINGS, "score": "loss", "parts": ["heads", "pruning"]}), model=model, corpus=MANY)
+    first, second = ([text for text in texts if group_of(text.document, 2) == fold] for fold in (0, 1))
+    ids = model.layout.ids()
+    base, _ = plain(model, first, [])
+    harm = [plain(model, first, [head])[0] - base for head in ids]
+    order = sorted(range(len(ids)), key=lambda place: harm[place])
+    rows = list(found["pruning"].where(order="drop"))
+    assert [row["heads"] for row in rows] == [4, 8, 12]
+    for row in rows:
+        gone = [ids[place] for place in order[: row["heads"]]]
+        assert row["score"] == pytest.approx(plain(model, second, gone)[0], rel=1e-4)
+        assert row["n"] == len(second)
+    assert rows[-1]["score"] == pytest.approx(next(iter(found["pruning"].where(order="random 1", heads=12)))["score"])
+
+
+def test_accuracy_of_a_classifier(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert classes")
+    texts = texts_of(model)
+    found = ablate(make_ablation_spec({**SETTINGS, "parts": ["heads", "importance"]}), model=model, corpus=MANY)
+    assert found.manifest["settings"]["score"] == "accuracy"
+    for row, head in zip(found["ablation"], model.layout.ids(), strict=True):
+        assert row["score"] == pytest.approx(plain(model, texts, [head])[1])
+        assert row["test"] == "mcnemar"
+    values = np.array(found["importance"]["importance"]).reshape(3, 4)
+    np.testing.assert_allclose((values**2).sum(1), 1)
+    assert sorted(found["importance"]["rank"]) == [*range(1, 13)]
+    assert set(found["importance_foretells"]["method"]) == {"pearson", "spearman"}
+
+
+def test_stopped_and_gone_on_with(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert")
+    spec = make_ablation_spec(SETTINGS)
+    whole = ablate(spec, tmp_path / "whole", model=model, corpus=MANY)
+
+    def stop(share: float | None, texts: int, tokens: int) -> None:
+        if share is not None and share > 0.6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ablate(spec, tmp_path / "stopped", model=model, corpus=MANY, progress=stop)
+    resumed = ablate(spec, tmp_path / "stopped", model=model, corpus=MANY, resume=True)
+    assert resumed.manifest["counts"]["resumed_shards"] > 0
+    for name in whole:
+        assert [repr(row) for row in resumed[name]] == [repr(row) for row in whole[name]]
+    assert Results.open(tmp_path / "stopped").study == "ablation"
+
+
+def test_batches_and_mean_replacement(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert")
+    spec = {**SETTINGS, "parts": ["heads"], "how": "mean"}
+    one, other = (ablate(make_ablation_spec({**spec, "batch_tokens": size}), model=model, corpus=MANY) for size in (12, 2000))
+    np.testing.assert_allclose(one["ablation"]["score"], other["ablation"]["score"], rtol=1e-5)
+    zero = ablate(make_ablation_spec({**spec, "how": "zero"}), model=model, corpus=MANY)
+    assert not np.allclose(zero["ablation"]["score"], one["ablation"]["score"], rtol=1e-4)
+
+
+def test_translations(tmp_path: Path) -> None:
+    """A random model translates badly, but not equally badly without each of its heads."""
+    pytest.importorskip("sacrebleu")
+    model = loaded(tmp_path, "bart")
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text("".join(f'{{"id": "{n}", "a": "The cat sat .", "b": "The dog sat on a mat ."}}\n' for n in range(3)))
+    found = ablate(
+        make_ablation_spec({**SETTINGS, "corpus": str(pairs), "score": "chrf", "beams": 2, "max_length": 32, "parts": ["heads"]}),
+        model=model,
+    )
+    assert len(found["ablation"]) == 3 * 4 + 2 * 3 + 2 * 3
+    assert {*found["ablation"]["kind"]} == {"encoder", "decoder", "cross"}
+    assert any(found["ablation"]["difference"])
+
+
+def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert")
+    for settings, message in (
+        ({"score": "accuracy"}, "has no accuracy. Use one of loss, masked_accuracy, perplexity"),
+        ({"max_length": 4000}, "max_length is 4000"),
+    ):
+        with pytest.raises(RunError, match=message):
+            ablate(make_ablation_spec({**SETTINGS, **settings}), model=model, corpus=MANY)
+    with pytest.raises(RunError, match="nothing to ablate on"):
+        ablate(make_ablation_spec(SETTINGS), model=model, corpus=Corpus.of([]))
+    with pytest.raises(RunError, match="none twice"):
+        make_ablation_spec({"parts": ["heads", "heads"]})
+    with pytest.raises(RunError, match=r"parts.0 = 'feet'"):
+        make_ablation_spec({"parts": "feet"})
+
+
+def test_systems_and_curves_by_hand() -> None:
+    layout = HeadLayout((Site("encoder", 0, 2, 2, "a"), Site("encoder", 1, 3, 3, "b")))
+    systems = Systems(layout, ("heads", "layers"))
+    assert [{site: gate.tolist() for site, gate in cut.items()} for cut in systems.cuts()] == [
+        {0: [0, 1]}, {0: [1, 0]}, {1: [0, 1, 1]}, {1: [1, 0, 1]}, {1: [1, 1, 0]}, {0: [0, 0]}, {1: [0, 0, 0]},
+    ]  # fmt: skip
+    assert (systems.places("heads"), systems.places("layers")) == (slice(0, 5), slice(5, 7))
+    assert {site: gate.tolist() for site, gate in removal(layout, [3]).items()} == {1: [1, 0, 1]}
+    curves = Curves(layout, {"x": ascending(np.array([3.0, 1.0, 2.0, 1.0, 0.0]))}, 2)
+    assert curves.orders["x"] == [4, 1, 3, 2, 0]
+    assert curves.sizes == [3, 5]
+    table = Table.of({"order": ["x", "x", "y", "y"], "share": [0.5, 1.0, 0.5, 1.0], "score": [0.995, 0.9, 0.98, 1.0]})
+    assert prunable_table(table, 1.0, Mean("accuracy"), 0.01)["share"] == [0.5, 0.0]
+    assert prunable_table(table, 1.0, Mean("loss", "lower"), 0.01)["share"] == [1.0, 1.0]
