@@ -50,7 +50,7 @@ TINY: dict[str, tuple[str, str, dict[str, Any]]] = {
     "t5": (
         "t5",
         "T5ForConditionalGeneration",
-        {"d_model": 24, "d_kv": 6, "num_layers": 3, "num_decoder_layers": 2, "num_heads": 4, "d_ff": 20, "initializer_factor": 2.0},
+        {"d_model": 24, "d_kv": 6, "num_layers": 3, "num_decoder_layers": 2, "num_heads": 4, "d_ff": 20, "decoder_start_token_id": 0},
     ),
     "bart": ("roberta", "BartForConditionalGeneration", _BART),
     "marian": ("t5", "MarianMTModel", {**_BART, "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
 
 NAME = "headscope"
+HEADLESS = "headscope_headless"  # what a module has that attends without a head, since all were cut out: there is nothing to see
 _tap: ContextVar[Callable[..., tuple[torch.Tensor, None]] | None] = ContextVar("headscope_tap", default=None)
 _change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | None] = ContextVar("headscope_change", default=None)
 
@@ -120,6 +121,8 @@ def _rows(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
 
 def _attention(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
     tap, change = _tap.get(), _change.get()
+    if hasattr(module, HEADLESS):
+        return unwatched(module, *args, **kwargs)
     attend = tap or (eager_attention(module) if change is None else unwatched)
     output, weights = attend(module, *args, **kwargs)
     return output if change is None else change(module, output), weights

@@ -19,6 +19,7 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeError, ModelError
 from headscope.models.model import Model
 from headscope.models.objectives import objective_of, require_weights
+from headscope.models.prune import cut_again, described, load_whole
 from headscope.models.random import randomise
 from headscope.models.sites import find_sites
 
@@ -47,9 +48,13 @@ def load(
             config = AutoConfig.from_pretrained(source, **options)
             tokenizer = AutoTokenizer.from_pretrained(source, **options)
             kind, objective = objective_of(str(name), config) if head else (AutoModel, None)
-            network, info = kind.from_pretrained(
-                source, config=config, dtype=_DTYPES[dtype], use_safetensors=True, output_loading_info=True, **options
-            )
+            said = described(source) if local else None
+            if said is not None:
+                network, info = load_whole(kind, source, config, _DTYPES[dtype], said)
+            else:
+                network, info = kind.from_pretrained(
+                    source, config=config, dtype=_DTYPES[dtype], use_safetensors=True, output_loading_info=True, **options
+                )
         except ModelError:
             raise
         except ImportError as error:
@@ -68,7 +73,9 @@ def load(
     network = network.to(target).eval().requires_grad_(False)
     body = network.base_model
     sites, capture = find_sites(body)
-    return Model(str(name), body, Tokenizer(tokenizer), sites, capture, network if head else None, objective)
+    pruning = None if said is None else cut_again(body, sites, said)
+    left = sites if pruning is None else pruning.left()
+    return Model(str(name), body, Tokenizer(tokenizer), left, capture, network if head else None, objective, pruning)
 
 
 def load_tokenizer(name: str | Path = DEFAULT) -> Tokenizer:

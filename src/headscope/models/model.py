@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from headscope.models.capture import Consumer
     from headscope.models.gradients import Taker
+    from headscope.models.prune import Pruning
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Model:
     capture: Capture
     whole: PreTrainedModel | None = None  # `network` with what it predicts with, if it was loaded so
     objective: Objective | None = None
+    pruning: Pruning | None = None  # which heads were cut out, if some were
 
     @property
     def layout(self) -> HeadLayout:

@@ -1,0 +1,216 @@
+"""Heads cut out of a model for good: smaller matrices, that is, not gates; and folders to keep such models in.
+
+A folder holds what `save_pretrained` writes, with the smaller tensors, and `pruned_heads.json`, which says what is missing:
+`layers` gives for each layer that lost heads how many it had, and those kept, counted from 1; `tensors` gives for each tensor that was
+cut its whole `shape`, and which of `pieces` pieces, each `width` wide along `axis`, are `kept`, counted from 0. A tensor that is described
+there but not in the file lost all its pieces. With zeros for what is missing, any code that knows the whole model can load it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import load_file
+
+from headscope.core.heads import HeadId, Site
+from headscope.errors import ModelError
+from headscope.models.gates import gated, gates_without
+from headscope.models.model import Model
+from headscope.models.projections import cut, projections
+from headscope.models.sites import dry_inputs
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+FILE = "pruned_heads.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """The sites of the whole model, and which of their heads are left, numbered as in the whole model."""
+
+    sites: tuple[Site, ...]
+    kept: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def none(cls, sites: tuple[Site, ...]) -> Pruning:
+        """All heads left."""
+        return cls(sites, tuple(tuple(range(site.heads)) for site in sites))
+
+    def left(self) -> tuple[Site, ...]:
+        """The sites that have heads still, with so many."""
+        sizes = [(site, len(kept), site.heads // site.kv_heads) for site, kept in zip(self.sites, self.kept, strict=True)]
+        return tuple(replace(site, heads=heads, kv_heads=heads // group) for site, heads, group in sizes if heads)
+
+    def original(self, head: HeadId) -> HeadId:
+        """What a head of the smaller model was called in the whole one."""
+        return replace(head, head=self.kept[self._number(head)][head.head])
+
+    def removed(self) -> tuple[HeadId, ...]:
+        """The heads that are gone, as they were called in the whole model."""
+        pairs = zip(self.sites, self.kept, strict=True)
+        return tuple(HeadId(site.kind, site.layer, head) for site, kept in pairs for head in range(site.heads) if head not in kept)
+
+    def without(self, heads: Iterable[HeadId]) -> Pruning:
+        """Some more heads gone, which are called as in the smaller model."""
+        gone: dict[int, set[int]] = {}
+        for head in heads:
+            gone.setdefault(self._number(head), set()).add(head.head)
+        return Pruning(
+            self.sites,
+            tuple(tuple(h for at, h in enumerate(kept) if at not in gone.get(number, ())) for number, kept in enumerate(self.kept)),
+        )
+
+    def _number(self, head: HeadId) -> int:
+        return next(number for number, site in enumerate(self.sites) if (site.kind, site.layer) == (head.kind, head.layer))
+
+
+def prune(model: Model, heads: Iterable[HeadId]) -> Model:
+    """A copy of a model without some heads, which gives what the model gives with gates of 0 on them.
+
+    The heads of a layer may be any, or all; where several share a key and value, they go together. The heads that are left are numbered
+    anew; `pruning.original` knows what they were called.
+    """
+    if model.capture != "interface":
+        raise ModelError(f"{model.name} does not attend as most models do, so that no heads can be cut out of it", "Use gates instead")
+    heads = list(heads)
+    gates = gates_without(model, heads)
+    before = model.pruning or Pruning.none(model.sites)
+    after = before.without(heads)
+    whole = deepcopy(model.whole or model.network)
+    body = whole.base_model
+    _cut(body, model.sites, {number: gate.nonzero()[:, 0].tolist() for number, gate in gates.items()})
+    smaller = replace(model, network=body, whole=None if model.whole is None else whole, sites=after.left(), pruning=after)
+    inputs = dry_inputs(body)
+    with torch.inference_mode():
+        found = body(**inputs, use_cache=False)[0]
+        with gated(model, gates):
+            expected = model.network(**inputs, use_cache=False)[0]
+    rough = 1e-3 if found.dtype == torch.float32 else 0.1
+    if not torch.allclose(found.float(), expected.float(), rtol=rough, atol=rough * float(expected.float().abs().max())):
+        raise ModelError(
+            f"{type(body).__name__} gives something else when heads are cut out than when they are switched off",
+            "Its attention is laid out in a way that is not known: use gates instead",
+        )
+    return smaller
+
+
+def _cut(network: PreTrainedModel, sites: tuple[Site, ...], kept: dict[int, list[int]]) -> None:
+    """Cut out heads; one module may be several sites, as ALBERT's are, that must then lose the same."""
+    found: dict[str, list[int]] = {}
+    for number, site in enumerate(sites):
+        own = kept.get(number, list(range(site.heads)))
+        if found.setdefault(site.module, own) != own:
+            raise ModelError(
+                f"the layers of {type(network).__name__} share their weights, so that {site.name} cannot lose other heads than the rest",
+                "Cut the same heads out of all layers, or use gates",
+            )
+    modules = {site.module: site for site in sites}
+    known = {module: projections(network, site) for module, site in modules.items() if len(found[module]) < site.heads}
+    for projected in known.values():  # all are looked at before any is cut
+        list(projected.pieces(network, found[projected.site.module]))
+    for module, projected in known.items():
+        cut(network, projected, found[module])
+
+
+def save(model: Model, folder: str | Path) -> Path:
+    """Write a model to a folder that `headscope.load` reads: weights, configuration, tokenizer, and which heads were cut out."""
+    from headscope.models.load import quietly  # which loads such folders
+
+    folder = Path(folder)
+    whole = model.whole or model.network
+    folder.mkdir(parents=True, exist_ok=True)
+    with quietly():
+        whole.save_pretrained(folder)
+        model.tokenizer.hf.save_pretrained(folder)
+    (folder / FILE).unlink(missing_ok=True)
+    if model.pruning is not None:
+        text = json.dumps(_description(whole, model.pruning), indent=1, ensure_ascii=False)
+        (folder / FILE).write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+def _description(whole: PreTrainedModel, pruning: Pruning) -> dict[str, Any]:
+    with torch.device("meta"):
+        skeleton = type(whole)(whole.config)  # as large as the whole model was
+    shapes = {name: list(tensor.shape) for name, tensor in skeleton.state_dict().items()}
+    body = skeleton.base_model
+    path = "" if body is skeleton else f"{next(name for name, module in skeleton.named_modules() if module is body)}."
+    lost = [(site, kept) for site, kept in zip(pruning.sites, pruning.kept, strict=True) if len(kept) < site.heads]
+    pieces = [pieces for site, kept in lost for pieces in projections(body, site).pieces(body, kept)]
+    return {
+        "version": VERSION,
+        "layers": {site.name: {"heads": site.heads, "kept": [head + 1 for head in kept]} for site, kept in lost},
+        "tensors": {
+            path + one.tensor: {
+                "shape": shapes[path + one.tensor],
+                "axis": one.axis,
+                "pieces": one.of,
+                "width": one.width,
+                "kept": one.kept,
+            }
+            for one in pieces
+        },
+    }
+
+
+def described(folder: str | Path) -> dict[str, Any] | None:
+    """What `pruned_heads.json` of a folder says; None if there is none."""
+    path = Path(folder) / FILE
+    if not path.is_file():
+        return None
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        if said["version"] != VERSION:
+            raise ModelError(f"{path} is of version {said['version']}, where {VERSION} is known", "Update headscope")
+        layers = {name: {"heads": int(one["heads"]), "kept": [int(head) for head in one["kept"]]} for name, one in said["layers"].items()}
+        return {"layers": layers, "tensors": dict(said["tensors"])}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(
+            f"{path} does not say which heads were cut out ({type(error).__name__}: {error})", "Write the folder again"
+        ) from None
+
+
+def whole_weights(folder: str | Path, said: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """The weights in a folder, those of heads that were cut out as zeros."""
+    weights: dict[str, torch.Tensor] = {}
+    for path in sorted(Path(folder).glob("*.safetensors")):
+        weights |= load_file(path)
+    dtype = next(iter(weights.values())).dtype
+    for name, one in said["tensors"].items():
+        whole = torch.zeros(one["shape"], dtype=dtype)
+        if name in weights:
+            places = torch.tensor(one["kept"], dtype=torch.long)[:, None] * one["width"] + torch.arange(one["width"])
+            whole.index_copy_(one["axis"], places.flatten(), weights[name].to(dtype))
+        weights[name] = whole
+    return weights
+
+
+def load_whole(kind: Any, folder: str, config: Any, dtype: torch.dtype, said: dict[str, Any]) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """A pruned model in its whole size, with zeros for what is missing, and what transformers tells of loading it."""
+    with torch.device("meta"):
+        concrete = type(kind.from_config(config))
+    network, info = concrete.from_pretrained(
+        None, config=config, state_dict=whole_weights(folder, said), dtype=dtype, output_loading_info=True
+    )
+    network.name_or_path = folder
+    return network, info
+
+
+def cut_again(network: PreTrainedModel, sites: tuple[Site, ...], said: dict[str, Any]) -> Pruning:
+    """Cut out of a whole model what its description says was cut out."""
+    kept = []
+    for site in sites:
+        layer = said["layers"].get(site.name, {"heads": site.heads, "kept": range(1, site.heads + 1)})
+        if layer["heads"] != site.heads or not {*layer["kept"]} <= {*range(1, site.heads + 1)}:
+            raise ModelError(f"{FILE} speaks of {layer['heads']} heads in {site.name}, which has {site.heads}", "Write the folder again")
+        kept.append(tuple(sorted(head - 1 for head in layer["kept"])))
+    _cut(network, sites, {number: list(heads) for number, heads in enumerate(kept)})
+    return Pruning(sites, tuple(kept))
