@@ -174,8 +174,9 @@ class _SharedBias:
     heads_kept: tuple[int, ...]
 
     def compute_bias(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        self.whole_bias: torch.Tensor = super().compute_bias(*args, **kwargs)  # type: ignore[misc]
-        return self.whole_bias[:, list(self.heads_kept)]
+        whole: torch.Tensor = super().compute_bias(*args, **kwargs)  # type: ignore[misc]
+        self.whole_bias = whole
+        return whole[:, list(self.heads_kept)]
 
     def forward(self, *args: Any, position_bias: torch.Tensor | None = None, **kwargs: Any) -> tuple[Any, ...]:
         own = None if position_bias is None else position_bias[:, list(self.heads_kept)]
