@@ -19,6 +19,13 @@ def test_phrases_are_found_wherever_they_stand_the_longest_first() -> None:
     assert phrase_tags(text) == ["B", "I", "O", "B", "I", "O", "B", "O"]
 
 
+def test_phrases_end_where_signs_begin() -> None:
+    """Of `C++` the signs are part; a comma inside parts two words, and `database` is not `data`."""
+    written = "We like (data mining), “big data” and C++. Data, mining: database"
+    text = Document("d", document("d", written).sentences, keyphrases=("data mining", "big data", "c++", "", "data"))
+    assert phrase_tags(text) == ["O", "O", "B", "I", "B", "I", "O", "B", "B", "O", "O"]
+
+
 def test_labels_are_numbered() -> None:
     def labelled(*labels: str) -> list[Document]:
         return [Document(str(place), (), label=label) for place, label in enumerate(labels * 2)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ Labels = Literal["label", "upos", "xpos", "keyphrases"]
 LABELS: tuple[Labels, ...] = get_args(Labels)
 UNLABELLED = -100  # what torch leaves out of a loss
 OUTSIDE = "O"
+_SIGNS = string.punctuation + "“”‘’«»…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,27 @@ def labels_in(document: Document, labels: Labels) -> Sequence[str | None]:
 
 
 def phrase_tags(document: Document) -> list[str]:
-    """B, I or O for each word: every place where a keyphrase stands, whatever its case, the longest first."""
+    """B, I or O for each word: every place where a keyphrase stands, whatever its case, the longest first.
+
+    Signs before the first word and after the last, which running text does not part from them, do not count: `(data mining),`.
+    """
     forms = [word.form.casefold() for word in document.words]
     tags = [OUTSIDE] * len(forms)
-    for phrase in sorted({tuple(phrase.casefold().split()) for phrase in document.keyphrases}, key=lambda words: (-len(words), words)):
-        for start in range(len(forms) - len(phrase) + 1):
+    phrases = {tuple(phrase.casefold().split()) for phrase in document.keyphrases} - {()}
+    for phrase in sorted(phrases, key=lambda words: (-len(words), words)):
+        last = len(phrase) - 1
+        for start in range(len(forms) - last):
             place = slice(start, start + len(phrase))
-            if tuple(forms[place]) == phrase and set(tags[place]) == {OUTSIDE}:
-                tags[place] = ["B", *["I"] * (len(phrase) - 1)]
+            pairs = enumerate(zip(forms[place], phrase, strict=True))
+            if set(tags[place]) == {OUTSIDE} and all(_says(form, word, at == 0, at == last) for at, (form, word) in pairs):
+                tags[place] = ["B", *["I"] * last]
     return tags
+
+
+def _says(form: str, word: str, first: bool, last: bool) -> bool:
+    """Whether a form is a word and nothing else but signs before it, if it is the first of its phrase, and after it, if it is the last."""
+    before, found, after = form.partition(word)
+    return bool(found) and (first or not before) and (last or not after) and not (before + after).strip(_SIGNS)
 
 
 def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, names: Sequence[str], tally: Tally) -> list[Example]:
