@@ -123,7 +123,9 @@ class Study:
         return self.results[name]
 
     def plot(self, figure: str) -> Figure:
-        """A figure of the study: of flow `westera1`, `westera2`, `trees` or `agreement`."""
+        """A figure of the study: of flow `westera1`, `westera2`, `trees` or `agreement`; of ablation `michel1`, `michel3`, `histogram` or
+        `importance`.
+        """
         from headscope.figures import draw
 
         return draw(figure, self.results)
@@ -135,9 +137,9 @@ class Study:
         return write_report(self.results, Path(path) if path is not None else None)
 
     def __repr__(self) -> str:
-        from headscope.flows.sentences import sentences
+        from headscope.report.studies import findings
 
-        return "\n".join([*sentences(self.results), self.signature])
+        return "\n".join([*findings(self.results), self.signature])
 
 
 def load(
@@ -210,10 +212,8 @@ def run(
     from headscope.runs.execute import execute
     from headscope.runs.spec import make_spec
 
-    named = [corpus] if isinstance(corpus, str | Path) else corpus
-    paths = [str(path) for path in (named.paths or ("memory",) if isinstance(named, Corpus) else named)]
-    name = str(model) if isinstance(model, str | Path) else model.name
-    spec = make_spec({"model": name, "corpus": tuple(paths), "measures": _measures(measures), **settings})
+    name, paths = _named(model, corpus)
+    spec = make_spec({"model": name, "corpus": paths, "measures": _measures(measures), **settings})
     results = execute(
         spec,
         Path(out) if out is not None else None,
@@ -381,10 +381,8 @@ def flow(
     from headscope.flows.spec import make_flow_spec
     from headscope.flows.study import study
 
-    named = [corpus] if isinstance(corpus, str | Path) else corpus
-    paths = [str(path) for path in (named.paths or ("memory",) if isinstance(named, Corpus) else named)]
-    name = str(model) if isinstance(model, str | Path) else model.name
-    spec = make_flow_spec({"model": name, "corpus": tuple(paths), **settings})
+    name, paths = _named(model, corpus)
+    spec = make_flow_spec({"model": name, "corpus": paths, **settings})
     results = study(
         spec,
         Path(out) if out is not None else None,
@@ -396,6 +394,50 @@ def flow(
         progress=progress,
     )
     return Study(results)
+
+
+def ablate(
+    model: Model | str | Path = "mini",
+    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """What a model loses without some of its heads: one by one, all but one, layer by layer, more and more of them.
+
+    `settings` are those of a specification (docs/ablation.md): `score`, `parts`, `how`, `limit`, ... A loaded model needs `head=True`.
+
+    >>> import headscope as hs
+    >>> study = hs.ablate("mini", "sampler", parts=["layers"], limit=2, replicates=0)
+    >>> study["ablation_layers"].columns[:4]
+    ['kind', 'layer', 'score', 'difference']
+    """
+    from headscope.ablation.spec import make_ablation_spec
+    from headscope.ablation.study import ablate as study
+
+    name, paths = _named(model, corpus)
+    results = study(
+        make_ablation_spec({"model": name, "corpus": paths, **settings}),
+        Path(out) if out is not None else None,
+        model=None if isinstance(model, str | Path) else model,
+        corpus=corpus if isinstance(corpus, Corpus) else None,
+        device=device,
+        resume=resume,
+        overwrite=overwrite,
+        progress=progress,
+    )
+    return Study(results)
+
+
+def _named(model: Model | str | Path, corpus: Corpus | str | Path | Sequence[str | Path]) -> tuple[str, tuple[str, ...]]:
+    """What a model and a corpus are called in a specification."""
+    named = [corpus] if isinstance(corpus, str | Path) else corpus
+    paths = tuple(str(path) for path in (named.paths or ("memory",) if isinstance(named, Corpus) else named))
+    return str(model) if isinstance(model, str | Path) else model.name, paths
 
 
 def open_run(path: str | Path) -> Run:
@@ -423,6 +465,7 @@ __all__ = [
     "Study",
     "TwinHeads",
     "Word",
+    "ablate",
     "flow",
     "load",
     "measure",

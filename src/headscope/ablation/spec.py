@@ -48,7 +48,7 @@ class AblationSpec(BaseModel):
     orders: int = Field(3, ge=0)
     tolerance: float = Field(0.01, ge=0)
     beams: int = Field(5, ge=1)
-    replicates: int = Field(1000, ge=0, le=100_000)
+    replicates: int = Field(10_000, ge=0, le=100_000)
     seed: int = 0
     batch_tokens: int | None = Field(None, ge=1)
 

@@ -15,6 +15,7 @@ from headscope.runs.table import Table
 from headscope.stats.bootstrap import group_of
 from headscope.stats.contrast import Contrast, Test, contrast
 from headscope.stats.scores import Score
+from headscope.stats.significance import benjamini_hochberg, holm
 
 if TYPE_CHECKING:
     from jaxtyping import Float64, Int64
@@ -119,8 +120,9 @@ def _columns(first: Sequence[Mapping[str, Any]], one: Contrast, second: Sequence
 
 
 def numbers(found: Contrast) -> dict[str, list[Any]]:
-    """The columns that tell of systems against the model as it is."""
+    """The columns that tell of systems against the model as it is. A p of 0 by the bootstrap is no smaller than it could have found."""
     size = len(found.score)
-    values = (found.score, found.difference, found.low, found.high, found.p, found.holm, found.benjamini_hochberg)
+    p = np.maximum(found.p, found.least_p)
+    values = (found.score, found.difference, found.low, found.high, p, holm(p), benjamini_hochberg(p))
     columns = {name: column.tolist() for name, column in zip(NUMBERS, values, strict=False)}
     return {**columns, "n": [found.n] * size, "documents": [found.units] * size, "test": [found.test] * size}

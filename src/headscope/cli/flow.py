@@ -78,17 +78,11 @@ def flow(
 
 
 def _study(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
-    from headscope.cli.progress import bar
+    from headscope.cli.progress import bar, interrupted
     from headscope.flows.study import study
 
-    try:
-        with bar("differentiating", hidden=quiet) as progress:
-            return study(spec, out, device=device, resume=resume, overwrite=overwrite, progress=progress)  # type: ignore[arg-type]
-    except KeyboardInterrupt:
-        typer.echo(
-            f"headscope: interrupted. What was finished is kept in {out}; the same command with --resume goes on from there", err=True
-        )
-        raise typer.Exit(130) from None
+    with interrupted(out), bar("differentiating", hidden=quiet) as progress:
+        return study(spec, out, device=device, resume=resume, overwrite=overwrite, progress=progress)  # type: ignore[arg-type]
 
 
 def _print(results: Results) -> None:

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from headscope.cli import alike, compare, corpus, doctor, flow, inspect, plot, report, run, serve, show, train, twins, view
+from headscope.cli import ablate, alike, compare, corpus, doctor, flow, inspect, plot, report, run, serve, show, train, twins, view
 from headscope.cli.options import examples
 from headscope.errors import HeadscopeError
 
@@ -22,6 +22,7 @@ app = typer.Typer(
     headscope alike RUN                      which heads attend alike
     headscope twins mini bert-base-uncased   which heads of two models do
     headscope flow --out FLOW                how words bear on each other, and what that goes with
+    headscope ablate --out ABLATED           which heads are needed
     headscope train --corpus T.tsv --out M   fine-tune a model on labelled texts
     headscope report RUN                     one offline page with everything
     headscope view "Keys open doors."        what heads look at in a text of your own
@@ -37,6 +38,8 @@ app = typer.Typer(
 _VERBS = (
     *(run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, alike.alike, twins.twins, inspect.inspect),
     flow.flow,
+    ablate.ablate,
+    ablate.importance,
     train.train,
     doctor.doctor,
 )

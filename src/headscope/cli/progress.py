@@ -5,10 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 if TYPE_CHECKING:
     from headscope.runs.work import Progress
+
+
+@contextmanager
+def interrupted(out: Path) -> Iterator[None]:
+    """What Ctrl-C says of work that is kept in a folder."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(
+            f"headscope: interrupted. What was finished is kept in {out}; the same command with --resume goes on from there", err=True
+        )
+        raise typer.Exit(130) from None
 
 
 @contextmanager

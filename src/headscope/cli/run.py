@@ -99,27 +99,21 @@ def _settings(spec: Path | None, given: dict[str, Any], measures: str | None, op
 def _execute(
     spec: RunSpec, out: Path, quiet: bool, device: str | None, engine: str, workers: int, resume: bool, overwrite: bool, gallery: int
 ) -> Results:
-    from headscope.cli.progress import bar
+    from headscope.cli.progress import bar, interrupted
     from headscope.runs.execute import execute
 
-    try:
-        with bar("measuring", hidden=quiet) as progress:
-            return execute(
-                spec,
-                out,
-                device=device,
-                engine=engine,  # type: ignore[arg-type]
-                workers=workers,
-                resume=resume,
-                overwrite=overwrite,
-                progress=progress,
-                gallery=gallery,
-            )
-    except KeyboardInterrupt:
-        typer.echo(
-            f"headscope: interrupted. What was finished is kept in {out}; the same command with --resume goes on from there", err=True
+    with interrupted(out), bar("measuring", hidden=quiet) as progress:
+        return execute(
+            spec,
+            out,
+            device=device,
+            engine=engine,  # type: ignore[arg-type]
+            workers=workers,
+            resume=resume,
+            overwrite=overwrite,
+            progress=progress,
+            gallery=gallery,
         )
-        raise typer.Exit(130) from None
 
 
 def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path, overwrite: bool, gallery: int) -> Results:

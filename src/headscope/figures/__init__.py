@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import alike, contests, curves, dendrogram, flow, heatmap, matrix
+from headscope.figures import ablation, alike, contests, curves, dendrogram, flow, heatmap, matrix
 from headscope.figures.alike import FOLLOWED, Choices
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
@@ -34,18 +34,26 @@ FIGURES = {
     "westera2": "Westera, Figure 2: what words of open and closed classes contribute, by layer (headscope flow)",
     "trees": "flow and the dependency tree: correlation with distance, and arcs of spanning trees, by layer (headscope flow)",
     "agreement": "whether attention and gradients agree, by layer (headscope flow)",
+    "michel1": "Michel et al. 2019, Table 1: how the score changes without each head (headscope ablate)",
+    "histogram": "how many heads change the score by how much (headscope ablate)",
+    "michel3": "Michel et al. 2019, Figure 3: the score with more and more heads gone (headscope ablate)",
+    "importance": "importance of heads beside what the score loses without them (headscope ablate)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
-# What draws it, the table it needs, and the part of a study that makes that.
-_FLOW: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = {
-    "westera1": (flow.coreference, "flow_coreference", "coreference"),
-    "westera2": (flow.classes, "flow_classes", "classes"),
-    "trees": (flow.trees, "flow_tree_distances", "trees"),
-    "agreement": (flow.agreement, "flow_agreement", "agreement"),
+# Of studies: what draws it, the table it needs, and the command that makes that.
+_STUDIES: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = {
+    "westera1": (flow.coreference, "flow_coreference", "flow --parts coreference"),
+    "westera2": (flow.classes, "flow_classes", "flow --parts classes"),
+    "trees": (flow.trees, "flow_tree_distances", "flow --parts trees"),
+    "agreement": (flow.agreement, "flow_agreement", "flow --parts agreement"),
+    "michel1": (ablation.heads, "ablation", "ablate --parts heads"),
+    "histogram": (ablation.histogram, "ablation", "ablate --parts heads"),
+    "michel3": (ablation.pruning, "pruning", "ablate --parts heads,importance,pruning"),
+    "importance": (ablation.importance, "importance_foretells", "ablate --parts heads,importance"),
 }
 _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
-    **{name: (drawn, (needed,)) for name, (drawn, needed, _) in _FLOW.items()},
+    **{name: (drawn, (needed,)) for name, (drawn, needed, _) in _STUDIES.items()},
     "table1": (contests.draw, ("relations",)),
     "table2": (partial(contests.draw, measure="coreference"), ("coreference",)),
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
@@ -74,9 +82,8 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
         return heatmap.draw(results, quantity, kind)
     drawn, needs = _DRAWN[name]
     if not any(need in results for need in needs):
-        remedy = (
-            f"Make one with headscope flow --parts {_FLOW[name][2]}" if name in _FLOW else f"Run again with --measures {','.join(needs)}"
-        )
+        made = f"Make one with headscope {_STUDIES[name][2]}" if name in _STUDIES else ""
+        remedy = made or f"Run again with --measures {','.join(needs)}"
         raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", remedy)
     return drawn(results, kind)
 

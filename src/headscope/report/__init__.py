@@ -47,7 +47,8 @@ def write_report(results: Results, path: Path | None = None, studies: Sequence[R
 
 def page(results: Results, studies: Sequence[Results] = ()) -> str:
     """The whole page: it holds its data and its code."""
-    return shell(title(results), body(results, studies), {"run": run_data(results)}, style=style())
+    data = {"run": run_data(results)} if results.study is None else {}  # a study has no heads to look through
+    return shell(title(results), body(results, studies), data, style=style())
 
 
 def title(results: Results) -> str:

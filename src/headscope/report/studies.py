@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from headscope.ablation import sentences as ablation
 from headscope.figures import draw, render
-from headscope.flows.sentences import sentences
+from headscope.flows import sentences as flow
 from headscope.runs.results import Results
 from headscope.runs.table import display
 
-# Of each part of a study of flow: its figure, the table that must be there, a heading, and how to read it.
-_FLOW = (
+Figures = tuple[tuple[str, str, str, str], ...]
+# Of each part of a study: its figure, the table that must be there, a heading, and how to read it.
+_FLOW: Figures = (
     (
         "westera1",
         "flow_coreference",
@@ -41,23 +43,87 @@ _FLOW = (
 )
 
 
+_ABLATION: Figures = (
+    (
+        "michel1",
+        "ablation",
+        "Each head switched off",
+        "How the score changes if one head gives nothing and all others are as they were. A frame marks what could hardly be chance, head "
+        "by head; of a hundred heads that do nothing, one has a frame.",
+    ),
+    (
+        "histogram",
+        "ablation",
+        "How many heads change the score by how much",
+        "Most heads lie near 0: the others can do without them, one at a time.",
+    ),
+    (
+        "importance",
+        "importance_foretells",
+        "Importance and loss",
+        "Importance is the size of the gradient of the loss with respect to a gate on the head, found for all heads at once; beside it "
+        "what switching the head off really does.",
+    ),
+    (
+        "michel3",
+        "pruning",
+        "More and more heads switched off",
+        "Heads go in the order of their importance, of the loss that was measured for each alone, or by chance. Orders are found on one "
+        "half of the documents and tried on the other.",
+    ),
+)
+# Of each kind of study: a title, what it is about, its figures, and what was published.
+_STUDIES: dict[str, tuple[str, str, Figures, str]] = {
+    "flow": (
+        "How words bear on each other",
+        "Attention (A) is what the model's heads give; G is how strongly a token's state after a layer depends on another token's state "
+        "before it, and G* on the other token at the input: sizes of Jacobians (Westera).",
+        _FLOW,
+        "Published: Westera, for BERT-base; t over layers pooled as if they were independent, which “layers pooled” repeats. Compare "
+        "shapes, not decimals: the model and the texts are others, and t grows with their number. A best layer is chosen on other "
+        "documents than those it is scored on.",
+    ),
+    "ablation": (
+        "Which heads are needed",
+        "What a model loses without some of its heads (Michel et al. 2019).",
+        _ABLATION,
+        "Published: Michel et al. 2019, for translation (8 of 96 encoder heads made a difference, half of them for the better) and for "
+        "BERT. Compare shapes, not decimals: the model, the task and the texts are others.",
+    ),
+}
+
+
+def findings(results: Results) -> list[str]:
+    """What a study found, in plain words."""
+    if results.study == "ablation":
+        return ablation.sentences(results, results.manifest["settings"]["score"])
+    return flow.sentences(results)
+
+
+def study_title(results: Results) -> str:
+    """What a study is called on pages."""
+    return _STUDIES[results.study or ""][0]
+
+
 def study_section(results: Results) -> dict[str, Any]:
     """What a page says of a study."""
+    title, about, figures, published = _STUDIES[results.study or ""]
     table = results["summary"]
     columns = [name for name in table.columns if any(value is not None for value in table[name])]
     return {
-        "name": "flow",
-        "title": "How words bear on each other",
-        "about": "Attention (A) is what the model's heads give; G is how strongly a token's state after a layer depends on another token's "
-        "state before it, and G* on the other token at the input: sizes of Jacobians (Westera).",
+        "name": results.study,
+        "title": title,
+        "about": about,
+        "published": published,
         "signature": results.signature,
-        "findings": sentences(results),
+        "findings": findings(results),
         "figures": [
             {"name": name, "title": title, "about": about, "picture": _picture(results, name)}
-            for name, needed, title, about in _FLOW
+            for name, needed, title, about in figures
             if needed in results and len(results[needed])
         ],
         "columns": columns,
+        "told": [isinstance(next((value for value in table[name] if value is not None), None), str) for name in columns],
         "rows": [[display(row[name]) for name in columns] for row in table],
         "notes": [*results.manifest.get("notes", ()), *results.manifest["dropped"]],
     }

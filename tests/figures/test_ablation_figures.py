@@ -1,0 +1,82 @@
+"""Figures, sentences and pages of a study of ablation, and its commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.ablation.sentences import sentences
+from headscope.cli.main import app
+from headscope.errors import RunError
+from headscope.figures import render
+from headscope.runs.table import Table
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
+    out = tmp_path_factory.mktemp("ablation") / "study"
+    return hs.ablate(
+        "mini", "sampler", out, limit=3, replicates=50, steps=2, orders=1, max_length=24, parts=["heads", "importance", "pruning"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("michel1", ["loss without the head", "Framed: p", "3 texts"]),
+        ("histogram", ["Heads", "minus with it"]),
+        ("michel3", ["Heads switched off", "by importance", "by measured loss", "by chance"]),
+        ("importance", ["Importance, from gradients", "how much worse without the head"]),
+    ],
+)
+def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]) -> None:
+    drawn = render(study.plot(name), "svg").decode()
+    for word in words:
+        assert word in drawn
+    with pytest.raises(RunError, match=r"westera1 shows flow_coreference.*headscope flow"):
+        study.plot("westera1")
+
+
+def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.Study, tmp_path: Path) -> None:
+    text = study.report().read_text(encoding="utf-8")
+    assert text.count("data:image/svg+xml;base64") == 4
+    assert "Which heads are needed" in text
+    flow = hs.flow("mini", "sampler", measures=["A"], parts=["trees"], limit=3, replicates=10)
+    run = hs.run("mini", "sampler", ["entropy"], limit=3, replicates=0, gallery=0)
+    both = run.report(tmp_path / "page.html", [flow, study]).read_text(encoding="utf-8")
+    assert both.index('id="study-1"') < both.index("How words bear on each other", both.index('id="study-1"')) < both.index('id="study-2"')
+    assert repr(hs.open_study(study.results.path or "")) == repr(study)
+
+
+def test_sentences_by_hand() -> None:
+    ablation = Table.of(
+        {
+            "kind": ["encoder"] * 3, "layer": [1, 1, 2], "head": [1, 2, 1], "difference": [0.25, -0.5, 0.01], "p": [0.001, 0.002, 0.5],
+            "p_holm": [0.003, 0.004, 0.5],
+        }
+    )  # fmt: skip
+    harmed, helped = sentences({"ablation": ablation}, "loss")
+    assert harmed == "1 of 3 heads are missed when they alone are switched off (p < 0.01, loss): 1-1 (+0.25)."
+    assert helped == ("Without 1 other heads the model is better. Corrected for looking at 3 heads (Holm, p < .05), 2 make a difference.")
+    assert "1-2 (-0.5)" in sentences({"ablation": ablation}, "accuracy")[0]
+    prunable = Table.of(
+        {"order": ["importance", "random 1", "random 2"], "share": [0.4, 0.1, 0.2], "base": [1.0] * 3, "tolerance": [0.01] * 3}
+    )
+    assert sentences({"prunable": prunable}, "accuracy") == [
+        "Heads that can go together before accuracy is worse by 1% of itself: 40% by importance, 15% in an order of chance."
+    ]
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    out = tmp_path / "weights"
+    done = CliRunner().invoke(app, ["importance", "--limit", "3", "--replicates", "10", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert len(hs.open_study(out)["importance"]) == 144
+    done = CliRunner().invoke(app, ["ablate", "--parts", "layers", "--limit", "2", "--replicates", "10", "--out", str(tmp_path / "layers")])
+    assert done.exit_code == 0, done.output
+    assert "loss of the whole model" in done.output
+    with pytest.raises(RunError, match="has no bleu"):
+        CliRunner().invoke(app, ["ablate", "--score", "bleu", "--out", str(tmp_path / "x")], catch_exceptions=False)
