@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from families import FAMILIES
+from transformers import BertConfig, BertModel
 from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app, main
+from headscope.cli.train import train
+from headscope.models.recipe import METRICS
+from headscope.stats.contrast import TESTS
 
+ROOT = Path(__file__).parents[2]
 runner = CliRunner()
 
 
@@ -21,10 +30,33 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_train_prints_the_score_beside_the_majority_class(table: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    tokens = FAMILIES["wordpiece"]()
+    sizes = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 20}
+    BertModel(BertConfig(vocab_size=len(tokens), **sizes)).save_pretrained(tmp_path / "tiny")
+    tokens.save_pretrained(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def test_train_prints_the_score_beside_the_majority_class(table: Path, tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "films"
-    order = ["train", "--corpus", str(table), "--dev", str(table), "--out", str(out), "--epochs", "2", "--device", "cpu", "--checks", "1"]
-    done = runner.invoke(app, [*order, "--batch", "8", "--rate", "3e-4"], catch_exceptions=False)
+    order = [
+        "train",
+        "--corpus",
+        str(table),
+        "--dev",
+        str(table),
+        "--out",
+        str(out),
+        "--model",
+        str(tiny),
+        "--epochs",
+        "2",
+        "--checks",
+        "1",
+    ]
+    done = runner.invoke(app, [*order, "--batch", "8", "--device", "cpu"], catch_exceptions=False)
     assert done.exit_code == 0
     assert "learnt from 24 texts: 0, 1\n" in done.stdout
     assert "on 24 texts held out, after " in done.stdout
@@ -46,3 +78,27 @@ def test_a_mistake_is_one_line(table: Path, tmp_path: Path, monkeypatch: pytest.
         main()
     assert error.value.code == 2
     assert capsys.readouterr().err.startswith("headscope: metric is 'bleu'. Take one of accuracy, f1,")
+
+
+def test_every_option_and_score_is_documented() -> None:
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    plain = {"corpus", "out", "model", "dev", "device", "format", "overwrite", "quiet", "labels", "max_length"}
+    for name in inspect.signature(train).parameters:
+        assert name in plain or f"`--{name.replace('_', '-')}`" in page, name
+    for metric in METRICS:
+        assert f"`{metric}`" in page, metric
+    for test in TESTS:
+        assert f"`{test}`" in page, test
+
+
+def test_the_python_of_the_page_runs(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    fine_tuning, scores = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    for name in ("train.tsv", "dev.tsv"):
+        (tmp_path / name).write_text(table.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"hs": hs}
+    exec(fine_tuning, names)
+    assert names["model"].objective == "classes"
+    exec(scores, names)
+    assert names["found"].difference.tolist() == [-0.25, 0.25]
