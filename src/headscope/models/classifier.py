@@ -108,7 +108,7 @@ def optimiser(network: Any, rate: float, decay: float, steps: int, warmup: float
     """AdamW, without decay of biases and of what norms scale by, and the schedule of its rate: up from 0, then down to 0, in lines."""
     matrices = [tensor for tensor in network.parameters() if tensor.requires_grad and tensor.ndim > 1]
     vectors = [tensor for tensor in network.parameters() if tensor.requires_grad and tensor.ndim < 2]
-    adamw = torch.optim.AdamW([{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}], lr=rate)
+    adamw = torch.optim.AdamW([{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}], lr=rate, fused=True)
     return adamw, torch.optim.lr_scheduler.LambdaLR(adamw, partial(share_of_rate, steps=steps, warm=round(warmup * steps)))
 
 
