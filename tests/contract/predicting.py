@@ -44,6 +44,11 @@ TINY: dict[str, tuple[str, str, dict[str, Any]]] = {
     "distilbert": ("wordpiece", "DistilBertForMaskedLM", {"dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 20}),
     "electra": ("wordpiece", "ElectraForMaskedLM", {**_BERT, "embedding_size": 12}),
     "mpnet": ("wordpiece", "MPNetForMaskedLM", _BERT),
+    "deberta": (
+        "wordpiece",
+        "DebertaV2ForMaskedLM",
+        {**_BERT, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False},
+    ),
     "gpt2": ("gpt2", "GPT2LMHeadModel", {"n_embd": 24, "n_layer": 3, "n_head": 4}),
     "gpt2 classes": ("gpt2", "GPT2ForSequenceClassification", {"n_embd": 24, "n_layer": 3, "n_head": 4, "pad_token_id": 1, **CLASSES}),
     "llama": ("llama-2", "LlamaForCausalLM", {**_BERT, "num_key_value_heads": 2}),

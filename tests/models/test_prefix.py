@@ -10,11 +10,12 @@ import torch
 from predicting import TINY, encoded, loaded
 
 import headscope as hs
-from headscope.models import prefix
+from headscope.models import prefix, restart
 from headscope.models.asking import ask, asking_inputs
 from headscope.models.gates import gated, gates_without, mean_contexts
 from headscope.models.model import Model
-from headscope.models.prefix import ablated, why_not
+from headscope.models.prefix import ablated
+from headscope.models.restart import why_not
 
 # Modules of layers, by their classes: how often each is run tells what was kept.
 LAYERS = ("BertLayer", "T5Block", "BartEncoderLayer", "BartDecoderLayer")
@@ -29,21 +30,21 @@ def naive(model: Model, texts: list[Any], gates: Any, replace: Any = None) -> to
     return logits if model.objective == "classes" else logits[torch.from_numpy(asked.texts), torch.from_numpy(asked.places)]
 
 
-def cuts_of(model: Model) -> list[dict[int, torch.Tensor]]:
+def cuts_of(model: Model, texts: int = 5) -> list[dict[int, torch.Tensor]]:
     """Nothing, every head alone, whole sites, a pair across the model, and gates of each text's own."""
     heads = [gates_without(model, [head]) for head in model.layout.ids()]
     sites = [{number: torch.zeros(site.heads)} for number, site in enumerate(model.sites)]
     last = len(model.sites) - 1
     pair = {0: torch.linspace(0, 1, model.sites[0].heads), last: torch.zeros(model.sites[last].heads)}
-    own = {1: torch.linspace(0, 1, 5 * model.sites[1].heads).reshape(5, -1)}
+    own = {1: torch.linspace(0, 1, texts * model.sites[1].heads).reshape(texts, -1)}
     return [*heads[::-1], {}, *sites, pair, own]
 
 
 @pytest.mark.parametrize("name", TINY)
-@pytest.mark.parametrize("tokens", [1, 400])
-def test_the_numbers_are_those_of_full_passes(tmp_path: Path, name: str, tokens: int) -> None:
+@pytest.mark.parametrize(("count", "tokens"), [(5, 1), (5, 400), (1, 100)])
+def test_the_numbers_are_those_of_full_passes(tmp_path: Path, name: str, count: int, tokens: int) -> None:
     model = loaded(tmp_path, name, double=True)
-    texts, cuts = encoded(model), cuts_of(model)
+    texts, cuts = encoded(model)[:count], cuts_of(model, count)
     assert why_not(model) is None
     found = dict(ablated(model, texts, cuts, batch_tokens=tokens))
     assert sorted(found) == list(range(len(cuts)))
@@ -111,13 +112,13 @@ def test_the_model_is_as_before_also_after_an_error(tmp_path: Path, monkeypatch:
 def test_a_model_without_a_list_of_layers_takes_full_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = loaded(tmp_path, "bert")
     texts, cuts = encoded(model), cuts_of(model)[:3]
-    monkeypatch.setattr(prefix, "_layer", lambda network, path: None)
+    monkeypatch.setattr(restart, "_layer", lambda network, path: None)
     assert why_not(model) == "what attends in BertModel does not lie in a list of layers"
     for number, logits in ablated(model, texts, cuts):
         torch.testing.assert_close(logits, naive(model, texts, cuts[number]), rtol=1e-5, atol=1e-5)
     monkeypatch.undo()
-    monkeypatch.setattr(prefix, "_layer", lambda network, path: network.get_submodule("encoder.layer.0"))
+    monkeypatch.setattr(restart, "_layer", lambda network, path: network.get_submodule("encoder.layer.0"))
     assert why_not(model) == "the layers of BertModel do not follow one another"
-    monkeypatch.setattr(prefix, "_layer", lambda network, path: network)
+    monkeypatch.setattr(restart, "_layer", lambda network, path: network)
     assert why_not(model) == "the layers of BertModel do not give hidden states"
     assert why_not(hs.load("mini", device="cpu")) is not None

@@ -21,7 +21,7 @@ from headscope.models.model import Model
 from headscope.models.prune import FILE, prune, save
 from headscope.models.sites import find_sites
 
-CUTTABLE = [name for name in TINY if name not in ("albert", "mpnet")]
+CUTTABLE = [name for name in TINY if name not in ("albert", "mpnet", "deberta")]
 
 
 def chosen(model: Model) -> list[HeadId]:
