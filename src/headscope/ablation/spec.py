@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from headscope.encoding.texts import Unit
 from headscope.errors import RunError
@@ -46,13 +46,16 @@ class AblationSpec(BaseModel):
     normalise: Normalise = "layer_l2"
     steps: int = Field(10, ge=1)
     orders: int = Field(3, ge=0)
+    run: str | None = None
+    by: tuple[str, ...] = ()
+    reestimate: bool = False
     tolerance: float = Field(0.01, ge=0)
     beams: int = Field(5, ge=1)
     replicates: int = Field(10_000, ge=0, le=100_000)
     seed: int = 0
     batch_tokens: int | None = Field(None, ge=1)
 
-    @field_validator("corpus", "parts", mode="before")
+    @field_validator("corpus", "parts", "by", mode="before")
     @classmethod
     def _one(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
@@ -63,6 +66,12 @@ class AblationSpec(BaseModel):
         if not value or len(set(value)) < len(value):
             raise ValueError("name at least one, and none twice")
         return value
+
+    @model_validator(mode="after")
+    def _run_and_by(self) -> AblationSpec:
+        if bool(self.by) != (self.run is not None):
+            raise ValueError("run and by go together: a run, and its quantities that heads are to be ordered by")
+        return self
 
     def resolved(self, objective: str, translates: bool, pairs: bool) -> AblationSpec:
         """The settings with nothing left open, for a model that predicts this; an error for a score that it has not."""

@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from headscope.ablation.answers import answering, scored
 from headscope.ablation.importance import foretold_table, importance_table, per_example, replicated
 from headscope.ablation.pruning import Curves, ascending, curve_table, prunable_table, shuffled
 from headscope.ablation.spec import SCORES, AblationSpec
 from headscope.ablation.summary import summary
-from headscope.ablation.systems import SINGLE, Systems
+from headscope.ablation.systems import SINGLE, Systems, removal
 from headscope.ablation.tables import Scores, head_table, layer_table, only_table
 from headscope.ablation.translating import translating, translation_score
 from headscope.corpora import Corpus, read
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
-from headscope.models.gates import mean_contexts
+from headscope.models.gates import gated, mean_contexts
 from headscope.models.importance import importance
 from headscope.models.load import load
 from headscope.models.model import Model
@@ -30,6 +31,7 @@ from headscope.runs.counts import Counts
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
 from headscope.runs.opening import look_first, prepare
+from headscope.runs.quantities import by_head
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
@@ -42,10 +44,10 @@ from headscope.stats.scores import Score
 if TYPE_CHECKING:
     from jaxtyping import Float64
 
-    from headscope.ablation.answers import Answering
+    from headscope.ablation.answers import Answering, Cut
 
 _NAMED = ("parts", "score", "how", "unit", "limit", "max_length", "replicates", "seed")
-_UNUSUAL = ("mask_share", "test", "abs_over", "normalise", "steps", "orders", "tolerance", "dtype", "on_error")
+_UNUSUAL = ("run", "by", "reestimate", "mask_share", "test", "abs_over", "normalise", "steps", "orders", "tolerance", "dtype", "on_error")
 SHARD = 8  # texts that are answered before what was counted is written
 BATCH = 2048  # padded tokens of a batch, before it is multiplied by systems
 
@@ -69,20 +71,25 @@ def ablate(
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     if model is None:
         model = load(spec.model, device, spec.dtype, head=True)
+    spec = resolved(spec, model, corpus)
+    now = study_identity(spec, model, corpus)
+    with folder.locked() if folder is not None else nullcontext():
+        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
+            return finished
+        return Study(spec, model, corpus, progress).run(folder, now, resume)
+
+
+def resolved(spec: AblationSpec, model: Model, corpus: Corpus) -> AblationSpec:
+    """The settings with nothing left open, or an error if this model cannot be studied so."""
     if model.objective is None or model.objective not in SCORES:
         raise RunError(f"{spec.model} was loaded without what it predicts with", "Load it with head=True")
     if model.max_length is not None and spec.max_length > model.max_length:
         remedy = f"Use --max-length {model.max_length}"
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
-    spec = spec.resolved(model.objective, model.encoder_decoder, corpus.pairs).model_copy(update={"dtype": model.dtype})
-    now = study_identity(spec, model, corpus)
-    with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
-            return finished
-        return _Study(spec, model, corpus, progress).run(folder, now, resume)
+    return spec.resolved(model.objective, model.encoder_decoder, corpus.pairs).model_copy(update={"dtype": model.dtype})
 
 
-class _Study:
+class Study:
     """One study: its texts, how they are answered, and what is made of that."""
 
     def __init__(self, spec: AblationSpec, model: Model, corpus: Corpus, progress: Progress | None) -> None:
@@ -95,6 +102,11 @@ class _Study:
             raise RunError(f"nothing to ablate on: no text is left of {', '.join(spec.corpus)}", "; ".join(self.counts.dropped.lines()))
         self.answer = self._answering()
         self.passes = 1 + ("pruning" in spec.parts)
+
+    @classmethod
+    def of(cls, spec: AblationSpec, model: Model, corpus: Corpus, progress: Progress | None = None) -> Study:
+        """A study whose settings may be open still."""
+        return cls(resolved(spec, model, corpus), model, corpus, progress)
 
     def _texts(self, corpus: Corpus) -> list[Encoded]:
         spec, model = self.spec, self.model
@@ -137,16 +149,16 @@ class _Study:
         shards = [self.texts[start : start + SHARD] for start in range(0, len(self.texts), SHARD)]
         for number, texts in enumerate(shards):
             if not ledger.done(number):
-                ledger.add(number, {"single": self._single(texts).state, "pruning": Kept().state})
+                ledger.add(number, {"single": self._single(texts, Kept()).state, "pruning": Kept().state})
             self._tell(0, number + 1, shards)
         assert ledger.merged is not None
-        scores = self._scores(Kept(ledger.merged["single"]))
+        scores = self.scores(Kept(ledger.merged["single"]))
         curves = None
         if "pruning" in spec.parts:
             curves = self._curves(scores, Kept(ledger.merged["single"]))
             for number, texts in enumerate(shards, len(shards)):
                 if not ledger.done(number):
-                    ledger.add(number, {"single": Kept().state, "pruning": self._pruned(texts, curves).state})
+                    ledger.add(number, {"single": Kept().state, "pruning": self.answered(self.tried(texts), curves.cuts()).state})
                 self._tell(1, number + 1 - len(shards), shards)
         tables = self._tables(scores, curves, Kept(ledger.merged["single"]), Kept(ledger.merged["pruning"]))
         said = {
@@ -168,15 +180,15 @@ class _Study:
         """Whether there are documents in both halves, one to order heads by and one to try the order on."""
         return len({group_of(text.document, 2) for text in self.texts}) == 2
 
-    def _tried(self, texts: Sequence[Encoded]) -> list[Encoded]:
+    def tried(self, texts: Sequence[Encoded]) -> list[Encoded]:
+        """Those of the half of the documents that an order of heads is tried on, which is not the half that it was found on."""
         return [text for text in texts if not self._halves or group_of(text.document, 2) == 1]
 
     def _batched(self, texts: Sequence[Encoded]) -> Iterator[list[Encoded]]:
         yield from batches(texts, self.spec.batch_tokens or BATCH)
 
-    def _single(self, texts: Sequence[Encoded]) -> Kept:
+    def _single(self, texts: Sequence[Encoded], kept: Kept) -> Kept:
         """The texts answered by the model as it is, and by every system that changes one layer; and gradients of their gates."""
-        kept = Kept()
         cuts = self.systems.cuts()
         for batch in self._batched(texts):
             found = self.answer(batch, [{}, *cuts])
@@ -193,16 +205,29 @@ class _Study:
     def _weighs(self) -> bool:
         return bool({"importance", "pruning"} & {*self.spec.parts})
 
-    def _pruned(self, texts: Sequence[Encoded], curves: Curves) -> Kept:
+    def weighed(self) -> Kept:
+        """The half of the documents that an order is found on, answered and differentiated."""
+        some = [text for text in self.texts if not self._halves or group_of(text.document, 2) == 0]
         kept = Kept()
-        for batch in self._batched(self._tried(texts)):
-            found = self.answer(batch, [{}, *curves.cuts()])
+        for start in range(0, len(some), SHARD):
+            self._single(some[start : start + SHARD], kept)
+            if self.progress is not None:
+                seen = some[: start + SHARD]
+                self.progress(len(seen) / len(some), len(seen), sum(map(len, seen)))
+        return kept
+
+    def answered(self, texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Kept:
+        """Texts answered by the model as it is, and under each cut."""
+        kept = Kept()
+        for batch in self._batched(texts):
+            found = self.answer(batch, [{}, *cuts])
             kept.say("document", [text.document for text in batch])
             kept.add("base", found[0])
             kept.add("systems", found[1:].swapaxes(0, 1))
         return kept
 
-    def _scores(self, kept: Kept) -> Scores:
+    def scores(self, kept: Kept) -> Scores:
+        """What was answered, to be scored."""
         return Scores(
             self.systems,
             kept.numbers("base"),
@@ -214,7 +239,8 @@ class _Study:
             self.spec.seed,
         )
 
-    def _importance(self, kept: Kept, some: np.ndarray, replicates: int) -> Float64[np.ndarray, "replicate+1 head"]:
+    def importance(self, kept: Kept, some: np.ndarray, replicates: int) -> Float64[np.ndarray, "replicate+1 head"]:
+        """I_h by some examples, and where their documents are drawn again."""
         slopes, sizes, tokens = (kept.numbers(name)[some] for name in ("slopes", "sizes", "tokens"))
         parts = per_example(slopes, sizes, tokens, self.spec.abs_over)
         names = [name for name, used in zip(kept.words("document"), some, strict=True) if used]
@@ -223,11 +249,36 @@ class _Study:
     def _curves(self, scores: Scores, kept: Kept) -> Curves:
         """The orders, found on one half of the documents."""
         some = scores.fold == 0 if self._halves else np.ones(len(scores.documents), dtype=bool)
-        orders = {"importance": ascending(self._importance(kept, some, 0)[0])}
+        orders = {"importance": ascending(self.importance(kept, some, 0)[0])}
         if "heads" in self.spec.parts:
             orders["drop"] = ascending(scores.harm("heads", some))
+        if self.spec.reestimate:
+            orders["importance, estimated anew"] = self._anew()
+        orders |= self._measured()
         orders |= {f"random {number + 1}": shuffled(self.model.layout, self.spec.seed + number) for number in range(self.spec.orders)}
         return Curves(self.model.layout, orders, self.spec.steps)
+
+    def _measured(self) -> dict[str, list[int]]:
+        """The orders by quantities of a run; those that begin with - go from the highest down. Heads that have none go last."""
+        if self.spec.run is None:
+            return {}
+        results = Results.open_run(Path(self.spec.run))
+        found = {}
+        for name in self.spec.by:
+            values = by_head(results, name.removeprefix("-"), self.model.layout)
+            found[name] = ascending(np.nan_to_num(-values if name.startswith("-") else values, nan=np.inf))
+        return found
+
+    def _anew(self) -> list[int]:
+        """Heads by an importance that is estimated anew after each step, with the heads gone that are gone already."""
+        texts = [text for text in self.texts if not self._halves or group_of(text.document, 2) == 0]
+        gone: list[int] = []
+        for size in Curves(self.model.layout, {}, self.spec.steps).sizes:
+            with gated(self.model, {site: torch.from_numpy(gate).float() for site, gate in removal(self.model.layout, gone).items()}):
+                slopes = importance(self.model, texts, 2 * BATCH, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
+            order = ascending(slopes.of(self.spec.abs_over, self.spec.normalise))
+            gone += [place for place in order if place not in gone][: size - len(gone)]
+        return gone
 
     def _tables(self, scores: Scores, curves: Curves | None, kept: Kept, pruned: Kept) -> dict[str, Table]:
         spec = self.spec
@@ -239,12 +290,12 @@ class _Study:
         found = {name: make(scores) for part, (name, make) in makers.items() if part in spec.parts and part in SINGLE}
         if "importance" in spec.parts:
             everything = np.ones(len(scores.documents), dtype=bool)
-            weights = self._importance(kept, everything, spec.replicates)
+            weights = self.importance(kept, everything, spec.replicates)
             found["importance"] = importance_table(weights, self.model.layout, len(scores.documents), len(set(scores.documents)))
             if "heads" in spec.parts:
                 found["importance_foretells"] = foretold_table(weights[0], scores)
         if curves is not None:
-            tried = self._scores(pruned)
+            tried = self.scores(pruned)
             found["pruning"] = curve_table(curves, tried, tried.table)
             score, base = self.statistics(tried.base)
             found["prunable"] = prunable_table(found["pruning"], float(score.of(base)), score, spec.tolerance)

@@ -52,6 +52,9 @@ def ablate(
     normalise: Normalise = "layer_l2",
     steps: Annotated[int, Option(help="pruning: steps from all heads to none", min=1)] = 10,
     orders: Annotated[int, Option(help="pruning: orders of chance, as a control", min=0)] = 3,
+    run: Annotated[str | None, Option(help="pruning: a run of the same model, whose quantities give further orders")] = None,
+    by: Annotated[str | None, Option(help="pruning: those quantities, lowest first; with - highest first: entropy,-to_sep")] = None,
+    reestimate: Annotated[bool, Option("--reestimate", help="pruning: also estimate importance anew after each step")] = False,
     tolerance: Annotated[float, Option(help="pruning: the share of the score that may be lost", min=0)] = 0.01,
     beams: Annotated[int, Option(help="translations: beams of the search", min=1)] = 5,
     format: Format = None,
@@ -68,6 +71,7 @@ def ablate(
     headscope ablate --limit 50 --out ABLATED
     headscope ablate --model ./sst2 --corpus dev.tsv --limit 500 --out ABLATED
     headscope ablate --model ./marian --corpus test.jsonl --score bleu --parts heads,all_but_one --out ABLATED
+    headscope ablate --run RUN --by entropy,-to_sep --out ABLATED
     headscope show ABLATED ablation --sort difference
     headscope plot ABLATED michel1 -o table1.pdf
     headscope plot ABLATED michel3 -o figure3.pdf
@@ -77,8 +81,8 @@ def ablate(
     settings = {
         "model": model, "corpus": corpus or ["sampler"], "score": score, "parts": names(parts), "how": how, "limit": limit or None,
         "unit": unit, "max_length": max_length, "mask_share": mask_share, "test": test, "abs_over": abs_over, "normalise": normalise,
-        "steps": steps, "orders": orders, "tolerance": tolerance, "beams": beams, "format": format, "replicates": replicates,
-        "seed": seed, "batch_tokens": batch_tokens,
+        "run": run, "by": names(by) if by else [], "reestimate": reestimate, "steps": steps, "orders": orders, "tolerance": tolerance,
+        "beams": beams, "format": format, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
     }  # fmt: skip
     _study(settings, out, device, resume, overwrite, quiet)
 

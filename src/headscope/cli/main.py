@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from headscope.cli import ablate, alike, compare, corpus, doctor, flow, inspect, plot, report, run, serve, show, train, twins, view
+from headscope.cli import ablate, alike, compare, corpus, doctor, flow, inspect, plot, prune, report, run, serve, show, train, twins, view
 from headscope.cli.options import examples
 from headscope.errors import HeadscopeError
 
@@ -23,6 +23,7 @@ app = typer.Typer(
     headscope twins mini bert-base-uncased   which heads of two models do
     headscope flow --out FLOW                how words bear on each other, and what that goes with
     headscope ablate --out ABLATED           which heads are needed
+    headscope prune mini --keep 60% --out M  a smaller model, without the heads that matter least
     headscope train --corpus T.tsv --out M   fine-tune a model on labelled texts
     headscope report RUN                     one offline page with everything
     headscope view "Keys open doors."        what heads look at in a text of your own
@@ -40,6 +41,7 @@ _VERBS = (
     flow.flow,
     ablate.ablate,
     ablate.importance,
+    prune.prune,
     train.train,
     doctor.doctor,
 )

@@ -9,25 +9,11 @@ import numpy as np
 from headscope.errors import RunError
 from headscope.figures.panels import choose_kind, sample_size
 from headscope.figures.theme import SEQUENTIAL, sign, theme
+from headscope.runs.quantities import find
 from headscope.runs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-def find(results: Results, named: str) -> tuple[str, str]:
-    """The table that holds a quantity, and the quantity. Where several tables do, it must be named with its measure: `coreference/all`."""
-    tables = results.of_heads()
-    holding = [name for name, table in tables.items() if named in table["quantity"]]
-    if len(holding) == 1:
-        return holding[0], named
-    if holding:
-        raise RunError(f"{named} is a quantity of {' and of '.join(holding)}", f"Name the measure, too: {holding[-1]}/{named}")
-    measure, _, quantity = named.partition("/")
-    if measure in tables and quantity in tables[measure]["quantity"]:
-        return measure, quantity
-    known = sorted({quantity for table in tables.values() for quantity in table["quantity"]})
-    raise RunError(f"the run has no quantity {named!r}", f"It has {', '.join(known)}")
 
 
 def draw(results: Results, named: str, kind: str | None = None) -> Figure:

@@ -1,0 +1,97 @@
+"""From a model to a smaller one: heads weighed on one half of the documents, cut out, and the result tried on the other half."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.ablation.cutting import least
+from headscope.ablation.pruning import shuffled
+from headscope.ablation.spec import make_ablation_spec
+from headscope.ablation.study import Study
+from headscope.ablation.systems import removal
+from headscope.corpora import read
+from headscope.encoding.texts import Encoded
+from headscope.errors import RunError
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.models.prune import prune
+from headscope.runs.kept import Kept
+from headscope.runs.quantities import by_head
+from headscope.runs.results import Results
+from headscope.runs.table import Table
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+    from headscope.runs.work import Progress
+
+OWN = ("importance", "drop", "random")
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A model, the smaller one, what the smaller one scores beside it, and texts that they were tried on."""
+
+    whole: Model
+    smaller: Model
+    tried: Table
+    texts: Sequence[Encoded]
+
+
+def pruned(
+    settings: Mapping[str, Any],
+    keep: float,
+    by: str = "importance",
+    run: Path | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> Pruned:
+    """Weigh the heads, cut out those that matter least, and try the rest. `settings` are those of a study of ablation."""
+    if by not in OWN and run is None:
+        raise RunError(f"heads cannot be ordered by {by!r}", f"Use {', '.join(OWN)}, or name a run that has this quantity with --run")
+    parts = ["heads"] if by == "drop" else ["importance"]
+    spec = make_ablation_spec({**settings, "parts": parts}, "the options")
+    corpus = read(*spec.corpus, format=spec.format)
+    model = load(spec.model, device, head=True)
+    study = Study.of(spec, model, corpus, progress)
+    values = _values(study, by, run)
+    gone = least(values, keep)
+    ids = model.layout.ids()
+    smaller = prune(model, [ids[place] for place in gone])
+    texts = study.tried(study.texts)
+    kept = study.answered(texts, [removal(model.layout, gone)])
+    found = study.scores(kept).contrasted(kept.numbers("systems").swapaxes(0, 1))
+    tried = Table.of(
+        {
+            "score": [study.spec.score],
+            "whole": [found.base],
+            "pruned": found.score.tolist(),
+            "difference": found.difference.tolist(),
+            "low": found.low.tolist(),
+            "high": found.high.tolist(),
+            "p": np.maximum(found.p, found.least_p).tolist(),
+            "n": [found.n],
+        }
+    )
+    return Pruned(model, smaller, tried, texts)
+
+
+def _values(study: Study, by: str, run: Path | None) -> Float64[np.ndarray, "head"]:
+    """What heads are ordered by, the lowest to go first."""
+    layout = study.model.layout
+    if by == "random":
+        order = shuffled(layout, study.spec.seed)
+        return np.argsort(order).astype(np.float64)
+    if by not in OWN:
+        assert run is not None
+        values = by_head(Results.open_run(run), by.removeprefix("-"), layout)
+        return -values if by.startswith("-") else values
+    weighed: Kept = study.weighed()
+    scores = study.scores(weighed)
+    everything = np.ones(len(scores.documents), dtype=bool)
+    return scores.harm("heads", everything) if by == "drop" else study.importance(weighed, everything, 0)[0]

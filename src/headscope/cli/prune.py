@@ -1,0 +1,65 @@
+"""`headscope prune`: a smaller model, with the heads that matter least cut out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Option = typer.Option
+
+
+def prune(
+    model: Annotated[str, typer.Argument(help="mini (embedded), a local folder, or a hub id; with what it predicts with")],
+    keep: Annotated[str, Option(help="share of the heads to keep: 60%")],
+    out: Annotated[Path, Option("--out", "-o", help="folder for the smaller model; it must not be there yet, or be empty")],
+    by: Annotated[
+        str, Option(help="what goes first: importance, drop (measured, head by head), random, or a quantity of --run, with - the highest")
+    ] = "importance",
+    run: Annotated[Path | None, Option(help="a run of the same model, to order heads by one of its quantities")] = None,
+    corpus: Annotated[list[str] | None, Option(help="texts to estimate by and to try it on [default: sampler]")] = None,
+    score: Annotated[str | None, Option(help="what to try it by [default: by what the model does]")] = None,
+    limit: Annotated[int, Option(help="texts; 0: all of them", min=0)] = 200,
+    max_length: Annotated[int, Option(help="tokens a text may have")] = 128,
+    format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
+    speed: Annotated[bool, Option("--speed", help="also measure how much faster it is, at batches of 1, 4, 16 and 64")] = False,
+    seed: Annotated[int, Option(help="seed of what is drawn")] = 0,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, nothing printed but the folder")] = False,
+) -> None:
+    """Cut the heads that matter least out of a model for good, and say what it loses on documents that had no say in the choice.
+
+    headscope prune ./sst2 --keep 60% --by importance --corpus dev.tsv --out smaller
+    headscope prune mini --keep 50% --by drop --limit 100 --speed --out smaller
+    headscope prune mini --keep 80% --run RUN --by=-to_sep --out smaller
+    headscope run --model smaller --out RUN2
+    """
+    from headscope.ablation.cutting import share, sizes, speeds
+    from headscope.ablation.pruned import pruned
+    from headscope.cli.progress import bar
+    from headscope.errors import RunError
+    from headscope.models.prune import save
+
+    kept = share(keep)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunError(f"{out} is there already", "Choose another folder with --out")
+    settings: dict[str, Any] = {
+        "model": model, "corpus": corpus or ["sampler"], "score": score, "limit": limit or None, "max_length": max_length,
+        "format": format, "seed": seed,
+    }  # fmt: skip
+    with bar("weighing heads", hidden=quiet) as progress:
+        found = pruned(settings, kept, by, run, device, progress)
+    save(found.smaller, out)
+    if not quiet:
+        _print(found.tried, sizes(found.whole, found.smaller), speeds(found.whole, found.smaller, found.texts) if speed else None)
+    typer.echo(out)
+
+
+def _print(tried: Any, sizes: Any, speeds: Any) -> None:
+    from headscope.cli.tables import print_table
+
+    print_table(sizes, "what is left")
+    print_table(tried, "what it scores on documents that had no say in the choice")
+    if speeds is not None:
+        print_table(speeds, "texts a second, by batch")

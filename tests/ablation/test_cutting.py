@@ -1,0 +1,83 @@
+"""Heads weighed and cut out for good, from the command line on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from predicting import CORPUS, loaded, saved
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.ablation.cutting import least, share, sizes, speeds
+from headscope.ablation.spec import make_ablation_spec
+from headscope.ablation.study import ablate
+from headscope.cli.main import app
+from headscope.core.tally import Tally
+from headscope.encoding.texts import Encoder
+from headscope.errors import RunError
+from headscope.models.prune import prune
+from headscope.runs.quantities import by_head
+
+
+def test_shares_and_the_least_by_hand() -> None:
+    assert (share("60%"), share("0.6"), share("1"), share("0%")) == (0.6, 0.6, 1.0, 0.0)
+    for text in ("many", "140%", "-1", "7"):
+        with pytest.raises(RunError, match="Write"):
+            share(text)
+    assert least(np.array([3.0, 1.0, np.nan, 1.0, 2.0]), 0.6) == [1, 3]
+    assert least(np.arange(10.0), 0.65) == [0, 1, 2]  # seven of ten are kept: more than asked for rather than fewer
+    assert least(np.arange(10.0), 1.0) == []
+
+
+def test_sizes_and_speeds(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert")
+    smaller = prune(model, model.layout.ids()[:6])
+    table = sizes(model, smaller)
+    assert table["heads"] == [12, 6]
+    weights, width, features = table["weights"], 6, 24
+    assert weights[0] - weights[1] == 6 * (4 * width * features + 3 * width)  # of a head: four matrices and three biases
+    texts = list(Encoder(model.tokenizer).texts(CORPUS, Tally()))
+    timed = speeds(model, smaller, texts, (1, 3), rounds=1)
+    assert timed["batch"] == [1, 3]
+    assert all(value > 0 for value in [*timed["whole"], *timed["pruned"]])
+
+
+@pytest.mark.parametrize("by", ["importance", "drop", "random"])
+def test_a_smaller_model_from_the_command_line(tmp_path: Path, by: str) -> None:
+    model = saved(tmp_path, "bert classes")
+    table = tmp_path / "texts.tsv"
+    lines = [f"{document.sentences[0].text}\t{document.label}" for document in CORPUS] * 4
+    table.write_text("sentence\tlabel\n" + "\n".join(lines) + "\n")
+    out = tmp_path / "smaller"
+    options = ["prune", str(model), "--keep", "50%", "--by", by, "--corpus", str(table), "--out", str(out)]
+    done = CliRunner().invoke(app, options, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "what it scores on documents that had no say in the choice" in done.output
+    smaller = hs.load(out, head=True)
+    assert smaller.layout.size == 6
+    assert smaller.pruning is not None
+    with pytest.raises(RunError, match="is there already"):
+        CliRunner().invoke(app, options, catch_exceptions=False)
+
+
+def test_heads_by_a_quantity_of_a_run(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert")
+    folder = tmp_path / "run"
+    run = hs.run(model, CORPUS, ["entropy", "tokens"], folder, replicates=0, gallery=0)
+    values = by_head(run.results, "entropy", model.layout)
+    assert values.tolist() == run["entropy"].table.where(quantity="entropy")["value"]
+    settings = {"run": str(folder), "by": ["entropy", "-entropy"], "steps": 2, "orders": 0, "parts": ["pruning"], "replicates": 0}
+    study = ablate(make_ablation_spec({**settings, "reestimate": True}), model=model, corpus=CORPUS)
+    assert list(dict.fromkeys(study["pruning"]["order"])) == ["importance", "importance, estimated anew", "entropy", "-entropy"]
+    assert study["pruning"].where(order="entropy", heads=6)["score"] != study["pruning"].where(order="-entropy", heads=6)["score"]
+    ends = [row["score"] for row in study["pruning"] if row["heads"] == 12]
+    assert ends == pytest.approx([ends[0]] * 4), "in whatever order, in the end all are gone"
+    with pytest.raises(RunError, match="run and by go together"):
+        make_ablation_spec({"by": ["entropy"]})
+    with pytest.raises(RunError, match="not of the heads of this model"):
+        by_head(run.results, "entropy", loaded(tmp_path, "bart").layout)
+    done = CliRunner().invoke(app, ["prune", "mini", "--keep", "50%", "--by", "size", "--out", str(tmp_path / "x")])
+    assert isinstance(done.exception, RunError)
+    assert "cannot be ordered by 'size'" in str(done.exception)
