@@ -48,8 +48,10 @@ if TYPE_CHECKING:
 
 _NAMED = ("parts", "score", "how", "unit", "limit", "max_length", "replicates", "seed")
 _UNUSUAL = ("run", "by", "reestimate", "mask_share", "test", "abs_over", "normalise", "steps", "orders", "tolerance", "dtype", "on_error")
-SHARD = 8  # texts that are answered before what was counted is written
-BATCH = 2048  # padded tokens of a batch, before it is multiplied by systems
+# Texts that are answered before what was counted is written, and padded tokens of a batch before it is multiplied by systems. On a GPU
+# both are larger: it wants to be kept busy.
+SHARD, GPU_SHARD = 8, 256
+BATCH, GPU_BATCH = 2048, 32768
 
 
 def ablate(
@@ -96,6 +98,9 @@ class Study:
         self.spec, self.model, self.progress = spec, model, progress
         self.counts = Counts()
         self.systems = Systems(model.layout, spec.parts)
+        gpu = model.device.type != "cpu"
+        self.shard = GPU_SHARD if gpu else SHARD
+        self.batch = spec.batch_tokens or (GPU_BATCH if gpu else BATCH)
         self.texts = self._texts(corpus)
         self.counts.dropped.update(corpus.skipped)
         if not self.texts:
@@ -128,10 +133,10 @@ class Study:
         return found
 
     def _answering(self) -> Answering:
-        replace = mean_contexts(self.model, batches(self.texts, BATCH)) if self.spec.how == "mean" else None
+        replace = mean_contexts(self.model, batches(self.texts, self.batch)) if self.spec.how == "mean" else None
         if self.spec.score in SCORES["translation"]:
             return translating(self.model, self.spec.score or "", self.spec.beams, replace)
-        return answering(self.model, self.spec.mask_share, self.spec.seed, replace, self.spec.batch_tokens or 2 * BATCH)
+        return answering(self.model, self.spec.mask_share, self.spec.seed, replace, 2 * self.batch)
 
     def statistics(self, table: Float64[np.ndarray, "*system example k"]) -> tuple[Score, Float64[np.ndarray, "*system example s"]]:
         """The score and its statistics."""
@@ -146,7 +151,7 @@ class Study:
         spec = self.spec
         manifest = begin("ablation", spec, now, study_signature(spec, now, _NAMED, _UNUSUAL), self.model, folder)
         ledger = Ledger(folder, key(now), resume)
-        shards = [self.texts[start : start + SHARD] for start in range(0, len(self.texts), SHARD)]
+        shards = [self.texts[start : start + self.shard] for start in range(0, len(self.texts), self.shard)]
         for number, texts in enumerate(shards):
             if not ledger.done(number):
                 ledger.add(number, {"single": self._single(texts, Kept()).state, "pruning": Kept().state})
@@ -185,7 +190,7 @@ class Study:
         return [text for text in texts if not self._halves or group_of(text.document, 2) == 1]
 
     def _batched(self, texts: Sequence[Encoded]) -> Iterator[list[Encoded]]:
-        yield from batches(texts, self.spec.batch_tokens or BATCH)
+        yield from batches(texts, self.batch)
 
     def _single(self, texts: Sequence[Encoded], kept: Kept) -> Kept:
         """The texts answered by the model as it is, and by every system that changes one layer; and gradients of their gates."""
@@ -196,7 +201,7 @@ class Study:
             kept.add("base", found[0])
             kept.add("systems", found[1:].swapaxes(0, 1))
             if self._weighs:
-                slopes = importance(self.model, batch, 2 * BATCH, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
+                slopes = importance(self.model, batch, self.batch, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
                 for name in ("slopes", "sizes", "tokens"):
                     kept.add(name, getattr(slopes, name))
         return kept
@@ -209,10 +214,10 @@ class Study:
         """The half of the documents that an order is found on, answered and differentiated."""
         some = [text for text in self.texts if not self._halves or group_of(text.document, 2) == 0]
         kept = Kept()
-        for start in range(0, len(some), SHARD):
-            self._single(some[start : start + SHARD], kept)
+        for start in range(0, len(some), self.shard):
+            self._single(some[start : start + self.shard], kept)
             if self.progress is not None:
-                seen = some[: start + SHARD]
+                seen = some[: start + self.shard]
                 self.progress(len(seen) / len(some), len(seen), sum(map(len, seen)))
         return kept
 
@@ -275,7 +280,7 @@ class Study:
         gone: list[int] = []
         for size in Curves(self.model.layout, {}, self.spec.steps).sizes:
             with gated(self.model, {site: torch.from_numpy(gate).float() for site, gate in removal(self.model.layout, gone).items()}):
-                slopes = importance(self.model, texts, 2 * BATCH, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
+                slopes = importance(self.model, texts, self.batch, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
             order = ascending(slopes.of(self.spec.abs_over, self.spec.normalise))
             gone += [place for place in order if place not in gone][: size - len(gone)]
         return gone
