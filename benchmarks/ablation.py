@@ -28,7 +28,7 @@ from headscope.models.model import Model
 from headscope.models.predictions import Predictions
 from headscope.models.prefix import ablated
 
-SIZES = ((1, 32), (4, 64), (8, 128))  # texts and tokens of each
+SIZES = ((1, 32), (4, 64), (4, 128))  # texts and tokens of each
 
 
 def reusing(model: Model, texts: Sequence[Encoded]) -> dict[int, torch.Tensor]:
