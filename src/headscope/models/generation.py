@@ -10,6 +10,7 @@ import torch
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.models.asking import whole_of
+from headscope.models.load import quietly
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
@@ -24,7 +25,7 @@ def generated(model: Model, texts: Sequence[Encoded], beams: int = 5) -> list[st
         raise ModelError(f"{model.name} reads one text and writes no other", "Use an encoder-decoder, such as a translation model")
     inputs = model.inputs(texts)
     longest = int(LONGER * max(len(text) for text in texts)) + 10
-    with torch.inference_mode():
+    with torch.inference_mode(), quietly():
         ids = whole.generate(
             input_ids=inputs["input_ids"],
             attention_mask=inputs["attention_mask"],
