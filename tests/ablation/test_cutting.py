@@ -10,6 +10,7 @@ from predicting import CORPUS, loaded, saved
 from typer.testing import CliRunner
 
 import headscope as hs
+from headscope.ablation.across import across
 from headscope.ablation.cutting import least, share, sizes, speeds
 from headscope.ablation.spec import make_ablation_spec
 from headscope.ablation.study import ablate
@@ -81,3 +82,21 @@ def test_heads_by_a_quantity_of_a_run(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["prune", "mini", "--keep", "50%", "--by", "size", "--out", str(tmp_path / "x")])
     assert isinstance(done.exception, RunError)
     assert "cannot be ordered by 'size'" in str(done.exception)
+
+
+def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert")
+    settings = {"parts": ["heads"], "replicates": 0, "mask_share": 0.4}
+    one = ablate(make_ablation_spec(settings), tmp_path / "one", model=model, corpus=CORPUS)
+    other = ablate(make_ablation_spec({**settings, "score": "masked_accuracy"}), tmp_path / "other", model=model, corpus=CORPUS)
+    same = across(one, one)
+    assert same["value"] == pytest.approx([1, 1])
+    assert all(p < 0.001 for p in same["p"])
+    found = next(iter(across(one, other).where(method="pearson")))
+    lost, missed = one["ablation"]["difference"], [-value for value in other["ablation"]["difference"]]
+    assert found["value"] == pytest.approx(np.corrcoef(lost, missed)[0, 1])
+    assert found["n"] == 12
+    done = CliRunner().invoke(app, ["compare", str(tmp_path / "one"), str(tmp_path / "other")])
+    assert "correlation over heads" in done.output
+    with pytest.raises(RunError, match="different heads"):
+        across(one, ablate(make_ablation_spec({**settings, "max_length": 32}), model=loaded(tmp_path, "bart"), corpus=CORPUS))

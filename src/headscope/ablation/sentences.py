@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headscope.ablation.summary import SURE
+from headscope.ablation.summary import LOWER, SURE
 from headscope.core.heads import HeadId
 from headscope.runs.table import Table
 
-LOWER = ("loss", "perplexity")  # scores of which less is better
 LISTED = 6
 
 

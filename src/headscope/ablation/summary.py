@@ -8,6 +8,7 @@ from headscope.runs.table import Table
 from headscope.stats.scores import Score
 
 SURE = 0.01  # as in the paper's Table 1
+LOWER = ("loss", "perplexity")  # scores of which less is better
 COLUMNS = ("what", "kind", "value", "n", "published")
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from headscope.runs.results import Results
 
 
 def compare(
@@ -22,6 +25,7 @@ def compare(
     headscope compare A B --quantity to_sep
     headscope compare A B -o compare.html
     headscope compare A B --format csv > differences.csv
+    headscope compare ABLATED1 ABLATED2        # the same heads on two tasks
     """
     from headscope.cli.options import check_page
     from headscope.errors import RunError
@@ -32,6 +36,11 @@ def compare(
         raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
     if out is not None:
         check_page(out)
+    if Results.open(a).study == Results.open(b).study == "ablation":
+        if out is not None or quantity is not None:
+            raise RunError("two studies of ablation are compared by one table", "Leave out --out and --quantity")
+        _across(Results.open(a), Results.open(b), format)
+        return
     first, second = Results.open_run(a), Results.open_run(b)
     if out is not None:
         from headscope.report.comparison import write_comparison
@@ -66,3 +75,16 @@ def compare(
         firsts = found.layers.largest("difference", len(found.layers)).first("measure", "quantity")
         print_table(firsts.head(limit), "the layer that differs most (b - a)")
     typer.echo(f"intervals: {found.how}\na: {first.signature}\nb: {second.signature}")
+
+
+def _across(first: Results, second: Results, format: str | None) -> None:
+    """Whether a model misses on one task what it misses on another."""
+    from headscope.ablation.across import across
+    from headscope.cli.tables import print_table
+
+    table = across(first, second)
+    if format is not None:
+        typer.echo(table.to_text(format), nl=False)
+        return
+    print_table(table, "what is lost without each head, on the one and on the other: correlation over heads")
+    typer.echo(f"a: {first.signature}\nb: {second.signature}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.ablation.summary import LOWER, SURE
 from headscope.errors import RunError
 from headscope.figures.theme import COLOURS, sign, theme
 from headscope.runs.results import Results
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-SURE = 0.01
 _ORDERS = {"importance": "by importance", "drop": "by measured loss"}
 
 
@@ -35,7 +35,7 @@ def heads(results: Results, kind: str | None = None) -> Figure:
     with theme():
         figure = Figure(figsize=(1.6 + 0.46 * max(table["head"]), 0.9 + sum(0.34 * rows + 0.5 for rows in tall)), layout="constrained")
         for axes, name, part in zip(figure.subplots(len(parts), 1, squeeze=False, height_ratios=tall)[:, 0], shown, parts, strict=True):
-            image = _grid(axes, part, limit)
+            image = _grid(axes, part, limit, results.manifest["settings"]["score"] in LOWER)
             axes.set_title(
                 f"{results.manifest['settings']['score']} without the head, minus with it" + (f" ({name})" if len(kinds) > 1 else ""),
                 fontsize=9,
@@ -46,7 +46,8 @@ def heads(results: Results, kind: str | None = None) -> Figure:
     return figure
 
 
-def _grid(axes: Axes, table: Table, limit: float) -> AxesImage:
+def _grid(axes: Axes, table: Table, limit: float, lower: bool) -> AxesImage:
+    """Differences as colours: red where the model is worse without the head."""
     from matplotlib.patches import Rectangle
 
     layers, width = sorted(set(table["layer"])), max(table["head"])
@@ -56,7 +57,7 @@ def _grid(axes: Axes, table: Table, limit: float) -> AxesImage:
         grid[place] = row["difference"]
         if row["p"] < SURE:
             axes.add_patch(Rectangle((place[1] - 0.48, place[0] - 0.46), 0.96, 0.92, fill=False, edgecolor="black", linewidth=1.1))
-    image = axes.imshow(grid, cmap="RdBu_r", aspect="auto", vmin=-limit, vmax=limit)
+    image = axes.imshow(grid, cmap="RdBu_r" if lower else "RdBu", aspect="auto", vmin=-limit, vmax=limit)
     digits = 2 if limit >= 0.1 else 3
     for (y, x), value in np.ndenumerate(grid):
         if np.isfinite(value):
@@ -124,7 +125,7 @@ def importance(results: Results, kind: str | None = None) -> Figure:
     from matplotlib.figure import Figure
 
     table, lost = results["importance"], results["ablation"]
-    better = -1 if results.manifest["settings"]["score"] in ("loss", "perplexity") else 1
+    better = -1 if results.manifest["settings"]["score"] in LOWER else 1
     drop = {(row["kind"], row["layer"], row["head"]): -better * row["difference"] for row in lost}
     with theme():
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
