@@ -12,8 +12,8 @@ import numpy as np
 from headscope.ablation.cutting import least
 from headscope.ablation.pruning import shuffled
 from headscope.ablation.spec import make_ablation_spec
-from headscope.ablation.study import Study
 from headscope.ablation.systems import removal
+from headscope.ablation.trial import Trial
 from headscope.corpora import read
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
@@ -58,17 +58,17 @@ def pruned(
     spec = make_ablation_spec({**settings, "parts": parts}, "the options")
     corpus = read(*spec.corpus, format=spec.format)
     model = load(spec.model, device, head=True)
-    study = Study.of(spec, model, corpus, progress)
-    values = _values(study, by, run)
+    trial = Trial.of(spec, model, corpus, progress)
+    values = _values(trial, by, run)
     gone = least(values, keep)
     ids = model.layout.ids()
     smaller = prune(model, [ids[place] for place in gone])
-    texts = study.tried(study.texts)
-    kept = study.answered(texts, [removal(model.layout, gone)])
-    found = study.scores(kept).contrasted(kept.numbers("systems").swapaxes(0, 1))
+    texts = trial.tried(trial.texts)
+    kept = trial.answered(texts, [removal(model.layout, gone)])
+    found = trial.scores(kept).contrasted(kept.numbers("systems").swapaxes(0, 1))
     tried = Table.of(
         {
-            "score": [study.spec.score],
+            "score": [trial.spec.score],
             "whole": [found.base],
             "pruned": found.score.tolist(),
             "difference": found.difference.tolist(),
@@ -81,17 +81,17 @@ def pruned(
     return Pruned(model, smaller, tried, texts)
 
 
-def _values(study: Study, by: str, run: Path | None) -> Float64[np.ndarray, "head"]:
+def _values(trial: Trial, by: str, run: Path | None) -> Float64[np.ndarray, "head"]:
     """What heads are ordered by, the lowest to go first."""
-    layout = study.model.layout
+    layout = trial.model.layout
     if by == "random":
-        order = shuffled(layout, study.spec.seed)
+        order = shuffled(layout, trial.spec.seed)
         return np.argsort(order).astype(np.float64)
     if by not in OWN:
         assert run is not None
         values = by_head(Results.open_run(run), by.removeprefix("-"), layout)
         return -values if by.startswith("-") else values
-    weighed: Kept = study.weighed()
-    scores = study.scores(weighed)
+    weighed: Kept = trial.weighed()
+    scores = trial.scores(weighed)
     everything = np.ones(len(scores.documents), dtype=bool)
-    return scores.harm("heads", everything) if by == "drop" else study.importance(weighed, everything, 0)[0]
+    return scores.harm("heads", everything) if by == "drop" else trial.importance(weighed, everything, 0)[0]

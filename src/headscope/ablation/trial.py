@@ -1,0 +1,175 @@
+"""Texts to try a model on, with and without some of its heads: which they are, how they are answered, and how that is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.ablation.answers import answering, scored
+from headscope.ablation.importance import per_example, replicated
+from headscope.ablation.spec import SCORES, AblationSpec
+from headscope.ablation.systems import Systems
+from headscope.ablation.tables import Scores
+from headscope.ablation.translating import translating, translation_score
+from headscope.corpora import Corpus
+from headscope.encoding.batches import batches
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import RunError
+from headscope.models.gates import mean_contexts
+from headscope.models.importance import importance
+from headscope.models.model import Model
+from headscope.runs.counts import Counts
+from headscope.runs.kept import Kept
+from headscope.runs.studies import picked
+from headscope.runs.work import Progress
+from headscope.stats.bootstrap import group_of
+from headscope.stats.scores import Score
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+    from headscope.ablation.answers import Answering, Cut
+
+# Texts that are answered before what was counted is written, and padded tokens of a batch before it is multiplied by systems. On a GPU
+# both are larger: it wants to be kept busy.
+SHARD, GPU_SHARD = 8, 256
+BATCH, GPU_BATCH = 2048, 32768
+
+
+def resolved(spec: AblationSpec, model: Model, corpus: Corpus) -> AblationSpec:
+    """The settings with nothing left open, or an error if this model cannot be studied so."""
+    if model.objective is None or model.objective not in SCORES:
+        raise RunError(f"{spec.model} was loaded without what it predicts with", "Load it with head=True")
+    if model.max_length is not None and spec.max_length > model.max_length:
+        remedy = f"Use --max-length {model.max_length}"
+        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
+    return spec.resolved(model.objective, model.encoder_decoder, corpus.pairs).model_copy(update={"dtype": model.dtype})
+
+
+class Trial:
+    """A model, its texts, and how they are answered."""
+
+    def __init__(self, spec: AblationSpec, model: Model, corpus: Corpus, progress: Progress | None) -> None:
+        self.spec, self.model, self.progress = spec, model, progress
+        self.counts = Counts()
+        self.systems = Systems(model.layout, spec.parts)
+        gpu = model.device.type != "cpu"
+        self.shard = GPU_SHARD if gpu else SHARD
+        self.batch = spec.batch_tokens or (GPU_BATCH if gpu else BATCH)
+        self.texts = self._texts(corpus)
+        self.counts.dropped.update(corpus.skipped)
+        if not self.texts:
+            raise RunError(f"nothing to ablate on: no text is left of {', '.join(spec.corpus)}", "; ".join(self.counts.dropped.lines()))
+        self.answer = self._answering()
+
+    @classmethod
+    def of(cls, spec: AblationSpec, model: Model, corpus: Corpus, progress: Progress | None = None) -> Trial:
+        """One whose settings may be open still."""
+        return cls(resolved(spec, model, corpus), model, corpus, progress)
+
+    def _texts(self, corpus: Corpus) -> list[Encoded]:
+        spec, model = self.spec, self.model
+        encoder = Encoder(
+            model.tokenizer,
+            unit=spec.unit or "sentence",
+            max_length=spec.max_length,
+            overlong="truncate" if model.objective == "classes" else "drop",
+            decoder_start=model.decoder_start,
+            labelled=model.objective == "classes",
+        )
+        found = []
+        for text in picked(encoder.texts(corpus, self.counts.dropped), spec.limit, seed=spec.seed):
+            if model.predicts(text):
+                self.counts.add(text)
+                found.append(text)
+            else:
+                self.counts.dropped.add("texts in which there is nothing to predict", text.id)
+        return found
+
+    def _answering(self) -> Answering:
+        replace = mean_contexts(self.model, batches(self.texts, self.batch)) if self.spec.how == "mean" else None
+        if self.spec.score in SCORES["translation"]:
+            return translating(self.model, self.spec.score or "", self.spec.beams, replace)
+        return answering(self.model, self.spec.mask_share, self.spec.seed, replace, 2 * self.batch)
+
+    def statistics(self, table: Float64[np.ndarray, "*system example k"]) -> tuple[Score, Float64[np.ndarray, "*system example s"]]:
+        """The score and its statistics."""
+        if self.spec.score in SCORES["translation"]:
+            return translation_score(self.spec.score or ""), table
+        classes = max(self.model.classes.values()) + 1 if self.model.objective == "classes" else 0
+        return scored(self.spec.score or "", table, classes)
+
+    @cached_property
+    def halves(self) -> bool:
+        """Whether there are documents in both halves, one to order heads by and one to try the order on."""
+        return len({group_of(text.document, 2) for text in self.texts}) == 2
+
+    def found_on(self) -> list[Encoded]:
+        """The texts of the half of the documents that an order of heads is found on; all texts where there is one half alone."""
+        return [text for text in self.texts if not self.halves or group_of(text.document, 2) == 0]
+
+    def tried(self, texts: Sequence[Encoded]) -> list[Encoded]:
+        """Those of the half of the documents that an order of heads is tried on, which is not the half that it was found on."""
+        return [text for text in texts if not self.halves or group_of(text.document, 2) == 1]
+
+    def single(self, texts: Sequence[Encoded], kept: Kept) -> Kept:
+        """The texts answered by the model as it is, and by every system that changes one layer; and gradients of their gates."""
+        cuts = self.systems.cuts()
+        for batch in batches(texts, self.batch):
+            found = self.answer(batch, [{}, *cuts])
+            kept.say("document", [text.document for text in batch])
+            kept.add("base", found[0])
+            kept.add("systems", found[1:].swapaxes(0, 1))
+            if self._weighs:
+                slopes = importance(self.model, batch, self.batch, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
+                for name in ("slopes", "sizes", "tokens"):
+                    kept.add(name, getattr(slopes, name))
+        return kept
+
+    @property
+    def _weighs(self) -> bool:
+        return bool({"importance", "pruning"} & {*self.spec.parts})
+
+    def weighed(self) -> Kept:
+        """The half of the documents that an order is found on, answered and differentiated."""
+        some = self.found_on()
+        kept = Kept()
+        for start in range(0, len(some), self.shard):
+            self.single(some[start : start + self.shard], kept)
+            if self.progress is not None:
+                seen = some[: start + self.shard]
+                self.progress(len(seen) / len(some), len(seen), sum(map(len, seen)))
+        return kept
+
+    def answered(self, texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Kept:
+        """Texts answered by the model as it is, and under each cut."""
+        kept = Kept()
+        for batch in batches(texts, self.batch):
+            found = self.answer(batch, [{}, *cuts])
+            kept.say("document", [text.document for text in batch])
+            kept.add("base", found[0])
+            kept.add("systems", found[1:].swapaxes(0, 1))
+        return kept
+
+    def scores(self, kept: Kept) -> Scores:
+        """What was answered, to be scored."""
+        return Scores(
+            self.systems,
+            kept.numbers("base"),
+            kept.numbers("systems").swapaxes(0, 1),
+            kept.words("document"),
+            self.statistics,
+            self.spec.test,
+            self.spec.replicates,
+            self.spec.seed,
+        )
+
+    def importance(self, kept: Kept, some: np.ndarray, replicates: int) -> Float64[np.ndarray, "replicate+1 head"]:
+        """I_h by some examples, and where their documents are drawn again."""
+        slopes, sizes, tokens = (kept.numbers(name)[some] for name in ("slopes", "sizes", "tokens"))
+        parts = per_example(slopes, sizes, tokens, self.spec.abs_over)
+        names = [name for name, used in zip(kept.words("document"), some, strict=True) if used]
+        return replicated(*parts, self.model.layout, names, self.spec.normalise, replicates, self.spec.seed)
