@@ -87,7 +87,7 @@ def rows(quick: bool = False) -> list[Row]:
     found = []
     for count, length in SIZES[: 1 if quick else None]:
         texts = segments(model, count, length)
-        found += [_heads(model, texts, 1 if quick else 3), _importance(model, texts, 3 if quick else 15)]
+        found += [_heads(model, texts, 1 if quick else 5), _importance(model, texts, 3 if quick else 15)]
     return found
 
 
