@@ -67,9 +67,9 @@ BYPASS = {"deberta-v2", "mpnet"}  # models that ignore the attention interface: 
 ALL = {**ENCODERS, **DECODERS, **ENCODER_DECODERS}
 
 
-def build(name: str, vocabulary: int = VOCAB) -> PreTrainedModel:
-    """A tiny model of the architecture, the same weights every time."""
-    options = {"pad_token_id": 0, **ALL[name], "vocab_size": vocabulary}
+def build(name: str, vocabulary: int = VOCAB, **options: Any) -> PreTrainedModel:
+    """A tiny model of the architecture, the same weights every time; options take the place of its own."""
+    options = {"pad_token_id": 0, **ALL.get(name, {}), **options, "vocab_size": vocabulary}
     config = transformers.AutoConfig.for_model(name, **options)
     torch.manual_seed(0)
     model: PreTrainedModel = AutoModel.from_config(config, dtype=torch.float32).eval().requires_grad_(False)

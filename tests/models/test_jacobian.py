@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from architectures import ALL, DECODERS, VOCAB, build
+from architectures import ALL, DECODERS, ENCODER_DECODERS, ENCODERS, VOCAB, build
+from torch.overrides import TorchFunctionMode
 from transformers import AutoModel, PreTrainedModel
 
 from headscope.core.tally import Tally
@@ -16,7 +19,7 @@ from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import MeasureError, ModelError
 from headscope.models.capture import implementation
-from headscope.models.jacobian import Flow, closed, flow, flow_of, linear, products
+from headscope.models.jacobian import Flow, flow, flow_of, linear, products, targets
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.blocks import read as read_block
 from headscope.models.jacobian.layers import check_chain, record
@@ -26,7 +29,20 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 
 POST_LN = ["bert", "roberta", "xlm-roberta", "electra", "distilbert", "camembert", "ernie", "albert", "mpnet", "bart", "marian"]
-# Layers of other kinds, and how near autograd can be: some of these normalise in float32 whatever their weights are.
+PRE_LN = ["gpt2", "opt", "gpt_neox", "llama", "mistral", "qwen2", "m2m_100", "mbart"]
+# Blocks that are known besides, as an architecture and its options.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt2-wide": ("gpt2", {"n_inner": 40, "activation_function": "relu"}),
+    "opt-post": ("opt", {"do_layer_norm_before": False}),
+    "gpt_neox-serial": ("gpt_neox", {"use_parallel_residual": False, "rope_parameters": {"rope_type": "default", "rope_theta": 20.0}}),
+    "llama-heads": ("llama", {"head_dim": 6, "attention_bias": True, "mlp_bias": True, "num_key_value_heads": 1}),
+    "starcoder2": ("starcoder2", DECODERS["llama"]),
+    "roberta-prelayernorm": ("roberta-prelayernorm", ENCODERS["bert"]),
+    "pegasus": ("pegasus", ENCODER_DECODERS["bart"]),
+    "blenderbot": ("blenderbot", ENCODER_DECODERS["bart"]),
+    "biogpt": ("biogpt", ENCODERS["bert"]),
+}
+# Layers to be differentiated by products, and how near autograd can be: some of these normalise in float32 whatever their weights are.
 OTHER = {"gpt2": 1e-8, "deberta-v2": 1e-8, "mbart": 1e-8, "opt": 1e-6, "modernbert": 1e-6, "llama": 1e-5, "gemma2": 1e-5, "t5": 1e-6}
 TEXTS = {"one": (1, 1), "two": (2, 2), "several": (7, 7), "padded": (4, 6)}
 
@@ -38,7 +54,8 @@ def wrap(network: PreTrainedModel) -> Model:
 
 def tiny(name: str) -> Model:
     """A tiny model in float64 whose normalisations have weights and biases; with weights of 1 the features of a token sum to a constant."""
-    network = build(name).double()
+    architecture, options = VARIANTS.get(name, (name, {}))
+    network = build(architecture, **options).double()
     torch.manual_seed(3)
     for parameter in network.parameters():
         if parameter.dim() == 1:
@@ -57,12 +74,37 @@ def text(model: Model, tokens: int, width: int) -> dict[str, torch.Tensor]:
     return inputs
 
 
+class Wide(TorchFunctionMode):
+    """No rounding to float32 within a model of float64, as many do before they normalise."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func is torch.Tensor.to and args[0].dtype == torch.float64 and torch.float32 in args[1:]:
+            return args[0]
+        if func is torch.nn.functional.softmax and args[0].dtype == torch.float64:
+            kwargs.pop("dtype", None)
+        return func(*args, **kwargs)
+
+
 @dataclass
 class Jacobians:
-    """J [layer, target, out, source, in] of each layer, and of all layers up to it."""
+    """J [layer, target, out, source, in] of each layer, and of all layers up to it, from what each was given and made."""
 
-    layer: np.ndarray
-    start: np.ndarray
+    given: list[torch.Tensor]
+    made: list[torch.Tensor]
+
+    @cached_property
+    def layer(self) -> np.ndarray:
+        return np.stack([self.of(out, source) for source, out in zip(self.given, self.made, strict=True)])
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        return np.stack([self.of(out, self.given[0]) for out in self.made])
+
+    @staticmethod
+    def of(out: torch.Tensor, source: torch.Tensor) -> np.ndarray:
+        rows = [torch.autograd.grad(number, source, retain_graph=True)[0][0] for number in out.flatten()]
+        return torch.stack(rows).reshape(*out.shape[1:], *source.shape[1:]).numpy()
 
     @staticmethod
     def norms(jacobians: np.ndarray, norm: str) -> np.ndarray:
@@ -95,36 +137,32 @@ def autograd(network: PreTrainedModel, inputs: dict[str, torch.Tensor]) -> Jacob
         network(**inputs, use_cache=False)
     for hook in hooks:
         hook.remove()
-
-    def jacobian(out: torch.Tensor, source: torch.Tensor) -> np.ndarray:
-        rows = [torch.autograd.grad(number, source, retain_graph=True)[0][0] for number in out.flatten()]
-        return torch.stack(rows).reshape(*out.shape[1:], *source.shape[1:]).numpy()
-
-    return Jacobians(
-        np.stack([jacobian(out, source) for source, out in zip(given, made, strict=True)]),
-        np.stack([jacobian(out, given[0]) for out in made]),
-    )
+    return Jacobians(given, made)
 
 
-@pytest.mark.parametrize("shape", TEXTS)
-@pytest.mark.parametrize("name", POST_LN)
+@pytest.mark.parametrize(
+    ("name", "shape"), [*((name, shape) for name in (*POST_LN, *PRE_LN) for shape in TEXTS), *((name, "padded") for name in VARIANTS)]
+)
 def test_the_closed_form_is_the_jacobian(name: str, shape: str) -> None:
     model = tiny(name)
     inputs = text(model, *TEXTS[shape])
-    expected = autograd(model.network, inputs)
-    for norm in ("frobenius", "sum", "mean", "spectral"):
-        found = flow_of(model, inputs, ("G",), norm)
-        assert (found.method["G"], found.errors["G"], found.notes) == ("exact", None, ())
-        np.testing.assert_allclose(found.values["G"], Jacobians.norms(expected.layer, norm), rtol=1e-8, atol=1e-14)
+    with Wide():
+        expected = autograd(model.network, inputs)
+        for norm in ("frobenius", "sum", "mean", "spectral"):
+            found = flow_of(model, inputs, ("G",), norm)
+            assert (found.method["G"], found.errors["G"], found.notes) == ("exact", None, ())
+            np.testing.assert_allclose(found.values["G"], Jacobians.norms(expected.layer, norm), rtol=1e-8, atol=1e-14)
     if shape == "padded":
         assert not found.values["G"][:, 4:, :4].any(), "padding bears on nothing"
-        assert found.values["G"][:, :4, :4].all()
+        seen = found.values["G"][:, :4, :4] > 0
+        assert (seen == (np.triu(np.ones((4, 4))) if model.sites[0].kind == "decoder" else np.ones((4, 4)))).all()
 
 
 @pytest.mark.parametrize(
     ("name", "shape"), [("gpt2", "one"), ("gpt2", "two"), *((name, "several") for name in ("bert", "distilbert", *OTHER))]
 )
-def test_products_with_unit_vectors_are_the_jacobian(name: str, shape: str) -> None:
+def test_products_with_unit_vectors_are_the_jacobian(name: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[flow.__module__], "read", lambda layer, heads: "no block is known")
     model = tiny(name)
     inputs = text(model, *TEXTS[shape])
     expected = autograd(model.network, inputs)
@@ -134,6 +172,17 @@ def test_products_with_unit_vectors_are_the_jacobian(name: str, shape: str) -> N
         for kind, jacobians in (("G", expected.layer), ("G*", expected.start)):
             wanted = Jacobians.norms(jacobians, norm)
             np.testing.assert_allclose(found.values[kind], wanted, rtol=OTHER.get(name, 1e-8), atol=OTHER.get(name, 1e-8) * wanted.max())
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "gpt_neox", "llama"])
+def test_a_chain_of_known_blocks_is_the_jacobian(name: str) -> None:
+    model = tiny(name)
+    inputs = text(model, 7, 7)
+    with Wide():
+        expected = autograd(model.network, inputs)
+        for norm in ("frobenius", "sum"):
+            found = flow_of(model, inputs, ("G*",), norm, method="exact").values["G*"]
+            np.testing.assert_allclose(found, Jacobians.norms(expected.start, norm), rtol=1e-8, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2", "bart"])
@@ -197,13 +246,13 @@ def test_any_activation_has_its_derivative(activation: str) -> None:
 
 
 def test_the_size_of_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("bert", "gpt2"):
+    for name in ("bert", "gpt2", "llama", "deberta-v2"):
         model = tiny(name)
         inputs = text(model, 7, 7)
         for norm in ("frobenius", "spectral", "sum"):
-            expected = flow_of(model, inputs, norm=norm, probes=4)
-            with monkeypatch.context() as small:
-                small.setattr(closed, "HELD", 9000)  # three targets
+            with monkeypatch.context() as small, Wide():
+                expected = flow_of(model, inputs, norm=norm, probes=4)
+                small.setattr(targets, "HELD", 9000)  # three targets
                 small.setattr(products, "HELD", 7 * 16 * 10)
                 small.setattr(products, "CHUNK", 7 * 16 * 3)
                 found = flow_of(model, inputs, norm=norm, probes=4)
@@ -232,7 +281,7 @@ def test_sketches_err_as_they_say() -> None:
 
 
 def test_more_probes_than_features_are_not_drawn() -> None:
-    model = tiny("gpt2")
+    model = tiny("deberta-v2")
     found = flow_of(model, text(model, 3, 3), probes=16)
     assert found.method == {"A": "exact", "G": "exact", "G*": "exact"}
 
@@ -253,7 +302,7 @@ def test_every_architecture_has_all_three(name: str) -> None:
         assert kind == "A" or (np.diagonal(values, axis1=1, axis2=2) > 0).all()
         if name in DECODERS:
             assert not np.tril(values, -1).any(), "a later token bears on no earlier one"
-    assert found.method["G"] == ("exact" if name in POST_LN else "sketch")
+    assert found.method["G"] == ("exact" if name in (*POST_LN, *PRE_LN) else "sketch")
     assert any("taken backwards" in note for note in found.notes) == (name == "gpt_oss")  # its experts know no forward mode
     # What a layer does to the embeddings is what the first layer does to its input.
     if found.method["G"] == "exact":
@@ -273,8 +322,13 @@ def test_a_block_that_is_not_what_its_name_says_is_sketched() -> None:
     model.network.encoder.layer[1].attention.output.dense = torch.nn.Identity()
     assert "BertLayer is not built as expected" in flow_of(model, inputs, ("G",), probes=4).notes[0]
     model = tiny("gpt2")
+    model.network.wte.weight[:, 3] += 3000  # a state far larger than what a block adds to it
+    assert flow_of(model, inputs, ("G",), probes=4).method["G"] == "exact"
+    model.network.h[1].attn.register_forward_hook(lambda module, args, out: (out[0] * 1.01, *out[1:]))
+    assert flow_of(model, inputs, ("G",), probes=4).notes[0].startswith("G: GPT2Block put together again differs from the model by ")
+    model = tiny("deberta-v2")
     assert flow_of(model, inputs, ("G",), probes=4).notes == (
-        "G: GPT2Block is no post-LN block that is known",
+        "G: DebertaV2Layer is no block that is known",
         "G: sketched with 4 probes a layer",
     )
 
@@ -299,13 +353,13 @@ def test_backwards_is_the_same_as_forwards() -> None:
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["bert", "distilbert", "mpnet", "bart"])
+@pytest.mark.parametrize("name", ["bert", "distilbert", "mpnet", "bart", "gpt2", "gpt_neox", "llama", "mbart", "opt-post"])
 def test_known_blocks_carry_tangents_and_cotangents_as_autograd_does(name: str) -> None:
     model = tiny(name)
     for shape in TEXTS.values():
         inputs = text(model, *shape)
-        with implementation(model.network, "eager"):
-            sites = [site for site in model.sites if site.kind == "encoder"]
+        with implementation(model.network, "eager"), Wide():
+            sites = [site for site in model.sites if site.kind == model.sites[0].kind]
             layers = record(model.network, sites, inputs)
             known = [read_block(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
             rows = torch.randn(40, *layers[0].states.shape, dtype=torch.float64)

@@ -67,13 +67,13 @@ def flow(
 
     `norm` is how large a Jacobian is: `frobenius`, `spectral` (its largest singular value), `sum` (the norm of the gradient of the
     sum of the target's features) or `mean` (the sum's over the number of features). With `method="auto"`, G is exact where the
-    layers are post-LN blocks that are known, and else the Frobenius norm is sketched with `probes` random vectors, as G* is.
+    layers are blocks that are known (`layouts.KNOWN`), and else the Frobenius norm is sketched with `probes` random vectors, as G* is.
     `exact` takes as many vectors as there are features. All norms but `frobenius` are exact whatever the method.
     `maxflow` is refused for texts of more than `longest` tokens: it takes about the fourth power of the length.
 
     With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all kinds, layers and probes:
     it is drawn from `seed`. G is then taken by products, for which `norm="sum"` is the cheapest.
-    Memory does not grow with the number of probes or pairs of tokens: what is held at once is bounded (`closed.HELD`, `products.HELD`)
+    Memory does not grow with the number of probes or pairs of tokens: what is held at once is bounded (`targets.HELD`, `products.HELD`)
     but for one layer's attention and, for each token, a few matrices of features by features.
     """
     return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed, longest, mode)
