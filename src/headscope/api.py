@@ -410,6 +410,8 @@ def ablate(
     """What a model loses without some of its heads: one by one, all but one, layer by layer, more and more of them.
 
     `settings` are those of a specification (docs/ablation.md): `score`, `parts`, `how`, `limit`, ... A loaded model needs `head=True`.
+    `score` may be a function of your own: from an array [example, number], the numbers being `loss`, `right`, `count`, `found` and
+    `truth` of each text, to a score of which more is better.
 
     >>> import headscope as hs
     >>> study = hs.ablate("mini", "sampler", parts=["layers"], limit=2, replicates=0)
@@ -420,6 +422,9 @@ def ablate(
     from headscope.ablation.study import ablate as study
 
     name, paths = _named(model, corpus)
+    function = settings["score"] if callable(settings.get("score")) else None
+    if function is not None:
+        settings["score"] = "own"
     results = study(
         make_ablation_spec({"model": name, "corpus": paths, **settings}),
         Path(out) if out is not None else None,
@@ -429,6 +434,7 @@ def ablate(
         resume=resume,
         overwrite=overwrite,
         progress=progress,
+        function=function,
     )
     return Study(results)
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from predicting import CORPUS, loaded
 
+import headscope as hs
 from headscope.ablation.pruning import Curves, ascending, prunable_table
 from headscope.ablation.spec import make_ablation_spec
 from headscope.ablation.study import ablate
@@ -124,6 +125,22 @@ def test_accuracy_of_a_classifier(tmp_path: Path) -> None:
     np.testing.assert_allclose((values**2).sum(1), 1)
     assert sorted(found["importance"]["rank"]) == [*range(1, 13)]
     assert set(found["importance_foretells"]["method"]) == {"pearson", "spearman"}
+
+
+def test_a_score_of_ones_own(tmp_path: Path) -> None:
+    """The share of texts of which all is right is no mean over predictions; and accuracy, written by hand, is accuracy."""
+    model = loaded(tmp_path, "bert classes")
+
+    def right(table: np.ndarray) -> float:
+        return float((table[:, 3] == table[:, 4]).mean())
+
+    settings: dict[str, Any] = {"parts": ["heads", "layers"], "replicates": 20}
+    own = hs.ablate(model, MANY, score=right, **settings)
+    plainly = hs.ablate(model, MANY, **settings)
+    assert own["ablation"]["score"] == pytest.approx(plainly["ablation"]["score"])
+    assert own["ablation"]["test"][0] == "bootstrap"
+    with pytest.raises(RunError, match="go together"):
+        hs.ablate(model, MANY, score="own", **settings)
 
 
 def test_stopped_and_gone_on_with(tmp_path: Path) -> None:

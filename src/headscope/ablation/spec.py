@@ -24,6 +24,9 @@ SCORES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+OWN = "own"  # a score that is a function of the user's
+
+
 class AblationSpec(BaseModel):
     """The settings of a study. A field left at None is decided by the model; `resolved` fills it in."""
 
@@ -77,7 +80,7 @@ class AblationSpec(BaseModel):
         """The settings with nothing left open, for a model that predicts this; an error for a score that it has not."""
         known = (*SCORES[objective], *(SCORES["translation"] if translates else ()))
         score = self.score or (SCORES["translation"][0] if translates and pairs else known[0])
-        if score not in known:
+        if score not in (*known, OWN):
             raise RunError(f"{self.model} has no {score}", f"Use one of {', '.join(known)}")
         if score in SCORES["translation"] and not pairs:
             raise RunError(f"{score} compares translations, and {', '.join(self.corpus)} has no pairs of texts", "Use a corpus of pairs")

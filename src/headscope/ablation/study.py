@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -35,6 +35,9 @@ from headscope.runs.studies import begin, finish, study_identity, study_signatur
 from headscope.runs.table import Table
 from headscope.runs.work import Progress
 
+if TYPE_CHECKING:
+    from headscope.ablation.trial import Own
+
 _NAMED = ("parts", "score", "how", "unit", "limit", "max_length", "replicates", "seed")
 _UNUSUAL = ("run", "by", "reestimate", "mask_share", "test", "abs_over", "normalise", "steps", "orders", "tolerance", "dtype", "on_error")
 
@@ -49,8 +52,13 @@ def ablate(
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
+    function: Own | None = None,
 ) -> Results:
-    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name."""
+    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name.
+
+    With `score = "own"`, `function` is the score: from an array [example, number] of what `answers.COLUMNS` names to one number, of which
+    more is better.
+    """
     folder = Folder(out) if out is not None else None
     if folder is not None:
         look_first(folder, resume, overwrite)
@@ -63,7 +71,7 @@ def ablate(
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
             return finished
-        return Study(spec, model, corpus, progress).run(folder, now, resume)
+        return Study(spec, model, corpus, progress, function).run(folder, now, resume)
 
 
 class Study(Trial):

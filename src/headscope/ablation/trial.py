@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.ablation.answers import answering, scored
+from headscope.ablation.answers import COLUMNS, answering, scored
 from headscope.ablation.importance import per_example, replicated
-from headscope.ablation.spec import SCORES, AblationSpec
+from headscope.ablation.spec import OWN, SCORES, AblationSpec
 from headscope.ablation.systems import Systems
 from headscope.ablation.tables import Scores
 from headscope.ablation.translating import translating, translation_score
@@ -26,12 +26,14 @@ from headscope.runs.kept import Kept
 from headscope.runs.studies import picked
 from headscope.runs.work import Progress
 from headscope.stats.bootstrap import group_of
-from headscope.stats.scores import Score
+from headscope.stats.scores import Function, Score
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
 
     from headscope.ablation.answers import Answering, Cut
+
+    Own = Callable[[Float64[np.ndarray, "example k"]], float]
 
 # Texts that are answered before what was counted is written, and padded tokens of a batch before it is multiplied by systems. On a GPU
 # both are larger: it wants to be kept busy.
@@ -52,8 +54,12 @@ def resolved(spec: AblationSpec, model: Model, corpus: Corpus) -> AblationSpec:
 class Trial:
     """A model, its texts, and how they are answered."""
 
-    def __init__(self, spec: AblationSpec, model: Model, corpus: Corpus, progress: Progress | None) -> None:
-        self.spec, self.model, self.progress = spec, model, progress
+    def __init__(
+        self, spec: AblationSpec, model: Model, corpus: Corpus, progress: Progress | None = None, function: Own | None = None
+    ) -> None:
+        self.spec, self.model, self.progress, self.function = spec, model, progress, function
+        if (spec.score == OWN) != (function is not None):
+            raise RunError("a score of your own and a function go together", 'Give score="own" and the function')
         self.counts = Counts()
         self.systems = Systems(model.layout, spec.parts)
         gpu = model.device.type != "cpu"
@@ -99,6 +105,8 @@ class Trial:
         """The score and its statistics."""
         if self.spec.score in SCORES["translation"]:
             return translation_score(self.spec.score or ""), table
+        if self.function is not None:
+            return Function(self.function, COLUMNS, OWN), table
         classes = max(self.model.classes.values()) + 1 if self.model.objective == "classes" else 0
         return scored(self.spec.score or "", table, classes)
 
