@@ -193,6 +193,12 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     ):
         with pytest.raises(RunError, match=message):
             ablate(make_ablation_spec({**SETTINGS, **settings}), model=model, corpus=MANY)
+    classifier = loaded(tmp_path, "bert classes")
+    bare = Corpus.of(Document(document.id, document.sentences) for document in CORPUS)
+    with pytest.raises(RunError, match="is a classifier, whose score needs labels"):
+        ablate(make_ablation_spec(SETTINGS), model=classifier, corpus=bare)
+    with pytest.raises(RunError, match=r"no run.json"):
+        ablate(make_ablation_spec({**SETTINGS, "run": str(tmp_path), "by": "entropy"}), model=model, corpus=MANY)
     with pytest.raises(RunError, match="nothing to ablate on"):
         ablate(make_ablation_spec(SETTINGS), model=model, corpus=Corpus.of([]))
     with pytest.raises(RunError, match="none twice"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,8 @@ from headscope.models.importance import importance
 from headscope.models.model import Model
 from headscope.runs.counts import Counts
 from headscope.runs.kept import Kept
+from headscope.runs.quantities import by_head
+from headscope.runs.results import Results
 from headscope.runs.studies import picked
 from headscope.runs.work import Progress
 from headscope.stats.bootstrap import group_of
@@ -48,6 +51,13 @@ def resolved(spec: AblationSpec, model: Model, corpus: Corpus) -> AblationSpec:
     if model.max_length is not None and spec.max_length > model.max_length:
         remedy = f"Use --max-length {model.max_length}"
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
+    if model.objective == "classes" and not corpus.layers({"labels"}):
+        problem = f"{spec.model} is a classifier, whose score needs labels, and {', '.join(spec.corpus)} has none"
+        raise RunError(problem, "Use a corpus with a label for each text (JSON lines or a table)")
+    if spec.run is not None:  # better found now than after the first pass
+        results = Results.open_run(Path(spec.run))
+        for name in spec.by:
+            by_head(results, name.removeprefix("-"), model.layout)
     return spec.resolved(model.objective, model.encoder_decoder, corpus.pairs).model_copy(update={"dtype": model.dtype})
 
 

@@ -109,7 +109,8 @@ def validated(kind: type[Spec], settings: Mapping[str, Any], where: str = "the s
         if first["type"] == "extra_forbidden":
             raise RunError(f"{where}: no setting is called {name!r}", f"Use {', '.join(kind.model_fields)}") from None
         if not name:
-            raise RunError(f"{where}: {first['msg'].removeprefix('Value error, ')}", "Name at least one") from None
+            problem = first["msg"].removeprefix("Value error, ")
+            raise RunError(f"{where}: {problem}", "Name at least one" if problem.endswith("nothing") else "") from None
         raise RunError(f"{where}: {name} = {first['input']!r}: {first['msg']}") from None
 
 
