@@ -44,7 +44,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 # Layers to be differentiated by products, and how near autograd can be: some of these normalise in float32 whatever their weights are.
 OTHER = {"gpt2": 1e-8, "deberta-v2": 1e-8, "mbart": 1e-8, "opt": 1e-6, "modernbert": 1e-6, "llama": 1e-5, "gemma2": 1e-5, "t5": 1e-6}
-TEXTS = {"one": (1, 1), "two": (2, 2), "several": (7, 7), "padded": (4, 6)}
+TEXTS = {"one": (1, 1), "two": (2, 2), "several": (5, 5), "padded": (4, 6)}
+EVERY_LENGTH = ["bert", "mpnet", "gpt2", "gpt_neox", "llama", "mistral"]  # of each way to lay out a block, one is tried on all texts
 
 
 def wrap(network: PreTrainedModel) -> Model:
@@ -141,7 +142,11 @@ def autograd(network: PreTrainedModel, inputs: dict[str, torch.Tensor]) -> Jacob
 
 
 @pytest.mark.parametrize(
-    ("name", "shape"), [*((name, shape) for name in (*POST_LN, *PRE_LN) for shape in TEXTS), *((name, "padded") for name in VARIANTS)]
+    ("name", "shape"),
+    [
+        *((name, shape) for name in EVERY_LENGTH for shape in TEXTS),
+        *((name, "padded") for name in (*POST_LN, *PRE_LN, *VARIANTS) if name not in EVERY_LENGTH),
+    ],
 )
 def test_the_closed_form_is_the_jacobian(name: str, shape: str) -> None:
     model = tiny(name)
@@ -166,7 +171,7 @@ def test_products_with_unit_vectors_are_the_jacobian(name: str, shape: str, monk
     model = tiny(name)
     inputs = text(model, *TEXTS[shape])
     expected = autograd(model.network, inputs)
-    for norm in ("frobenius", "sum", "mean", "spectral"):
+    for norm in ("frobenius", "sum", "mean", "spectral") if shape != "several" else ("frobenius", "spectral"):
         found = flow_of(model, inputs, ("G", "G*"), norm, method="exact")
         assert found.errors == {"G": None, "G*": None}
         for kind, jacobians in (("G", expected.layer), ("G*", expected.start)):
@@ -356,7 +361,7 @@ def test_backwards_is_the_same_as_forwards() -> None:
 @pytest.mark.parametrize("name", ["bert", "distilbert", "mpnet", "bart", "gpt2", "gpt_neox", "llama", "mbart", "opt-post"])
 def test_known_blocks_carry_tangents_and_cotangents_as_autograd_does(name: str) -> None:
     model = tiny(name)
-    for shape in TEXTS.values():
+    for shape in (TEXTS["one"], TEXTS["padded"]):
         inputs = text(model, *shape)
         with implementation(model.network, "eager"), Wide():
             sites = [site for site in model.sites if site.kind == model.sites[0].kind]

@@ -31,8 +31,8 @@ def naive(model: Model, texts: list[Any], gates: Any, replace: Any = None) -> to
 
 
 def cuts_of(model: Model, texts: int = 5) -> list[dict[int, torch.Tensor]]:
-    """Nothing, every head alone, whole sites, a pair across the model, and gates of each text's own."""
-    heads = [gates_without(model, [head]) for head in model.layout.ids()]
+    """Nothing, every other head alone, whole sites, a pair across the model, and gates of each text's own."""
+    heads = [gates_without(model, [head]) for head in model.layout.ids()[::2]]
     sites = [{number: torch.zeros(site.heads)} for number, site in enumerate(model.sites)]
     last = len(model.sites) - 1
     pair = {0: torch.linspace(0, 1, model.sites[0].heads), last: torch.zeros(model.sites[last].heads)}
@@ -45,7 +45,8 @@ def test_the_numbers_are_those_of_full_passes(tmp_path: Path, name: str) -> None
     model = loaded(tmp_path, name, double=True)
     assert why_not(model) is None
     rough = 1e-5 if name == "t5" else 1e-11  # T5's normalisation works in float32
-    for count, sizes in ((5, (1, 400)), (1, (100,))):
+    small = (1,) if name == "bert" else ()  # one set of gates at a time
+    for count, sizes in ((5, (*small, 400)), (1, (100,))):
         texts, cuts = encoded(model)[:count], cuts_of(model, count)
         expected = [naive(model, texts, gates) for gates in cuts]
         base = expected[cuts.index({})]

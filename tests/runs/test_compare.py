@@ -24,17 +24,18 @@ from headscope.views.compare import comparison
 
 TINY = (("bert", "wordpiece"), ("gpt2", "gpt2"))
 MEASURES = ["positions", "entropy", "relations", "trees", "coreference"]
+LIMIT = 160  # texts
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
-    return hs.run("mini", "sampler", MEASURES, tmp_path_factory.mktemp("runs") / "trained", replicates=60, gallery=0)
+    return hs.run("mini", "sampler", MEASURES, tmp_path_factory.mktemp("runs") / "trained", replicates=60, gallery=0, limit=LIMIT)
 
 
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     out = tmp_path_factory.mktemp("runs") / "untrained"
-    return hs.run("mini", "sampler", ["positions", "relations", "tokens"], out, weights="random", replicates=60, gallery=0)
+    return hs.run("mini", "sampler", ["positions", "relations", "tokens"], out, weights="random", replicates=60, gallery=0, limit=LIMIT)
 
 
 def tiny(architecture: str, tokenizer: str) -> Model:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -168,6 +171,18 @@ def test_the_number_of_threads_changes_nothing() -> None:
         torch.set_num_threads(before)
     assert_array_equal(found[0], found[1])
     assert_array_equal(found[0], found[2])
+
+
+def test_torch_keeps_its_number_of_threads() -> None:
+    """In a process of its own: numba starts its threads once."""
+    code = """
+import torch
+torch.set_num_threads(1)
+from headscope.stats.divergence import jensen_shannon
+jensen_shannon(torch.softmax(torch.randn(2, 4, 5), -1))
+assert torch.get_num_threads() == 1, torch.get_num_threads()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "2", "NUMBA_NUM_THREADS": "2"})
 
 
 def test_rows_add_up_however_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+import torch
 from numba import config, get_num_threads, njit, set_num_threads
 
 _turn = Lock()  # numba's simplest pool of threads takes one caller at a time
@@ -30,9 +31,15 @@ def called(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def using(threads: int) -> Iterator[None]:
-    """Compiled loops run on so many threads, or as many as there are, one loop at a time."""
+    """Compiled loops run on so many threads, or as many as there are, one loop at a time.
+
+    When numba starts its threads it tells OpenMP how many there are, and torch goes by that: what torch was told is told again.
+    """
     with _turn:
-        before = get_num_threads()
+        others = torch.get_num_threads()
+        before = get_num_threads()  # starts them
+        if torch.get_num_threads() != others:
+            torch.set_num_threads(others)
         set_num_threads(max(1, min(threads, int(config.NUMBA_NUM_THREADS))))
         try:
             yield
