@@ -201,6 +201,10 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
         ablate(make_ablation_spec({**SETTINGS, "run": str(tmp_path), "by": "entropy"}), model=model, corpus=MANY)
     with pytest.raises(RunError, match="nothing to ablate on"):
         ablate(make_ablation_spec(SETTINGS), model=model, corpus=Corpus.of([]))
+    one = ablate(make_ablation_spec({**SETTINGS, "parts": ["pruning"]}), model=model, corpus=Corpus.of(list(CORPUS)[:1]))
+    assert one.manifest["notes"] == ["pruning: orders were found on the texts they were tried on, which flatters: too few documents"]
+    with pytest.raises(RunError, match="abs_over = 'batch'"):
+        make_ablation_spec({"abs_over": "batch"})
     with pytest.raises(RunError, match="none twice"):
         make_ablation_spec({"parts": ["heads", "heads"]})
     with pytest.raises(RunError, match=r"parts.0 = 'feet'"):

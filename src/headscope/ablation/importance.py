@@ -9,7 +9,7 @@ import numpy as np
 
 from headscope.ablation.tables import Scores
 from headscope.core.heads import HeadLayout
-from headscope.models.importance import AbsOver, Normalise, normalised
+from headscope.models.importance import Normalise, normalised
 from headscope.runs.table import Table
 from headscope.stats.bootstrap import percentile_interval, poisson_weights
 from headscope.stats.correlation import pearson, spearman
@@ -43,9 +43,9 @@ def per_example(
     slopes: Float64[np.ndarray, "example head"],
     sizes: Float64[np.ndarray, "example head"],
     tokens: Float64[np.ndarray, "example head"],
-    abs_over: AbsOver,
+    abs_over: str,
 ) -> tuple[Float64[np.ndarray, "example head"], Float64[np.ndarray, "example head"]]:
-    """What is averaged to I_h, and by what: of examples, or of their tokens. A batch is one example, so that batches mean nothing."""
+    """What is averaged to I_h, and by what: sizes of sums of an `example`, or sums of sizes of each `token`."""
     if abs_over == "token":
         return sizes, tokens
     return np.abs(slopes), np.ones_like(slopes)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from headscope.encoding.texts import Unit
 from headscope.errors import RunError
-from headscope.models.importance import AbsOver, Normalise
+from headscope.models.importance import Normalise
 from headscope.runs.spec import validated
 from headscope.stats.contrast import Test
 
@@ -45,7 +45,7 @@ class AblationSpec(BaseModel):
     limit: int | None = Field(200, ge=1)
     mask_share: float = Field(0.15, gt=0, le=1)
     test: Test | None = None
-    abs_over: AbsOver = "example"
+    abs_over: Literal["example", "token"] = "example"  # of batches nothing is kept
     normalise: Normalise = "layer_l2"
     steps: int = Field(10, ge=1)
     orders: int = Field(3, ge=0)

@@ -13,7 +13,7 @@ import torch
 
 from headscope.ablation.importance import foretold_table, importance_table
 from headscope.ablation.pruning import Curves, ascending, curve_table, prunable_table, shuffled
-from headscope.ablation.spec import AblationSpec
+from headscope.ablation.spec import SCORES, AblationSpec
 from headscope.ablation.summary import summary
 from headscope.ablation.systems import SINGLE, removal
 from headscope.ablation.tables import Scores, head_table, layer_table, only_table
@@ -24,6 +24,7 @@ from headscope.models.gates import gated
 from headscope.models.importance import importance
 from headscope.models.load import load
 from headscope.models.model import Model
+from headscope.models.restart import why_not
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
 from headscope.runs.opening import look_first, prepare
@@ -101,11 +102,18 @@ class Study(Trial):
         said = {
             "measures": {"ablation": {name: manifest["settings"][name] for name in ("parts", "score", "how")}},
             "seconds": round(time.monotonic() - started, 3),
-            "notes": []
-            if self.halves
-            else ["pruning: orders were found on the texts they were tried on, which flatters: too few documents"],
+            "notes": self._notes(),
         }
         return finish(manifest, tables, self.model, self.counts, ledger, ledger.merged, folder, said)
+
+    def _notes(self) -> list[str]:
+        """What a reader should know of how it was done."""
+        notes = []
+        if "pruning" in self.spec.parts and not self.halves:
+            notes.append("pruning: orders were found on the texts they were tried on, which flatters: too few documents")
+        if self.spec.score not in SCORES["translation"] and (reason := why_not(self.model)) is not None:
+            notes.append(f"each set of heads took a full pass: {reason}")
+        return notes
 
     def _tell(self, turn: int, done: int, shards: Sequence[Sequence[Encoded]]) -> None:
         if self.progress is not None:
