@@ -49,11 +49,24 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
+class Edge:
+    """What a task says of one span of document words, or of two in this order: [start, end), counted from 0.
+
+    There may be several labels (the properties of a proto-role), or none where all are denied.
+    """
+
+    task: str
+    labels: tuple[str, ...]
+    first: tuple[int, int]
+    second: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A text with everything annotated on it. `id` is unique within a corpus: it is the unit that intervals resample.
 
     `subset` names the part of a test that the document belongs to, where results are wanted for each (`pro` and `anti`);
-    `label` is the class that a classifier should find.
+    `label` is the class that a classifier should find; `edges` are labelled spans and pairs of spans, for probes.
     """
 
     id: str
@@ -62,18 +75,21 @@ class Document:
     keyphrases: tuple[str, ...] = ()
     subset: str | None = None
     label: str | None = None
+    edges: tuple[Edge, ...] = ()
 
     @property
     def layers(self) -> set[str]:
-        """What is annotated: `trees`, `parts of speech`, `mentions`, `keyphrases`, `labels`."""
+        """What is annotated: `trees`, `constituents`, `parts of speech`, `mentions`, `keyphrases`, `labels`, `edges`."""
         trees = any(word.head is not None and word.relation is not None for word in self.words)
         parts = any(word.upos is not None for word in self.words)
         given = {"trees": trees, "parts of speech": parts, "mentions": bool(self.mentions), "keyphrases": bool(self.keyphrases)}
-        return {name for name, present in {**given, "labels": self.label is not None}.items() if present}
+        constituents = any(sentence.parse is not None for sentence in self.sentences)
+        given |= {"labels": self.label is not None, "edges": bool(self.edges), "constituents": constituents}
+        return {name for name, present in given.items() if present}
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """All words in order; `Mention` positions index this."""
+        """All words in order; the positions of mentions and edges index this."""
         return tuple(word for sentence in self.sentences for word in sentence.words)
 
     def paragraphs(self) -> Iterator[tuple[Sentence, ...]]:

@@ -1,0 +1,166 @@
+"""The tasks of edge probing: which spans a document gives to label, with which labels, and which labels a score counts.
+
+As jiant prepared them for Tenney et al. (2019), https://github.com/nyu-mll/jiant/tree/master/probing, where nothing else is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from headscope.core.document import Document, Edge
+from headscope.corpora.resolution.trees import Node, parse_tree
+
+Tags = Literal["auto", "upos", "xpos"]
+DERIVED = ("pos", "constituents", "deps", "entities", "coref")  # read from tags, trees and mentions
+TASKS = ("pos", "constituents", "deps", "entities", "srl", "coref", "spr", "relations")  # in the order of the paper's tables
+COREFERENT, APART = "1", "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How targets are made where a corpus leaves a choice.
+
+    `tags` are the tags of `pos`: `auto` takes UPOS, and XPOS in a document without any. Without `subtypes`, `nsubj:pass` is `nsubj`.
+    `apart` is how many sentences on a pair of mentions may reach: 0 for mentions in one sentence, None for any in the document.
+    With `singletons`, mentions of entities that the document mentions once are paired too; OntoNotes has none.
+    """
+
+    tags: Tags = "auto"
+    subtypes: bool = True
+    apart: int | None = 0
+    singletons: bool = False
+
+
+DEFAULT = Choices()
+
+
+def targets(document: Document, task: str, choices: Choices = DEFAULT) -> list[Edge]:
+    """What there is to label in a document for a task, in the order of the text; any task named in `Document.edges` will do.
+
+    pos: each word. deps: each word (first) and its head (second), which for a root is the word itself.
+    constituents: each node above the tags, by its category without functions. coref: each pair of mentions, the earlier one first,
+    labelled 1 if they share an entity and else 0. entities: as annotated, or mentions with their types where none are.
+    """
+    if (derive := _DERIVE.get(task)) is None:
+        found = [edge for edge in document.edges if edge.task == task]
+    else:
+        found = list(derive(document, choices))
+    return sorted(found, key=lambda edge: (edge.first, edge.second or (-1, -1)))
+
+
+def tasks_in(documents: Iterable[Document], choices: Choices = DEFAULT) -> dict[str, int]:
+    """How many targets there are for each task that some document has: the known tasks in order, then others by name."""
+    counts: Counter[str] = Counter()
+    for document in documents:
+        names = {*DERIVED, *(edge.task for edge in document.edges)}
+        counts.update({name: len(targets(document, name, choices)) for name in names})
+    known = [task for task in TASKS if counts[task]]
+    return {task: counts[task] for task in (*known, *sorted(task for task in counts if counts[task] and task not in TASKS))}
+
+
+def counts_in_score(task: str, label: str) -> bool:
+    """Whether decisions about a label count in the score of a task, as in the paper; all labels do in a task of another name.
+
+    coref: only that two mentions are coreferent. srl: not the parts of split or referring arguments, C- and R-. relations: not the
+    want of one.
+    """
+    if task == "coref":
+        return label == COREFERENT
+    if task == "srl":
+        return label.startswith("ARG")
+    return task != "relations" or label not in ("Other", "no_relation")
+
+
+def inside(edges: Iterable[Edge], positions: Sequence[int]) -> list[Edge]:
+    """The edges that lie wholly within a text, whose words stand at these ascending places of the document, by the text's own words."""
+    place = {position: index for index, position in enumerate(positions)}
+    found = []
+    for edge in edges:
+        first, second = _moved(edge.first, place), edge.second and _moved(edge.second, place)
+        if first is not None and (second is not None) == (edge.second is not None):
+            found.append(replace(edge, first=first, second=second))
+    return found
+
+
+def _moved(span: tuple[int, int], place: dict[int, int]) -> tuple[int, int] | None:
+    if not all(position in place for position in range(*span)):
+        return None
+    return place[span[0]], place[span[1] - 1] + 1
+
+
+def _parts_of_speech(document: Document, choices: Choices) -> Iterator[Edge]:
+    words = document.words
+    universal = choices.tags == "upos" or (choices.tags == "auto" and any(word.upos is not None for word in words))
+    for position, word in enumerate(words):
+        tag = word.upos if universal else word.xpos
+        if tag is not None:
+            yield Edge("pos", (tag,), (position, position + 1))
+
+
+def _dependencies(document: Document, choices: Choices) -> Iterator[Edge]:
+    start = 0
+    for sentence in document.sentences:
+        for place, word in enumerate(sentence.words, start=1):
+            if word.head is not None and word.relation is not None and 0 <= word.head <= len(sentence):
+                relation = word.relation if choices.subtypes else word.relation.partition(":")[0]
+                head = start + (word.head or place)
+                yield Edge("deps", (relation,), (start + place - 1, start + place), (head - 1, head))
+        start += len(sentence)
+
+
+def _constituents(document: Document, choices: Choices) -> Iterator[Edge]:
+    start = 0
+    for sentence in document.sentences:
+        if sentence.parse is not None and (tree := parse_tree(sentence.parse, len(sentence))) is not None:
+            for node in _phrases(tree):
+                if node.label and node.start < node.end:
+                    yield Edge("constituents", (node.label,), (start + node.start, start + node.end))
+        start += len(sentence)
+
+
+def _phrases(tree: Node) -> Iterator[Node]:
+    """The nodes that have nodes below them, from the top to the bottom; not by recursion, since a chain can be long."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node.children:
+            yield node
+            waiting += reversed(node.children)
+
+
+def _entities(document: Document, choices: Choices) -> Iterator[Edge]:
+    given = [edge for edge in document.edges if edge.task == "entities"]
+    if given:
+        yield from given
+        return
+    seen = {(mention.start, mention.end, mention.type) for mention in document.mentions if mention.start < mention.end}
+    yield from (Edge("entities", (type,), (start, end)) for start, end, type in seen if type is not None)
+
+
+def _coreference(document: Document, choices: Choices) -> Iterator[Edge]:
+    sizes = Counter(mention.entity for mention in document.mentions)
+    entities: dict[tuple[int, int], set[str]] = {}  # a span that is annotated twice has both entities
+    for mention in document.mentions:
+        if mention.start < mention.end and (choices.singletons or sizes[mention.entity] > 1):
+            entities.setdefault((mention.start, mention.end), set()).add(mention.entity)
+    sentence_of = [number for number, sentence in enumerate(document.sentences) for _ in sentence.words]
+    spans = sorted(entities)
+    for number, first in enumerate(spans, start=1):
+        for second in spans[number:]:
+            if choices.apart is not None and sentence_of[second[0]] - sentence_of[first[0]] > choices.apart:
+                break
+            if choices.apart is None or sentence_of[max(first[1], second[1]) - 1] - sentence_of[first[0]] <= choices.apart:
+                label = COREFERENT if entities[first] & entities[second] else APART
+                yield Edge("coref", (label,), first, second)
+
+
+_DERIVE: dict[str, Callable[[Document, Choices], Iterator[Edge]]] = {
+    "pos": _parts_of_speech,
+    "constituents": _constituents,
+    "deps": _dependencies,
+    "entities": _entities,
+    "coref": _coreference,
+}
