@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +24,26 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
 from headscope.models.asking import ask, asking_inputs
 from headscope.models.gates import gated, gates_without
+from headscope.models.importance import importance
 from headscope.models.model import Model
 from headscope.runs.results import Results
 from headscope.runs.table import Table
 from headscope.stats.bootstrap import group_of
+from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.scores import Mean
 
 SETTINGS: dict[str, Any] = {"replicates": 40, "orders": 1, "steps": 3, "mask_share": 0.4}
-MANY = Corpus.of(Document(f"{document.id}x{copy}", document.sentences, label=document.label) for copy in range(4) for document in CORPUS)
+MANY = Corpus.of(replace(document, id=f"{document.id}x{copy}") for copy in range(4) for document in CORPUS)
 
 
-@pytest.fixture(scope="module", params=["bert", "bert classes", "gpt2"])
+@pytest.fixture(scope="module", params=["bert", "bert classes", "bert tags", "gpt2"])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
     return loaded(tmp_path_factory.mktemp("models"), request.param)
 
 
 def texts_of(model: Model) -> list[Encoded]:
-    unit: Any = "document" if model.objective == "classes" else "sentence"
-    encoder = Encoder(model.tokenizer, unit=unit, labelled=model.objective == "classes")
+    unit: Any = "document" if model.classes else "sentence"
+    encoder = Encoder(model.tokenizer, unit=unit, labelled=model.objective == "classes", tags=model.tagging)
     return [text for text in encoder.texts(MANY, Tally()) if model.predicts(text)]
 
 
@@ -127,6 +130,63 @@ def test_accuracy_of_a_classifier(tmp_path: Path) -> None:
     assert set(found["importance_foretells"]["method"]) == {"pearson", "spearman"}
 
 
+def found_and_true(model: Model, text: Encoded, heads: list[HeadId]) -> tuple[list[str], list[str]]:
+    """The tags of a text's words without some heads, and the true ones."""
+    assert model.whole is not None
+    places = [text.word_of.index(word) for word in range(len(text.words))]
+    with torch.no_grad(), gated(model, gates_without(model, heads)):
+        numbers = model.whole(**model.inputs([text])).logits[0].argmax(-1)
+    return [model.whole.config.id2label[int(numbers[place])] for place in places], [str(tag) for tag in text.tags]
+
+
+@pytest.mark.parametrize("level", ["token", "span"])
+def test_keyphrases_of_a_tagger(tmp_path: Path, level: Any) -> None:
+    """F1 of words and of phrases, from the tags that each model gives, one text at a time."""
+    model = loaded(tmp_path, "bert tags")
+    assert model.tagging == "keyphrases"
+    texts = texts_of(model)
+    assert model.whole is not None
+    with torch.no_grad():  # so that no tag is more frequent than the others
+        model.whole.classifier.bias -= model.whole(**model.inputs(texts)).logits.mean((0, 1))
+    assert len(texts) == len(list(MANY))
+    score = KeyphraseF1(level)
+    settings = {"score": score.name, "parts": ["heads", "importance", "pruning"], "replicates": 20, "orders": 0}
+    found = ablate(make_ablation_spec(settings), model=model, corpus=MANY)
+    assert (found.manifest["settings"]["tags"], found.manifest["settings"]["unit"]) == ("keyphrases", "document")
+    seen = set()
+    for row, head in zip(found["ablation"], model.layout.ids(), strict=True):
+        pairs = [found_and_true(model, text, [head]) for text in texts]
+        assert row["score"] == pytest.approx(float(score.of(score.statistics(*zip(*pairs, strict=True)))))
+        seen.add(row["score"])
+    assert len(seen) > 1
+    assert set(found["ablation"]["test"]) == {"bootstrap"}
+    assert len(found["importance"]) == 12
+
+
+def test_taggers_need_tags(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert tags")
+    bare = Corpus.of([replace(document, keyphrases=()) for document in CORPUS])
+    with pytest.raises(RunError, match="tags words by keyphrases, and sampler has no keyphrases"):
+        ablate(make_ablation_spec({}), model=model, corpus=bare)
+    with pytest.raises(RunError, match="does not tag words by upos"):
+        ablate(make_ablation_spec({"tags": "upos"}), model=model, corpus=MANY)
+    some = Corpus.of([*CORPUS, replace(next(iter(bare)), id="none")])
+    found = ablate(make_ablation_spec({"parts": ["layers"], "replicates": 0}), model=model, corpus=some)
+    assert found.manifest["dropped"] == ["1 texts without a keyphrase in them left out (first: none)"]
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_importance_over_batches_is_that_of_texts_in_their_order(model: Model, size: int) -> None:
+    """Sums of gradients over so many texts in the order of the corpus, whatever is worked out together."""
+    settings = {**SETTINGS, "parts": ["importance"], "abs_over": "batch", "batch_texts": size, "normalise": "none"}
+    texts = texts_of(model)
+    slopes = importance(model, texts, share=0.4).slopes
+    sums = [np.abs(slopes[start : start + size].sum(0)) for start in range(0, len(texts), size)]
+    for tokens in (16, 4096):
+        found = ablate(make_ablation_spec({**settings, "batch_tokens": tokens}), model=model, corpus=MANY)
+        np.testing.assert_allclose(found["importance"]["importance"], sum(sums) / len(texts), rtol=1e-4, atol=1e-6)
+
+
 def test_a_score_of_ones_own(tmp_path: Path) -> None:
     """The share of texts of which all is right is no mean over predictions; and accuracy, written by hand, is accuracy."""
     model = loaded(tmp_path, "bert classes")
@@ -203,8 +263,8 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
         ablate(make_ablation_spec(SETTINGS), model=model, corpus=Corpus.of([]))
     one = ablate(make_ablation_spec({**SETTINGS, "parts": ["pruning"]}), model=model, corpus=Corpus.of(list(CORPUS)[:1]))
     assert one.manifest["notes"] == ["pruning: orders were found on the texts they were tried on, which flatters: too few documents"]
-    with pytest.raises(RunError, match="abs_over = 'batch'"):
-        make_ablation_spec({"abs_over": "batch"})
+    with pytest.raises(RunError, match="batch_texts = 0"):
+        make_ablation_spec({"batch_texts": 0})
     with pytest.raises(RunError, match="none twice"):
         make_ablation_spec({"parts": ["heads", "heads"]})
     with pytest.raises(RunError, match=r"parts.0 = 'feet'"):

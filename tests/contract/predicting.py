@@ -19,10 +19,13 @@ from headscope.runs.spec import make_spec
 from headscope.runs.work import encoder_for
 
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat .", "Cats play .", "The cat saw the dogs playing on mats ."]
+PHRASES = ("cat", "cats", "the dog", "dogs playing", "mat")
 CORPUS = Corpus.of(
-    Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),), label=("good", "1", "BAD")[n % 3]) for n, text in enumerate(SENTENCES)
+    Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),), label=("good", "1", "BAD")[n % 3], keyphrases=PHRASES)
+    for n, text in enumerate(SENTENCES)
 )
 CLASSES: dict[str, Any] = {"id2label": {0: "bad", 1: "fair", 2: "good"}, "label2id": {"bad": 0, "fair": 1, "good": 2}}
+TAGS: dict[str, Any] = {"id2label": {0: "O", 1: "B", 2: "I"}, "label2id": {"O": 0, "B": 1, "I": 2}}
 _BERT = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 20}
 _BART = {
     "d_model": 24,
@@ -39,6 +42,7 @@ _BART = {
 TINY: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bert": ("wordpiece", "BertForMaskedLM", _BERT),
     "bert classes": ("wordpiece", "BertForSequenceClassification", {**_BERT, **CLASSES}),
+    "bert tags": ("wordpiece", "BertForTokenClassification", {**_BERT, **TAGS}),
     "roberta": ("roberta", "RobertaForMaskedLM", _BERT),
     "albert": ("wordpiece", "AlbertForMaskedLM", {**_BERT, "embedding_size": 12}),
     "distilbert": ("wordpiece", "DistilBertForMaskedLM", {"dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 20}),
@@ -85,5 +89,5 @@ def loaded(folder: Path, name: str, double: bool = False) -> Model:
 
 def encoded(model: Model) -> list[Encoded]:
     """The texts as the model reads them, of 4 to 9 words each."""
-    encoder = encoder_for(make_spec({}).resolved(pairs=False), model.tokenizer, model.decoder_start)
+    encoder = encoder_for(make_spec({}).resolved(pairs=False), model.tokenizer, model.decoder_start, tags=model.tagging)
     return list(encoder.texts(CORPUS, Tally()))

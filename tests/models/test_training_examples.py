@@ -8,8 +8,9 @@ from families import document, tokenizer
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
+from headscope.corpora.tags import phrase_tags, tagging_of
 from headscope.encoding.texts import Encoder
-from headscope.models.examples import UNLABELLED, examples, held_out, names_of, phrase_tags, some
+from headscope.models.examples import UNLABELLED, examples, held_out, names_of, some
 
 
 def test_phrases_are_found_wherever_they_stand_the_longest_first() -> None:
@@ -24,6 +25,12 @@ def test_phrases_end_where_signs_begin() -> None:
     written = "We like (data mining), “big data” and C++. Data, mining: database"
     text = Document("d", document("d", written).sentences, keyphrases=("data mining", "big data", "c++", "", "data"))
     assert phrase_tags(text) == ["O", "O", "B", "I", "B", "I", "O", "B", "B", "O", "O"]
+
+
+def test_what_tags_say_is_told_by_their_names() -> None:
+    assert tagging_of(["O", "B", "I"]) == "keyphrases"
+    assert tagging_of(["NOUN", "VERB", "X"]) == "upos"
+    assert tagging_of(["NN", "VBZ", "X"]) == "xpos"
 
 
 def test_labels_are_numbered() -> None:

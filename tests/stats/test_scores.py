@@ -16,7 +16,7 @@ from sklearn import metrics
 
 from headscope.errors import MeasureError
 from headscope.stats.classification import F1, Accuracy, Matthews
-from headscope.stats.keyphrases import KeyphraseF1, spans
+from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.scores import Function, Mean, Perplexity, Score, make_score
 from headscope.stats.translation import Bleu, Chrf
 
@@ -115,10 +115,19 @@ def test_bleu_by_hand() -> None:
     assert Chrf(["a"]).signature.startswith("chrF2|nrefs:1")
 
 
+def spans(tags: list[str]) -> set[tuple[int, int]]:
+    """Where phrases begin and end, word by word."""
+    found, start = set(), None
+    for place, tag in enumerate([*tags, "O"]):
+        if start is not None and tag != "I":
+            found.add((start, place))
+            start = None
+        if start is None and tag != "O":
+            start = place
+    return found
+
+
 def test_phrases() -> None:
-    assert spans(["O", "B", "I", "B", "O", "I"]) == {(1, 3), (3, 4), (5, 6)}
-    assert spans([1, 1, 0, 1]) == {(0, 2), (3, 4)}
-    assert spans([]) == set()
     truth = [["B", "I", "O", "O", "B"], ["O", "O"]]
     predicted = [["B", "I", "I", "O", "O"], ["O", "B"]]
     token, span = make_score("keyphrase_tokens"), make_score("keyphrase_spans")
@@ -128,6 +137,22 @@ def test_phrases() -> None:
     assert token.of(token.statistics(predicted, truth)) == pytest.approx(4 / 7)
     assert span.statistics(predicted, truth).tolist() == [[0, 1, 2], [0, 1, 0]]
     assert span.of(span.statistics(truth, truth)) == 1
+    assert span.statistics([[1, 1, 0, 1]], [["B", "I", "O", "B"]]).tolist() == [[2, 0, 0]]
+    assert span.statistics([[], []], [[], []]).tolist() == [[0, 0, 0]] * 2
+    with pytest.raises(MeasureError, match="the tag 'X' is unknown"):
+        span.statistics([["X"]], [["O"]])
+
+
+def test_phrases_by_sets() -> None:
+    """Texts of 0 to 9 words with any tags: a phrase is found if it stands exactly there."""
+    rng = np.random.default_rng(0)
+    sides = [[[str(rng.choice(["B", "I", "O"])) for _ in range(size)] for size in range(10) for _ in range(40)] for _ in range(2)]
+    for score, size in ((KeyphraseF1("span"), None), (KeyphraseF1("token"), 1)):
+        expected = []
+        for guess, true in zip(*sides, strict=True):
+            found, known = (spans(tags) if size is None else {(k, 0) for k, tag in enumerate(tags) if tag != "O"} for tags in (guess, true))
+            expected.append([len(found & known), len(found - known), len(known - found)])
+        assert score.statistics(*sides).tolist() == expected
 
 
 def test_a_function_of_your_own_sees_the_examples_that_were_drawn() -> None:
@@ -175,8 +200,6 @@ def test_what_cannot_be_scored() -> None:
         Bleu(["a"]).statistics(["a", "b"])
     with pytest.raises(MeasureError, match="no tokenizer 'moses'"):
         Bleu(["a"], "moses").statistics(["a"])
-    with pytest.raises(MeasureError, match="tag 'X' is unknown"):
-        spans(["X"])
     with pytest.raises(MeasureError, match="1 tags where 2"):
         KeyphraseF1().statistics([["B"]], [["B", "I"]])
     with pytest.raises(MeasureError, match="1 texts are tagged"):

@@ -13,6 +13,7 @@ from headscope.models.asking import ask
 from headscope.models.model import Model
 from headscope.models.prefix import ablated
 from headscope.stats.classification import F1, Accuracy, Matthews
+from headscope.stats.keyphrases import KeyphraseF1, Level, phrase_kinds
 from headscope.stats.scores import Mean, Score, make_score
 
 if TYPE_CHECKING:
@@ -24,15 +25,24 @@ if TYPE_CHECKING:
     # What answers a batch of texts under each of some cuts.
     Answering = Callable[[Sequence[Encoded], Sequence[Cut]], Float64[np.ndarray, "cut example k"]]
 
-# Of a text: the sum of losses of what is predicted, how many were right, how many there were, and of a classifier, which class it found
-# and which is true.
-COLUMNS = ("loss", "right", "count", "found", "truth")
+# Of a text: the sum of losses of what is predicted, how many were right, and how many there were.
+_COLUMNS = ("loss", "right", "count")
+# Of keyphrases: words that were rightly found to be part of one, wrongly so, and missed; and the same of whole phrases.
+_PHRASES = ("found", "wrong", "missed", "phrases_found", "phrases_wrong", "phrases_missed")
+_LEVELS: tuple[Level, ...] = ("token", "span")
+
+
+def columns_of(model: Model) -> tuple[str, ...]:
+    """What is counted of a text: of a classifier also which class it found and which is true, of keyphrases which words and phrases."""
+    if model.tagging == "keyphrases":
+        return (*_COLUMNS, *_PHRASES)
+    return (*_COLUMNS, "found", "truth") if model.objective == "classes" else _COLUMNS
 
 
 def answering(
     model: Model, share: float = 0.15, seed: int = 0, replace: Mapping[int, Float[torch.Tensor, "head d"]] | None = None, tokens: int = 4096
 ) -> Answering:
-    """What counts the answers of a model that predicts words or classes.
+    """What counts the answers of a model that predicts words, classes or tags.
 
     `replace` are vectors that stand in for what a head gives where it is switched off; without them it gives nothing.
     """
@@ -40,33 +50,43 @@ def answering(
     def answer(texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Float64[np.ndarray, "cut example k"]:
         asked = ask(model, texts, share, f"{seed}/0")
         gates = [{site: torch.from_numpy(np.asarray(gate, dtype=np.float32)) for site, gate in cut.items()} for cut in cuts]
-        found = np.zeros((len(cuts), len(texts), len(COLUMNS)))
+        found = np.zeros((len(cuts), len(texts), len(columns_of(model))))
         for number, logits in ablated(model, texts, gates, asked, replace, tokens):
-            found[number] = counted(logits, asked, len(texts))
+            found[number] = counted(logits, asked, len(texts), model)
         return found
 
     return answer
 
 
-def counted(logits: Float[torch.Tensor, "n class"], asked: Predictions, size: int) -> Float64[np.ndarray, "example k"]:
+def counted(logits: Float[torch.Tensor, "n class"], asked: Predictions, size: int, model: Model) -> Float64[np.ndarray, "example k"]:
     """The numbers of each text, from what was answered wherever something was asked."""
     labels = torch.from_numpy(asked.labels).to(logits.device)
     losses = torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none").double().cpu().numpy()
     found = logits.argmax(-1).cpu().numpy()
-    table = np.zeros((size, len(COLUMNS)))
-    for column, values in enumerate((losses, found == asked.labels, np.ones(len(losses)))):
-        np.add.at(table[:, column], asked.texts, values)
-    table[asked.texts, 3], table[asked.texts, 4] = found, asked.labels
+    sums = [np.bincount(asked.texts, part, minlength=size) for part in (losses, found == asked.labels, np.ones(len(losses)))]
+    if model.objective == "classes":
+        sums += [found, asked.labels]  # one a text
+    table = np.stack(sums, -1).astype(np.float64)
+    if model.tagging == "keyphrases":
+        kind_of = np.zeros(max(model.classes.values()) + 1, dtype=np.int64)
+        kind_of[list(model.classes.values())] = phrase_kinds(model.classes)
+        sides = kind_of[found], kind_of[asked.labels], asked.texts, size
+        table = np.concatenate([table, *(KeyphraseF1(level).counted(*sides) for level in _LEVELS)], -1)
     return table
 
 
 def scored(
-    name: str, table: Float64[np.ndarray, "*system example k"], classes: int
+    name: str, table: Float64[np.ndarray, "*system example k"], model: Model
 ) -> tuple[Score, Float64[np.ndarray, "*system example s"]]:
-    """A score and its statistics of each example, from what `answering` counts; `classes` is 0 of a model that predicts words."""
-    loss, right, count, found, truth = np.moveaxis(table, -1, 0)
-    score = Mean(name) if name in ("accuracy", "masked_accuracy") and not classes else make_score(name, classes)
+    """A score and its statistics of each example, from what `answering` counts."""
+    column = dict(zip(columns_of(model), np.moveaxis(table, -1, 0), strict=True))
+    of_texts = model.objective == "classes"
+    score = Mean(name) if name.endswith("accuracy") and not of_texts else make_score(name, max(model.classes.values(), default=0) + 1)
     if isinstance(score, Accuracy | F1 | Matthews):
-        return score, score.statistics(found.astype(np.int64), truth.reshape(-1, truth.shape[-1])[0].astype(np.int64))
+        truth = column["truth"].reshape(-1, table.shape[-2])[0]
+        return score, score.statistics(column["found"].astype(np.int64), truth.astype(np.int64))
+    if isinstance(score, KeyphraseF1):
+        prefix = "" if score.level == "token" else "phrases_"
+        return score, np.stack([column[f"{prefix}{part}"] for part in score.columns], -1)
     assert isinstance(score, Mean)
-    return score, score.statistics(loss if name in ("loss", "perplexity") else right, count)
+    return score, score.statistics(column["loss" if name in ("loss", "perplexity") else "right"], column["count"])

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 def replicated(
-    sizes: Float64[np.ndarray, "example head"],
-    weight: Float64[np.ndarray, "example head"],
+    sizes: Float64[np.ndarray, "part head"],
+    weight: Float64[np.ndarray, "part head"],
     layout: HeadLayout,
     documents: Sequence[str],
     normalise: Normalise,
     replicates: int,
     seed: int,
 ) -> Float64[np.ndarray, "replicate+1 head"]:
-    """I_h over all examples, and where documents are drawn again: means of sizes over their weights, then normalised."""
+    """I_h over all parts, and where the documents that they are of are drawn again: means of sizes over their weights, then normalised."""
     number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
     units = np.array([number[name] for name in documents], dtype=np.int64)
     sums, counts = np.zeros((2, len(number), sizes.shape[1]))
@@ -37,18 +37,6 @@ def replicated(
     with np.errstate(invalid="ignore", divide="ignore"):
         means = (drawn.T @ sums) / (drawn.T @ counts)
     return np.stack([normalised(row, layout, normalise) for row in np.nan_to_num(means)])
-
-
-def per_example(
-    slopes: Float64[np.ndarray, "example head"],
-    sizes: Float64[np.ndarray, "example head"],
-    tokens: Float64[np.ndarray, "example head"],
-    abs_over: str,
-) -> tuple[Float64[np.ndarray, "example head"], Float64[np.ndarray, "example head"]]:
-    """What is averaged to I_h, and by what: sizes of sums of an `example`, or sums of sizes of each `token`."""
-    if abs_over == "token":
-        return sizes, tokens
-    return np.abs(slopes), np.ones_like(slopes)
 
 
 def importance_table(found: Float64[np.ndarray, "replicate+1 head"], layout: HeadLayout, n: int, documents: int) -> Table:

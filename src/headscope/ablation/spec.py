@@ -7,9 +7,10 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from headscope.corpora.tags import Tagging
 from headscope.encoding.texts import Unit
 from headscope.errors import RunError
-from headscope.models.importance import Normalise
+from headscope.models.importance import BATCH_TEXTS, AbsOver, Normalise
 from headscope.runs.spec import validated
 from headscope.stats.contrast import Test
 
@@ -20,6 +21,8 @@ SCORES: Mapping[str, tuple[str, ...]] = {
     "classes": ("accuracy", "f1", "f1_macro", "matthews", "loss"),
     "masked": ("loss", "masked_accuracy", "perplexity"),
     "causal": ("loss", "perplexity", "accuracy"),
+    "tags": ("accuracy", "loss"),
+    "keyphrases": ("keyphrase_tokens", "keyphrase_spans", "accuracy", "loss"),
     "translation": ("bleu", "bleu_tokenized", "chrf"),
 }
 
@@ -40,12 +43,14 @@ class AblationSpec(BaseModel):
     parts: tuple[Part, ...] = PARTS
     score: str | None = None
     how: Literal["zero", "mean"] = "zero"
+    tags: Tagging | None = None
     unit: Unit | None = None
     max_length: int = Field(128, ge=8)
     limit: int | None = Field(200, ge=1)
     mask_share: float = Field(0.15, gt=0, le=1)
     test: Test | None = None
-    abs_over: Literal["example", "token"] = "example"  # of batches nothing is kept
+    abs_over: AbsOver = "example"
+    batch_texts: int = Field(BATCH_TEXTS, ge=1)
     normalise: Normalise = "layer_l2"
     steps: int = Field(10, ge=1)
     orders: int = Field(3, ge=0)
@@ -76,16 +81,16 @@ class AblationSpec(BaseModel):
             raise ValueError("run and by go together: a run, and its quantities that heads are to be ordered by")
         return self
 
-    def resolved(self, objective: str, translates: bool, pairs: bool) -> AblationSpec:
+    def resolved(self, objective: str, translates: bool, pairs: bool, tags: Tagging | None = None) -> AblationSpec:
         """The settings with nothing left open, for a model that predicts this; an error for a score that it has not."""
-        known = (*SCORES[objective], *(SCORES["translation"] if translates else ()))
+        known = (*SCORES["keyphrases" if tags == "keyphrases" else objective], *(SCORES["translation"] if translates else ()))
         score = self.score or (SCORES["translation"][0] if translates and pairs else known[0])
         if score not in (*known, OWN):
             raise RunError(f"{self.model} has no {score}", f"Use one of {', '.join(known)}")
         if score in SCORES["translation"] and not pairs:
             raise RunError(f"{score} compares translations, and {', '.join(self.corpus)} has no pairs of texts", "Use a corpus of pairs")
-        unit: Unit = self.unit or ("pair" if pairs else "document" if objective == "classes" else "sentence")
-        return self.model_copy(update={"score": score, "unit": unit})
+        unit: Unit = self.unit or ("pair" if pairs else "document" if objective == "classes" or tags == "keyphrases" else "sentence")
+        return self.model_copy(update={"score": score, "unit": unit, "tags": tags})
 
 
 def make_ablation_spec(settings: Mapping[str, Any], where: str = "the settings") -> AblationSpec:

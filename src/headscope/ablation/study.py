@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from headscope.ablation.trial import Own
 
 _NAMED = ("parts", "score", "how", "unit", "limit", "max_length", "replicates", "seed")
-_UNUSUAL = ("run", "by", "reestimate", "mask_share", "test", "abs_over", "normalise", "steps", "orders", "tolerance", "dtype", "on_error")
+_UNUSUAL = (
+    *("tags", "run", "by", "reestimate", "mask_share", "test", "abs_over", "batch_texts", "normalise", "steps", "orders", "tolerance"),
+    *("dtype", "on_error"),
+)
 
 
 def ablate(
@@ -150,7 +153,7 @@ class Study(Trial):
         for size in Curves(self.model.layout, {}, self.spec.steps).sizes:
             with gated(self.model, {site: torch.from_numpy(gate).float() for site, gate in removal(self.model.layout, gone).items()}):
                 slopes = importance(self.model, texts, self.batch, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
-            order = ascending(slopes.of(self.spec.abs_over, self.spec.normalise))
+            order = ascending(slopes.of(self.spec.abs_over, self.spec.normalise, self.spec.batch_texts))
             gone += [place for place in order if place not in gone][: size - len(gone)]
         return gone
 

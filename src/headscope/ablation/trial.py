@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.ablation.answers import COLUMNS, answering, scored
-from headscope.ablation.importance import per_example, replicated
+from headscope.ablation.answers import answering, columns_of, scored
+from headscope.ablation.importance import replicated
 from headscope.ablation.spec import OWN, SCORES, AblationSpec
 from headscope.ablation.systems import Systems
 from headscope.ablation.tables import Scores
 from headscope.ablation.translating import translating, translation_score
+from headscope.core.document import Document
 from headscope.corpora import Corpus
+from headscope.corpora.tags import OUTSIDE, phrase_tags
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
 from headscope.models.gates import mean_contexts
-from headscope.models.importance import importance
+from headscope.models.importance import importance, parts
 from headscope.models.model import Model
 from headscope.runs.counts import Counts
 from headscope.runs.kept import Kept
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 # both are larger: it wants to be kept busy.
 SHARD, GPU_SHARD = 8, 256
 BATCH, GPU_BATCH = 2048, 32768
+_LAYER = {"upos": "parts of speech", "xpos": "parts of speech", "keyphrases": "keyphrases"}
 
 
 def resolved(spec: AblationSpec, model: Model, corpus: Corpus) -> AblationSpec:
@@ -54,11 +57,19 @@ def resolved(spec: AblationSpec, model: Model, corpus: Corpus) -> AblationSpec:
     if model.objective == "classes" and not corpus.layers({"labels"}):
         problem = f"{spec.model} is a classifier, whose score needs labels, and {', '.join(spec.corpus)} has none"
         raise RunError(problem, "Use a corpus with a label for each text (JSON lines or a table)")
+    tags = spec.tags or model.tagging
+    if spec.tags is not None and (model.tagging is None or (spec.tags == "keyphrases") != (model.tagging == "keyphrases")):
+        raise RunError(f"{spec.model} does not tag words by {spec.tags}", "Leave out --tags, or use a model that was trained to do so")
+    if tags is not None and not corpus.layers({_LAYER[tags]}):
+        raise RunError(
+            f"{spec.model} tags words by {tags}, and {', '.join(spec.corpus)} has no {_LAYER[tags]}", "Use another corpus, or --tags"
+        )
     if spec.run is not None:  # better found now than after the first pass
         results = Results.open_run(Path(spec.run))
         for name in spec.by:
             by_head(results, name.removeprefix("-"), model.layout)
-    return spec.resolved(model.objective, model.encoder_decoder, corpus.pairs).model_copy(update={"dtype": model.dtype})
+    found = spec.resolved(model.objective, model.encoder_decoder, corpus.pairs, tags)
+    return found.model_copy(update={"dtype": model.dtype})
 
 
 class Trial:
@@ -76,6 +87,7 @@ class Trial:
         self.shard = GPU_SHARD if gpu else SHARD
         self.batch = spec.batch_tokens or (GPU_BATCH if gpu else BATCH)
         self.texts = self._texts(corpus)
+        self._place = {text.id: place for place, text in enumerate(self.texts)}
         self.counts.dropped.update(corpus.skipped)
         if not self.texts:
             raise RunError(f"nothing to ablate on: no text is left of {', '.join(spec.corpus)}", "; ".join(self.counts.dropped.lines()))
@@ -92,18 +104,27 @@ class Trial:
             model.tokenizer,
             unit=spec.unit or "sentence",
             max_length=spec.max_length,
-            overlong="truncate" if model.objective == "classes" else "drop",
+            overlong="truncate" if model.objective in ("classes", "tags") else "drop",
             decoder_start=model.decoder_start,
             labelled=model.objective == "classes",
+            tags=spec.tags,
         )
         found = []
-        for text in picked(encoder.texts(corpus, self.counts.dropped), spec.limit, seed=spec.seed):
+        for text in picked(encoder.texts(self._documents(corpus), self.counts.dropped), spec.limit, seed=spec.seed):
             if model.predicts(text):
                 self.counts.add(text)
                 found.append(text)
             else:
                 self.counts.dropped.add("texts in which there is nothing to predict", text.id)
         return found
+
+    def _documents(self, corpus: Corpus) -> Iterator[Document]:
+        """All documents but those in which there is no keyphrase to be found, where keyphrases are tagged."""
+        for document in corpus:
+            if self.spec.tags == "keyphrases" and not {*phrase_tags(document)} - {OUTSIDE}:
+                self.counts.dropped.add("texts without a keyphrase in them left out", document.id)
+            else:
+                yield document
 
     def _answering(self) -> Answering:
         replace = mean_contexts(self.model, batches(self.texts, self.batch)) if self.spec.how == "mean" else None
@@ -116,9 +137,8 @@ class Trial:
         if self.spec.score in SCORES["translation"]:
             return translation_score(self.spec.score or ""), table
         if self.function is not None:
-            return Function(self.function, COLUMNS, OWN), table
-        classes = max(self.model.classes.values()) + 1 if self.model.objective == "classes" else 0
-        return scored(self.spec.score or "", table, classes)
+            return Function(self.function, columns_of(self.model), OWN), table
+        return scored(self.spec.score or "", table, self.model)
 
     @cached_property
     def halves(self) -> bool:
@@ -141,6 +161,7 @@ class Trial:
             kept.say("document", [text.document for text in batch])
             kept.add("base", found[0])
             kept.add("systems", found[1:].swapaxes(0, 1))
+            kept.add("place", [self._place[text.id] for text in batch])
             if self._weighs:
                 slopes = importance(self.model, batch, self.batch, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
                 for name in ("slopes", "sizes", "tokens"):
@@ -187,7 +208,10 @@ class Trial:
 
     def importance(self, kept: Kept, some: np.ndarray, replicates: int) -> Float64[np.ndarray, "replicate+1 head"]:
         """I_h by some examples, and where their documents are drawn again."""
-        slopes, sizes, tokens = (kept.numbers(name)[some] for name in ("slopes", "sizes", "tokens"))
-        parts = per_example(slopes, sizes, tokens, self.spec.abs_over)
-        names = [name for name, used in zip(kept.words("document"), some, strict=True) if used]
-        return replicated(*parts, self.model.layout, names, self.spec.normalise, replicates, self.spec.seed)
+        spec = self.spec
+        order = np.flatnonzero(some)[np.argsort(kept.numbers("place")[some])]  # as in the corpus, however they were worked out
+        slopes, sizes, tokens = (kept.numbers(name)[order] for name in ("slopes", "sizes", "tokens"))
+        found = parts(slopes, sizes, tokens, spec.abs_over, spec.batch_texts)
+        documents = kept.words("document")
+        names = [f"batch {n}" for n in range(len(found[0]))] if spec.abs_over == "batch" else [documents[place] for place in order]
+        return replicated(*found, self.model.layout, names, spec.normalise, replicates, spec.seed)

@@ -25,7 +25,9 @@ Device = Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if 
 Resume = Annotated[bool, Option("--resume", help="go on with the study in the folder")]
 Overwrite = Annotated[bool, Option("--overwrite", help="replace the study in the folder")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")]
-Abs = Annotated[str, Option(help="importance: sizes of gradients by example (the paper), or by token (its code)")]
+Abs = Annotated[str, Option(help="importance: sizes of gradients by example (the paper), by token (its code), or by batch (Hugging Face)")]
+BatchTexts = Annotated[int, Option(help="importance by batch: texts of a batch, in the order of the corpus", min=1)]
+Tags = Annotated[str | None, Option(help="what a model that tags words was trained on: upos, xpos, keyphrases [default: by its tags]")]
 Normalise = Annotated[str, Option(help="importance: layer_l2, global_minmax or none")]
 
 
@@ -34,7 +36,10 @@ def ablate(
     corpus: Texts = None,
     score: Annotated[
         str | None,
-        Option(help="accuracy, f1, f1_macro, matthews, loss, perplexity, masked_accuracy, bleu, chrf [default: by what the model does]"),
+        Option(
+            help="accuracy, f1, f1_macro, matthews, loss, perplexity, masked_accuracy, bleu, chrf, keyphrase_tokens, keyphrase_spans "
+            "[default: by what the model does]"
+        ),
     ] = None,
     parts: Annotated[
         str, Option(help="heads (one by one), all_but_one (of a layer), layers, importance, pruning (more and more)")
@@ -48,7 +53,9 @@ def ablate(
     test: Annotated[
         str | None, Option(help="mcnemar, bootstrap, paired_t, unpaired_t [default: mcnemar for accuracy, else bootstrap]")
     ] = None,
+    tags: Tags = None,
     abs_over: Abs = "example",
+    batch_texts: BatchTexts = 8,
     normalise: Normalise = "layer_l2",
     steps: Annotated[int, Option(help="pruning: steps from all heads to none", min=1)] = 10,
     orders: Annotated[int, Option(help="pruning: orders of chance, as a control", min=0)] = 3,
@@ -80,7 +87,8 @@ def ablate(
 
     settings = {
         "model": model, "corpus": corpus or ["sampler"], "score": score, "parts": names(parts), "how": how, "limit": limit or None,
-        "unit": unit, "max_length": max_length, "mask_share": mask_share, "test": test, "abs_over": abs_over, "normalise": normalise,
+        "unit": unit, "max_length": max_length, "mask_share": mask_share, "test": test, "tags": tags,
+        "abs_over": abs_over, "batch_texts": batch_texts, "normalise": normalise,
         "run": run, "by": names(by) if by else [], "reestimate": reestimate, "steps": steps, "orders": orders, "tolerance": tolerance,
         "beams": beams, "format": format, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
     }  # fmt: skip
@@ -95,7 +103,9 @@ def importance(
     unit: Unit = None,
     max_length: Length = 128,
     mask_share: Share = 0.15,
+    tags: Tags = None,
     abs_over: Abs = "example",
+    batch_texts: BatchTexts = 8,
     normalise: Normalise = "layer_l2",
     format: Format = None,
     replicates: Replicates = 10_000,
@@ -113,7 +123,8 @@ def importance(
     """
     settings = {
         "model": model, "corpus": corpus or ["sampler"], "parts": ["importance"], "limit": limit or None, "unit": unit,
-        "max_length": max_length, "mask_share": mask_share, "abs_over": abs_over, "normalise": normalise, "format": format,
+        "max_length": max_length, "mask_share": mask_share, "tags": tags, "abs_over": abs_over, "batch_texts": batch_texts,
+        "normalise": normalise, "format": format,
         "replicates": replicates, "seed": seed,
     }  # fmt: skip
     _study(settings, out, device, resume, overwrite, quiet)

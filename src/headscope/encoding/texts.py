@@ -15,6 +15,7 @@ from headscope.core.batch import CLS, SPECIAL, WORD
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora.permuted import Trees
+from headscope.corpora.tags import Tagging, tags_in
 from headscope.encoding.segments import Chunk, Part, clark_chunks, paragraph_pairs, shorten
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import EncodingError
@@ -30,7 +31,8 @@ CUT = "words cut off at the end"
 class Encoded:
     """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into the annotation's words.
 
-    `target` is what the decoder of an encoder-decoder reads. `label` is the document's, if the text is the whole document.
+    `target` is what the decoder of an encoder-decoder reads. `label` is the document's, if the text is the whole document; `tags` are
+    those of its words, if they were asked for.
     """
 
     id: str
@@ -42,6 +44,7 @@ class Encoded:
     pieces: tuple[str, ...]
     target: Encoded | None = None
     label: str | None = None
+    tags: tuple[str | None, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -56,6 +59,14 @@ class Encoded:
         """The words of the text."""
         return self.annotation.words
 
+    def tagged(self) -> tuple[NDArray[np.int64], list[str]]:
+        """Where words that have a tag begin, and their tags."""
+        word_of = np.array(self.word_of, dtype=np.int64)
+        begins = (word_of >= 0) & (np.diff(word_of, prepend=-1) != 0)
+        places = [int(place) for place in np.flatnonzero(begins) if self.tags and self.tags[word_of[place]] is not None]
+        tags = [self.tags[word_of[place]] for place in places]
+        return np.array(places, dtype=np.int64), [tag for tag in tags if tag is not None]
+
     @property
     def cost(self) -> int:
         """Tokens of the longer side: what batches are balanced by."""
@@ -67,7 +78,8 @@ class Encoder:
     """Turns documents into inputs. `decoder_start` is set for an encoder-decoder: its decoder then reads a target, too.
 
     The target is the second part of a `pair` or a `segment`, and else the text itself. `trees` are laid over the sentences as a control.
-    With `labelled` a document whose label belongs to none of its texts, since there are several, is an error.
+    With `labelled` a document whose label belongs to none of its texts, since there are several, is an error. `tags` are those that texts
+    carry of their words.
     """
 
     tokenizer: Tokenizer
@@ -79,6 +91,7 @@ class Encoder:
     decoder_start: int | None = None
     trees: Trees | None = None
     labelled: bool = False
+    tags: Tagging | None = None
 
     def __post_init__(self) -> None:
         if self.max_length < self.tokenizer.pair.size + 2:
@@ -89,9 +102,11 @@ class Encoder:
         for document in documents:
             annotated = Annotated(document, self.trees.partners(document) if self.trees is not None else ())
             label, chunks = self._label(document, self._chunks(document, tally))
+            tags = tags_in(document, self.tags) if self.tags is not None else ()
             for number, chunk in enumerate(chunks, 1):
                 text = self._encode(chunk, f"{document.id}/{number}", annotated)
-                yield text if label is None else replace(text, label=label)
+                own = tuple(tags[position] for position in text.annotation.positions) if tags else ()
+                yield text if label is None and not own else replace(text, label=label, tags=own)
 
     def encode(self, name: str, parts: Sequence[Sentence], tally: Tally) -> Encoded:
         """One text, or two that are read as a pair, as one input. What does not fit is cut off at the end of a part and counted."""

@@ -10,7 +10,7 @@ import torch
 
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
-from headscope.models.predictions import Predictions, classes, predictions
+from headscope.models.predictions import Predictions, classes, predictions, tags
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -30,6 +30,8 @@ def ask(model: Model, texts: Sequence[Encoded], share: float = 0.15, key: str = 
     whole = whole_of(model)
     if model.objective is None or model.objective == "classes":
         return classes(texts, model.classes)
+    if model.objective == "tags":
+        return tags(texts, model.classes)
     return predictions(texts, model.objective, model.tokenizer.mask_id, whole.config.vocab_size, share, key)
 
 

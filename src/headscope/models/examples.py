@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from headscope.core.document import Document
 from headscope.core.tally import Tally
+from headscope.corpora.tags import OUTSIDE, tags_in
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import ModelError
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 Labels = Literal["label", "upos", "xpos", "keyphrases"]
 LABELS: tuple[Labels, ...] = get_args(Labels)
 UNLABELLED = -100  # what torch leaves out of a loss
-OUTSIDE = "O"
-_SIGNS = string.punctuation + "“”‘’«»…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,64 +49,34 @@ def names_of(documents: Iterable[Document], labels: Labels) -> tuple[str, ...]:
 
 def labels_in(document: Document, labels: Labels) -> Sequence[str | None]:
     """The label of the document, or the tags of its words."""
-    if labels == "label":
-        return [document.label]
-    if labels == "keyphrases":
-        return phrase_tags(document)
-    return [getattr(word, labels) for word in document.words]
-
-
-def phrase_tags(document: Document) -> list[str]:
-    """B, I or O for each word: every place where a keyphrase stands, whatever its case, the longest first.
-
-    Signs before the first word and after the last, which running text does not part from them, do not count: `(data mining),`.
-    """
-    forms = [word.form.casefold() for word in document.words]
-    tags = [OUTSIDE] * len(forms)
-    phrases = {tuple(phrase.casefold().split()) for phrase in document.keyphrases} - {()}
-    for phrase in sorted(phrases, key=lambda words: (-len(words), words)):
-        last = len(phrase) - 1
-        for start in range(len(forms) - last):
-            place = slice(start, start + len(phrase))
-            pairs = enumerate(zip(forms[place], phrase, strict=True))
-            if set(tags[place]) == {OUTSIDE} and all(_says(form, word, at == 0, at == last) for at, (form, word) in pairs):
-                tags[place] = ["B", *["I"] * last]
-    return tags
-
-
-def _says(form: str, word: str, first: bool, last: bool) -> bool:
-    """Whether a form is a word and nothing else but signs before it, if it is the first of its phrase, and after it, if it is the last."""
-    before, found, after = form.partition(word)
-    return bool(found) and (first or not before) and (last or not after) and not (before + after).strip(_SIGNS)
+    return [document.label] if labels == "label" else tags_in(document, labels)
 
 
 def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, names: Sequence[str], tally: Tally) -> list[Example]:
     """The texts of the documents that have a label; what has none is counted."""
     number = {name: place for place, name in enumerate(names)}
+    tagging = replace(encoder, tags=None if labels == "label" else labels)
     found: list[Example] = []
     for document in documents:
-        tags = labels_in(document, labels)
-        if labels == "keyphrases" and not set(tags) - {OUTSIDE}:
+        given = labels_in(document, labels)
+        if labels == "keyphrases" and not set(given) - {OUTSIDE}:
             tally.add("texts without a keyphrase in them left out", document.id)
             continue
-        if unknown := next((tag for tag in tags if tag is not None and tag not in number), None):
+        if unknown := next((label for label in given if label is not None and label not in number), None):
             known = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
             raise ModelError(f"{document.id} is labelled {unknown!r}, which is not learnt: {known}", "Use the same labels in both corpora")
-        for text in encoder.texts([document], tally):
-            numbers = np.array([UNLABELLED if tag is None else number[tag] for tag in tags], dtype=np.int64)
-            given = numbers if labels == "label" else _first_pieces(text, numbers)
-            if (given == UNLABELLED).all():
+        for text in tagging.texts([document], tally):
+            if labels == "label":
+                numbers = np.array([UNLABELLED if label is None else number[label] for label in given], dtype=np.int64)
+            else:
+                places, tags = text.tagged()
+                numbers = np.full(len(text), UNLABELLED, dtype=np.int64)
+                numbers[places] = [number[tag] for tag in tags]
+            if (numbers == UNLABELLED).all():
                 tally.add("texts without a label left out", document.id)
             else:
-                found.append(Example(text, given))
+                found.append(Example(text, numbers))
     return found
-
-
-def _first_pieces(text: Encoded, numbers: Int64[np.ndarray, "word"]) -> Int64[np.ndarray, "token"]:
-    own = numbers[list(text.annotation.positions)]
-    of = np.array(text.word_of)
-    first = (of >= 0) & (np.diff(of, prepend=-1) != 0)
-    return np.where(first, own[of], UNLABELLED)
 
 
 def lot(seed: int, what: str) -> int:

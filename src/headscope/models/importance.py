@@ -32,6 +32,7 @@ AbsOver = Literal["example", "token", "batch"]
 Normalise = Literal["layer_l2", "none", "global_minmax"]
 ABS_OVER: tuple[AbsOver, ...] = get_args(AbsOver)
 NORMALISE: tuple[Normalise, ...] = get_args(Normalise)
+BATCH_TEXTS = 8
 
 
 @dataclass(frozen=True)
@@ -39,31 +40,42 @@ class Importance:
     """Gradients of each text's loss with respect to the gate of each head, in the order of the texts.
 
     `slopes` are sums over the tokens of a text, `sizes` sums of their absolute values, `tokens` how many there are (at which a head of
-    that kind looks from), and `batch` is the number of the batch that a text was in.
+    that kind looks from).
     """
 
     layout: HeadLayout
     slopes: Float64[np.ndarray, "text head"]
     sizes: Float64[np.ndarray, "text head"]
     tokens: Int64[np.ndarray, "text head"]
-    batch: Int64[np.ndarray, "text"]
 
-    def of(self, abs_over: AbsOver = "example", normalise: Normalise = "layer_l2") -> Float64[np.ndarray, "head"]:
-        """I_h of all heads.
-
-        The absolute value is taken of each text's sum (`example`, as the paper says), of each token (`token`, as its code does), or of
-        each batch's sum (`batch`, as Hugging Face's script does, whose result depends on the batches). The mean is over texts, and for
-        `token` over tokens. Then each layer is divided by its ℓ2 norm (a layer of zeros stays so), or all heads are put between 0 and 1.
+    def of(
+        self, abs_over: AbsOver = "example", normalise: Normalise = "layer_l2", batch_texts: int = BATCH_TEXTS
+    ) -> Float64[np.ndarray, "head"]:
+        """I_h of all heads: means by `parts`, and then each layer divided by its ℓ2 norm (a layer of zeros stays so), or all heads put
+        between 0 and 1.
         """
-        if abs_over == "token":
-            found = self.sizes.sum(0) / self.tokens.sum(0)
-        elif abs_over == "batch":
-            sums = np.zeros((int(self.batch.max()) + 1, self.layout.size))
-            np.add.at(sums, self.batch, self.slopes)
-            found = np.abs(sums).sum(0) / len(self.slopes)
-        else:
-            found = np.abs(self.slopes).mean(0)
-        return normalised(found, self.layout, normalise)
+        sums, weights = parts(self.slopes, self.sizes, self.tokens, abs_over, batch_texts)
+        return normalised(sums.sum(0) / weights.sum(0), self.layout, normalise)
+
+
+def parts(
+    slopes: Float64[np.ndarray, "text head"],
+    sizes: Float64[np.ndarray, "text head"],
+    tokens: Int64[np.ndarray, "text head"] | Float64[np.ndarray, "text head"],
+    abs_over: AbsOver,
+    batch_texts: int = BATCH_TEXTS,
+) -> tuple[Float64[np.ndarray, "part head"], Float64[np.ndarray, "part head"]]:
+    """What is summed to I_h, and by what it is divided.
+
+    The absolute value is taken of each text's sum (`example`, as the paper says), of each token (`token`, as its code does), or of the sum
+    of each batch (`batch`, as Hugging Face's script does), which is so many texts in their order, however they were worked out. The mean
+    is over texts, and for `token` over tokens.
+    """
+    if abs_over == "token":
+        return sizes, np.asarray(tokens, dtype=np.float64)
+    starts = np.arange(0, len(slopes), batch_texts if abs_over == "batch" else 1)
+    weights = np.diff(starts, append=len(slopes)).astype(np.float64)
+    return np.abs(np.add.reduceat(slopes, starts, axis=0)), np.broadcast_to(weights[:, None], (len(starts), slopes.shape[1]))
 
 
 def normalised(values: Float64[np.ndarray, "head"], layout: HeadLayout, how: Normalise) -> Float64[np.ndarray, "head"]:
@@ -102,20 +114,18 @@ def importance(
             raise ModelError(f"text {text.id} has nothing that {model.name} could predict", "Leave it out, or give it a label")
     heads = model.layout.size
     slopes, sizes, tokens = np.zeros((len(texts), heads)), np.zeros((len(texts), heads)), np.zeros((len(texts), heads), dtype=np.int64)
-    batch = np.zeros(len(texts), dtype=np.int64)
     rows = defaultdict(list)
     for row, text in enumerate(texts):
         rows[id(text)].append(row)
-    for number, chosen in enumerate(batches(texts, batch_tokens)):
+    for chosen in batches(texts, batch_tokens):
         at = np.array([rows[id(text)].pop() for text in chosen])
-        batch[at] = number
         asked = ask(model, chosen, share, key) if asking is None else asking(chosen)
         for site, gradient in enumerate(_backward(model, chosen, asked, reduction)):
             part = model.layout.slice(site)
             slopes[at, part] = gradient.sum(1).numpy()
             sizes[at, part] = gradient.abs().sum(1).numpy()
             tokens[at, part] = np.array([len(_read(model, site, text)) for text in chosen])[:, None]
-    return Importance(model.layout, slopes, sizes, tokens, batch)
+    return Importance(model.layout, slopes, sizes, tokens)
 
 
 def _read(model: Model, site: int, text: Encoded) -> Encoded:

@@ -16,6 +16,7 @@ import torch
 from headscope.core.batch import WORD
 from headscope.core.heads import HeadLayout, Site
 from headscope.core.slope import Slope
+from headscope.corpora.tags import Tagging, tagging_of
 from headscope.encoding.texts import Encoded
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.models import capture
@@ -143,10 +144,17 @@ class Model:
         named = {str(name): int(number) for name, number in config.label2id.items()}
         return {**named, **{str(name): int(number) for number, name in config.id2label.items()}}
 
+    @property
+    def tagging(self) -> Tagging | None:
+        """What the tags of a model that tags words say, or most likely do; None for other models."""
+        return tagging_of(self.whole.config.id2label.values()) if self.whole is not None and self.objective == "tags" else None
+
     def predicts(self, text: Encoded) -> bool:
         """Whether there is anything in a text for the model to predict."""
         if self.objective == "classes":
             return text.label is not None
+        if self.objective == "tags":
+            return any(tag is not None for tag in text.tags)
         read = text if text.target is None else text.target
         return WORD in text.roles if self.objective == "masked" else len(read) > 1
 

@@ -1,4 +1,4 @@
-"""What a model is asked to predict in a text: masked pieces, drawn from the text and a seed alone; each next piece; or its class."""
+"""What a model is asked to predict in a text: masked pieces, drawn from the text and a seed alone; each next piece; its class; or tags."""
 
 from __future__ import annotations
 
@@ -43,10 +43,6 @@ class Predictions:
 
 def predictions(texts: Sequence[Encoded], objective: Objective, mask: int | None, vocabulary: int, share: float, key: str) -> Predictions:
     """For a masked model `share` of the pieces of each text, one at least; for a causal one every piece but the first."""
-    if objective not in ("masked", "causal"):
-        raise ModelError(
-            f"a model of {objective} predicts no words, so that it has no loss here", "Use a language model, or a classifier of texts"
-        )
     parts = [_masked(text, mask, vocabulary, share, key) if objective == "masked" else _next(text) for text in texts]
     numbers = np.repeat(np.arange(len(texts)), [len(places) for _, places, _ in parts])
     places, labels = (np.concatenate([part[side] for part in parts]) for side in (1, 2))
@@ -57,6 +53,15 @@ def classes(texts: Sequence[Encoded], known: Mapping[str, int]) -> Predictions:
     """The class of each text."""
     numbers = np.array([class_number(text.label, known) for text in texts if text.label is not None], dtype=np.int64)
     return Predictions(tuple(text.ids for text in texts), np.arange(len(texts)), np.zeros_like(numbers), numbers)
+
+
+def tags(texts: Sequence[Encoded], known: Mapping[str, int]) -> Predictions:
+    """The tag of each word that has one, where the word begins."""
+    parts = [text.tagged() for text in texts]
+    numbers = np.repeat(np.arange(len(texts)), [len(places) for places, _ in parts])
+    found = {name: class_number(name, known) for name in {name for _, names in parts for name in names}}
+    labels = np.array([found[name] for _, names in parts for name in names], dtype=np.int64)
+    return Predictions(tuple(text.ids for text in texts), numbers, np.concatenate([places for places, _ in parts]), labels)
 
 
 def class_number(label: str, known: Mapping[str, int]) -> int:

@@ -9,6 +9,7 @@ from typing import Protocol
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.corpora.permuted import Trees
+from headscope.corpora.tags import OUTSIDE, Tagging, tags_in
 from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoded, Encoder, Overlong, Unit
 from headscope.encoding.tokenizer import Tokenizer
@@ -31,6 +32,13 @@ class Progress(Protocol):
 
 def require_labels(spec: RunSpec, corpus: Corpus, model: Model) -> None:
     """Refuse gradients of a classifier for a corpus without labels, or with some that the model does not know, before the pass."""
+    if model.tagging is not None and spec.differentiates:
+        tags = {tag for document in islice(corpus, spec.limit) for tag in tags_in(document, model.tagging)} - {None}
+        if not tags or tags == {OUTSIDE}:
+            raise RunError(
+                f"{model.name} tags words by {model.tagging}, and {', '.join(spec.corpus)} has none",
+                "Use a corpus that is annotated so, or leave saliency out of --measures",
+            )
     if model.objective != "classes" or not spec.differentiates:
         return
     labels = {document.label for document in islice(corpus, spec.limit)} - {None}
@@ -51,6 +59,7 @@ def encoder_for(
     overlong: Overlong | None = None,
     trees: Trees | None = None,
     labelled: bool = False,
+    tags: Tagging | None = None,
 ) -> Encoder:
     """What turns documents into the inputs of a resolved specification, or into those of another unit."""
     return Encoder(
@@ -63,6 +72,7 @@ def encoder_for(
         decoder_start=decoder_start,
         trees=trees,
         labelled=labelled,
+        tags=tags,
     )
 
 
@@ -96,10 +106,12 @@ class Work:
     def _texts(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Encoded]:
         trees = Trees(self._corpus) if way.control else None
         labelled = way.differentiates and self._model.objective == "classes"
-        encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees, labelled)
+        tags = self._model.tagging if way.differentiates else None
+        start = self._model.decoder_start
+        encoder = encoder_for(self._spec, self._model.tokenizer, start, way.unit, way.overlong, trees, labelled, tags)
         for text in islice(encoder.texts(self._corpus, counts.dropped), self._spec.limit):
             counts.add(text)
-            if labelled and text.label is None:
+            if (labelled or tags is not None) and not self._model.predicts(text):
                 counts.dropped.add("texts without a label, for which there are no gradients", text.id)
             sample.add(text)
             yield text
