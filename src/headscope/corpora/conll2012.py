@@ -1,4 +1,4 @@
-"""CoNLL-2012, twelve columns or more: words, tags, parse bits, speakers and, in the last column, coreference.
+"""CoNLL-2012, twelve columns or more: words, tags, parse bits, speakers, entities, arguments and, in the last column, coreference.
 
 https://conll.cemantix.org/2012/data.html. Each part is a document. Chains of one mention are kept.
 """
@@ -14,6 +14,7 @@ from headscope.corpora.blocks import Block, blocks
 from headscope.corpora.brackets import Schema
 from headscope.corpora.draft import Anchor, Draft
 from headscope.corpora.files import Line
+from headscope.corpora.frames import edges_in
 from headscope.corpora.source import Flaw, Source, natural, quoted, sound
 
 _COLUMNS = 12
@@ -76,7 +77,7 @@ def _add(source: Source, draft: Draft | None, lines: list[Line]) -> None:
         return
     words = tuple(Word(row.columns[3], lemma=_given(row.columns[6]), xpos=_given(row.columns[4])) for row in rows)
     sentence = Sentence(words, speaker=_given(rows[0].columns[9]), parse=_parse(source, rows))
-    draft.add(sentence, _anchors(rows), _SCHEMA)
+    draft.add(sentence, _anchors(rows), _SCHEMA, edges_in(source, [row.columns for row in rows], rows[0].line))
 
 
 def _split(text: str) -> list[str]:

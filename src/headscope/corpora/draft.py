@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
-from headscope.core.document import Document, Sentence
+from headscope.core.document import Document, Edge, Sentence
 from headscope.corpora.brackets import UNIT, Chains, Schema, parse_marks
 from headscope.corpora.source import Flaw, Source
 
@@ -20,7 +21,7 @@ class Anchor(NamedTuple):
 
 
 class Draft:
-    """Sentences and mentions collected so far. Mentions count the words of the sentences that are kept."""
+    """Sentences, mentions and edges collected so far. Mentions and edges count the words of the sentences that are kept."""
 
     def __init__(self, source: Source, id: str) -> None:
         self.id = id
@@ -29,12 +30,14 @@ class Draft:
         self.keyphrases: tuple[str, ...] = ()
         self._source = source
         self._sentences: list[Sentence] = []
+        self._edges: list[Edge] = []
         self._words = 0
         self._chains = Chains(source)
 
-    def add(self, sentence: Sentence, anchors: Iterable[Anchor], schema: Schema) -> None:
-        """Append a sentence and take in its brackets."""
+    def add(self, sentence: Sentence, anchors: Iterable[Anchor], schema: Schema, edges: Iterable[Edge] = ()) -> None:
+        """Append a sentence and take in its brackets, and its edges, which count its own words."""
         self._mark(anchors, schema, lost=False)
+        self._edges += (_moved(edge, self._words) for edge in edges)
         self._sentences.append(sentence)
         self._words += len(sentence)
         self.started = True
@@ -51,7 +54,7 @@ class Draft:
         if not self._sentences:
             self._source.tally.add("documents left out: none of their sentences is left", self.id)
             return None
-        return Document(self.id, tuple(self._sentences), mentions, self.keyphrases)
+        return Document(self.id, tuple(self._sentences), mentions, self.keyphrases, edges=tuple(self._edges))
 
     def _mark(self, anchors: Iterable[Anchor], schema: Schema, lost: bool) -> None:
         for anchor in anchors:
@@ -62,3 +65,10 @@ class Draft:
                 continue
             for mark in marks:
                 self._chains.apply(mark, self._words + anchor.before, self._words + anchor.after, anchor.line, lost)
+
+
+def _moved(edge: Edge, words: int) -> Edge:
+    """The edge with so many more words before it."""
+    first, second = edge.first, edge.second
+    later = second and (second[0] + words, second[1] + words)
+    return replace(edge, first=(first[0] + words, first[1] + words), second=later)

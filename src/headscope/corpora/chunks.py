@@ -1,0 +1,62 @@
+"""Spans written down a column, a cell for each word: as BIO tags, or as brackets around stars."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+OUTSIDE = "O"
+_TAG = re.compile(r"(?P<place>[BIESLU])-(?P<label>.+)")
+_CELL = re.compile(r"(?P<opens>(?:\([^()*]+)*)\*(?P<closes>\)*)")
+_NOTHING = frozenset({"*", "-", "_", ""})
+
+
+class Chunk(NamedTuple):
+    """The words [start, end) under a label."""
+
+    label: str
+    start: int
+    end: int
+
+
+def is_tag(text: str) -> bool:
+    """Whether this is `O` or a tag such as `B-person`."""
+    return text == OUTSIDE or _TAG.fullmatch(text) is not None
+
+
+def tagged_chunks(tags: Iterable[str]) -> list[Chunk]:
+    """The chunks that tags mark in any of the usual ways: IOB1, IOB2 (BIO), IOBES and BILOU; all must be tags.
+
+    A chunk begins at B, S and U, and at any other mark that does not go on with the one before it.
+    """
+    found: list[Chunk] = []
+    goes_on = False  # whether the last chunk may take in one more word
+    for position, tag in enumerate(tags):
+        match = _TAG.fullmatch(tag)
+        if match is None:
+            goes_on = False
+            continue
+        if goes_on and match["place"] in "IEL" and found[-1].label == match["label"]:
+            found[-1] = found[-1]._replace(end=position + 1)
+        else:
+            found.append(Chunk(match["label"], position, position + 1))
+        goes_on = match["place"] in "BI"
+    return found
+
+
+def bracketed_chunks(cells: Sequence[str]) -> list[Chunk] | None:
+    """The chunks between `(label*` and `*)`, which may nest, in the order in which they begin; None if the brackets do not balance."""
+    opened: list[Chunk] = []
+    found: list[Chunk] = []
+    for position, cell in enumerate(cells):
+        if cell in _NOTHING:
+            continue
+        if (match := _CELL.fullmatch(cell)) is None:
+            return None
+        opened += (Chunk(label, position, position) for label in match["opens"].split("(")[1:])
+        for _ in match["closes"]:
+            if not opened:
+                return None
+            found.append(opened.pop()._replace(end=position + 1))
+    return None if opened else sorted(found, key=lambda chunk: (chunk.start, -chunk.end))

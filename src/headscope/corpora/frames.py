@@ -1,0 +1,46 @@
+"""What the columns of CoNLL-2012 say of spans: named entities, and the arguments of each predicate in a column of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from headscope.core.document import Edge
+from headscope.corpora.chunks import Chunk, bracketed_chunks
+from headscope.corpora.source import Source
+
+_FRAMESET, _ENTITIES, _ARGUMENTS = 7, 10, 11  # columns; those of arguments go on up to the last, which is coreference
+_MISSING = ("-", "_", "")
+
+
+def edges_in(source: Source, rows: Sequence[Sequence[str]], line: int) -> Iterator[Edge]:
+    """Entities, and arguments (second) of predicates (first), of a sentence that begins on a line, by its own words."""
+    for label, start, end in _column(source, rows, _ENTITIES, line, "named entities"):
+        yield Edge("entities", (label,), (start, end))
+    last = len(rows[0]) - 1
+    if any(len(columns) != last + 1 for columns in rows):
+        source.note("sentences whose arguments are left out: their rows are not of the same length", line)
+        return
+    framed = [place for place, columns in enumerate(rows) if columns[_FRAMESET] not in _MISSING]
+    for number in range(_ARGUMENTS, last):
+        chunks = _column(source, rows, number, line, "predicates")
+        predicate = _predicate(chunks, framed, number - _ARGUMENTS, last - _ARGUMENTS)
+        arguments = [chunk for chunk in chunks if chunk.label != "V"]
+        if arguments and predicate is None:
+            source.note("predicates left out: no word of theirs is marked V", line)
+        elif predicate is not None:
+            yield from (Edge("srl", (label,), predicate, (start, end)) for label, start, end in arguments)
+
+
+def _column(source: Source, rows: Sequence[Sequence[str]], number: int, line: int, what: str) -> list[Chunk]:
+    chunks = bracketed_chunks([columns[number] for columns in rows])
+    if chunks is None:
+        source.note(f"{what} left out: their brackets do not balance", line)
+    return chunks or []
+
+
+def _predicate(chunks: Sequence[Chunk], framed: Sequence[int], number: int, columns: int) -> tuple[int, int] | None:
+    """The words marked V, or else the word with a frameset whose turn it is."""
+    for chunk in chunks:
+        if chunk.label == "V":
+            return chunk.start, chunk.end
+    return (framed[number], framed[number] + 1) if len(framed) == columns else None

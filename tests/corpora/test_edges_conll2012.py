@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import lzma
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headscope.core.document import Edge
+from headscope.corpora import read
+from headscope.corpora.chunks import Chunk, bracketed_chunks
+
+Write = Callable[[str, str], Path]
+
+# Bob gave Ann Lee a book . / She , who left , reads , it seems .
+FRAMES = """
+    #begin document (d); part 000
+    d 0 0 Bob   NNP  * -    -       - - (PERSON*) (ARG0*)  -
+    d 0 1 gave  VBD  * give give.01 - - *         (V*)     -
+    d 0 2 Ann   NNP  * -    -       - - (PERSON*  (ARG2*   -
+    d 0 3 Lee   NNP  * -    -       - - *)        *)       -
+    d 0 4 a     DT   * -    -       - - *         (ARG1*   -
+    d 0 5 book  NN   * -    -       - - *         *)       -
+    d 0 6 .     .    * -    -       - - *         *        -
+
+    d 0 0 She   PRP  * -    -       - - *         (ARG0*)   (ARG0*)  *     -
+    d 0 1 ,     ,    * -    -       - - *         *         *        *     -
+    d 0 2 who   WP   * -    -       - - *         (R-ARG0*) *        *     -
+    d 0 3 left  VBD  * leave leave.01 - - *       (V*)      *        *     -
+    d 0 4 ,     ,    * -    -       - - *         *         *        *     -
+    d 0 5 reads VBZ  * read read.01 - - *         *         (V*)     (ARG1*) -
+    d 0 6 ,     ,    * -    -       - - *         *         *        *     -
+    d 0 7 it    PRP  * -    -       - - *         *         *        *     -
+    d 0 8 seems VBZ  * seem seem.01 - - *         *         *        *     -
+    d 0 9 .     .    * -    -       - - *         *         *        *     -
+    #end document
+"""
+
+
+def test_entities_and_arguments(columns: Write) -> None:
+    corpus = read(columns("a.gold_conll", FRAMES))
+    (document,) = corpus
+    assert document.edges == (
+        Edge("entities", ("PERSON",), (0, 1)),
+        Edge("entities", ("PERSON",), (2, 4)),
+        Edge("srl", ("ARG0",), (1, 2), (0, 1)),
+        Edge("srl", ("ARG2",), (1, 2), (2, 4)),
+        Edge("srl", ("ARG1",), (1, 2), (4, 6)),
+        Edge("srl", ("ARG0",), (10, 11), (7, 8)),
+        Edge("srl", ("R-ARG0",), (10, 11), (9, 10)),
+        Edge("srl", ("ARG0",), (12, 13), (7, 8)),
+        # No word of the third column is marked V; the third word with a frameset is the predicate.
+        Edge("srl", ("ARG1",), (15, 16), (12, 13)),
+    )
+    assert document.layers == {"edges"}
+    assert not corpus.skipped
+
+
+@pytest.mark.parametrize(
+    ("cells", "chunks"),
+    [
+        (["*", "-", "_", ""], []),
+        (["(A*)", "*", "(B*", "*", "*)"], [Chunk("A", 0, 1), Chunk("B", 2, 5)]),
+        (["(A(B*", "*)", "*)"], [Chunk("A", 0, 3), Chunk("B", 0, 2)]),
+        (["(A*", "(B*))"], [Chunk("A", 0, 2), Chunk("B", 1, 2)]),
+        (["(A*"], None),
+        (["*)"], None),
+        (["(A*)", "A)"], None),
+        (["(*)"], None),
+        (["B-PER"], None),
+    ],
+)
+def test_brackets_around_stars(cells: list[str], chunks: list[Chunk] | None) -> None:
+    assert bracketed_chunks(cells) == chunks
+
+
+@pytest.mark.parametrize(
+    ("entity", "first", "second", "note"),
+    [
+        ("(X*", "(V*)", "*", "named entities left out: their brackets do not balance"),
+        ("*", "(V*", "(ARG0*)", "predicates left out: their brackets do not balance"),
+        ("*", "(ARG1*)", "(ARG0*)", "predicates left out: no word of theirs is marked V"),
+        ("*", "(V*)", "(ARG0*) *", "sentences whose arguments are left out: their rows are not of the same length"),
+    ],
+)
+def test_what_is_left_out_is_counted(columns: Write, entity: str, first: str, second: str, note: str) -> None:
+    text = f"#begin document (d); part 0\nd 0 0 a - - - - - - {entity} {first} -\nd 0 1 b - - - - - - * {second} -\n#end document"
+    corpus = read(columns("a_conll", text))
+    (document,) = corpus
+    assert document.edges == ()
+    assert corpus.skipped.counts == {note: 1}
+
+
+def test_edges_of_a_sentence_left_out_are_gone(columns: Write) -> None:
+    lines = FRAMES.split("\n")
+    broken = "\n".join([*lines[:4], "    d 0 9 Ann", *lines[4:]])
+    (document,) = read(columns("a.gold_conll", broken), on_error="skip")
+    assert {edge.task for edge in document.edges} == {"srl"}
+    assert document.edges[0] == Edge("srl", ("ARG0",), (3, 4), (0, 1))
+
+
+@pytest.mark.parametrize(("part", "sentences", "arguments"), [("train", 12_515, 81_409), ("dev", 1_965, 9_583)])
+def test_propbank_over_ewt(data: Path, part: str, sentences: int, arguments: int) -> None:
+    path = data / f"probing/ewt_srl-{part}.gold_conll.xz"
+    corpus = read(path)
+    documents = list(corpus)
+    edges = [edge for document in documents for edge in document.edges]
+    assert sum(len(document.sentences) for document in documents) == sentences
+    assert len(edges) == arguments
+    assert not corpus.skipped
+    # Every label as the file has it: what stands after an opening bracket in the columns between entities and coreference.
+    written: Counter[str] = Counter()
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            written.update(cell[1:].rstrip("*)") for cell in line.rstrip("\n").split("\t")[11:-1] if cell.startswith("("))
+    del written["V"]
+    assert Counter(edge.labels for edge in edges) == {(label,): n for label, n in written.items()}
+    words = documents[0].words
+    if part == "dev":
+        first = documents[0].edges[0]
+        assert [words[place].form for place in range(*first.first)] == ["comes"]
+        assert first.second is not None
+        assert [words[place].form for place in range(*first.second)] == ["From", "the", "AP"]
