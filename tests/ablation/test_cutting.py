@@ -10,7 +10,7 @@ from predicting import CORPUS, loaded, saved
 from typer.testing import CliRunner
 
 import headscope as hs
-from headscope.ablation.across import across
+from headscope.ablation.across import across, losses
 from headscope.ablation.cutting import least, share, sizes, speeds
 from headscope.ablation.spec import make_ablation_spec
 from headscope.ablation.study import ablate
@@ -89,14 +89,26 @@ def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
     settings = {"parts": ["heads"], "replicates": 0, "mask_share": 0.4}
     one = ablate(make_ablation_spec(settings), tmp_path / "one", model=model, corpus=CORPUS)
     other = ablate(make_ablation_spec({**settings, "score": "masked_accuracy"}), tmp_path / "other", model=model, corpus=CORPUS)
-    same = across(one, one)
+    same = across([one, one])
+    assert (same["first"][0], same["second"][0]) == ("one (1)", "one (2)")
     assert same["value"] == pytest.approx([1, 1])
     assert all(p < 0.001 for p in same["p"])
-    found = next(iter(across(one, other).where(method="pearson")))
+    found = next(iter(across([one, other]).where(method="pearson")))
     lost, missed = one["ablation"]["difference"], [-value for value in other["ablation"]["difference"]]
     assert found["value"] == pytest.approx(np.corrcoef(lost, missed)[0, 1])
     assert found["n"] == 12
     done = CliRunner().invoke(app, ["compare", str(tmp_path / "one"), str(tmp_path / "other")])
     assert "correlation over heads" in done.output
+    names = [str(tmp_path / "one"), str(tmp_path / "other"), str(tmp_path / "one")]
+    assert len(across([one, other, one])) == 6
+    done = CliRunner().invoke(app, ["compare", *names, "-o", str(tmp_path / "tasks.svg")])
+    assert done.exit_code == 0
+    drawn = (tmp_path / "tasks.svg").read_text()
+    assert "% of the score" in drawn
+    assert all(name in drawn for name in ("one (1)", "other", "one (3)"))
+    for wrong, said in (([*names[:1]], "nothing to compare"), ([*names, "--quantity", "entropy"], "Leave out --quantity")):
+        assert said in str(CliRunner().invoke(app, ["compare", *wrong]).exception)
+    shares = losses([one], relative=True)["one"]
+    assert shares["encoder", 1, 1] == pytest.approx(one["ablation"]["difference"][0] / one["summary"]["value"][0])
     with pytest.raises(RunError, match="different heads"):
-        across(one, ablate(make_ablation_spec({**settings, "max_length": 32}), model=loaded(tmp_path, "bart"), corpus=CORPUS))
+        across([one, ablate(make_ablation_spec({**settings, "max_length": 32}), model=loaded(tmp_path, "bart"), corpus=CORPUS)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from families import FAMILIES
-from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
+from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification, BertForTokenClassification
 
 import headscope as hs
 from headscope.core.document import Document, Sentence, Word
@@ -63,7 +64,7 @@ def by_hand(model: Model, corpus: Corpus, draws: int = 1, seed: int = 0) -> Valu
     """By layer, head and quantity: the mean over texts of the mean over rows and the tokens of a group; and how many texts."""
     means: dict[tuple[int, int, str], list[float]] = defaultdict(list)
     spec = make_spec({}).resolved(corpus.pairs)
-    for text in encoder_for(spec, model.tokenizer, None).texts(corpus, Tally()):
+    for text in encoder_for(spec, model.tokenizer, None, tags=model.tagging).texts(corpus, Tally()):
         found: dict[int, torch.Tensor] = {}
         for draw in range(draws):
 
@@ -95,6 +96,17 @@ def assert_same(found: Mapping[Any, tuple[float, int]], expected: Mapping[Any, t
 
 def run_of(model: Model | Path, corpus: Any = CORPUS, options: Mapping[str, Any] | None = None, **settings: Any) -> hs.Run:
     return hs.run(model, corpus, {"saliency": options or {}}, gallery=0, **{"replicates": 4, **settings})
+
+
+def test_a_tagger_by_a_loop_over_texts(tmp_path: Path) -> None:
+    """The loss is that of the tags of keyphrases; without keyphrases there is none, and that is said."""
+    names = {0: "O", 1: "B", 2: "I"}
+    folder = saved(tmp_path / "tags", BertForTokenClassification, id2label=names, label2id={name: n for n, name in names.items()})
+    model = hs.load(folder, device="cpu", head=True)
+    corpus = Corpus.of([replace(document, keyphrases=("the cat", "dogs")) for document in CORPUS])
+    assert_same(values(run_of(model, corpus)), by_hand(model, corpus))
+    with pytest.raises(RunError, match=r"tags words by keyphrases, and .* has none"):
+        run_of(model, Corpus.of([replace(document, keyphrases=()) for document in CORPUS]))
 
 
 def test_equal_to_a_loop_over_texts(model: Model) -> None:

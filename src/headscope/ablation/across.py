@@ -1,9 +1,10 @@
-"""The same heads on two tasks: whether a model misses on one what it misses on the other (Michel et al. 2019, §3.4)."""
+"""The same heads on several tasks: whether a model misses on one what it misses on another (Michel et al. 2019, §3.4)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,36 +14,50 @@ from headscope.runs.results import Results
 from headscope.runs.table import Table
 from headscope.stats.correlation import pearson, spearman
 
+if TYPE_CHECKING:
+    from jaxtyping import Float64
 
-def across(first: Results, second: Results) -> Table:
-    """Correlation of what is lost without each head in two studies, by kind of attention: above 0, what is missed is the same.
+    Place = tuple[str, int, int]
+
+
+def across(studies: Sequence[Results]) -> Table:
+    """Correlation of what is lost without each head in two studies, for all pairs of studies and by kind of attention: above 0, what is
+    missed is the same.
 
     `p` is that of a permutation test, which deals out the heads' losses anew.
     """
-    lost = [_lost(results) for results in (first, second)]
-    if {*lost[0]} != {*lost[1]}:
-        raise RunError(
-            "the two studies are of models with different heads", "Compare two tasks of one model, or of models fine-tuned from one"
-        )
+    tasks = losses(studies)
+    kinds = dict.fromkeys(kind for kind, _, _ in next(iter(tasks.values())))
     rows: list[dict[str, Any]] = []
-    for kind in dict.fromkeys(place[0] for place in lost[0]):
-        places = [place for place in lost[0] if place[0] == kind]
-        one, other = (np.array([side[place] for place in places]) for side in lost)
-        for method, correlate in (("pearson", pearson), ("spearman", spearman)):
-            value, n = correlate(one, other)
-            rows.append({"kind": kind, "method": method, "value": float(value), "p": _permuted(one, other, correlate), "n": int(n)})
+    for (name, one), (other_name, other) in combinations(tasks.items(), 2):
+        for kind in kinds:
+            values, others = (np.array([side[place] for place in one if place[0] == kind]) for side in (one, other))
+            for method, correlate in (("pearson", pearson), ("spearman", spearman)):
+                value, n = correlate(values, others)
+                numbers = {"value": float(value), "p": _permuted(values, others, correlate), "n": int(n)}
+                rows.append({"first": name, "second": other_name, "kind": kind, "method": method, **numbers})
     return Table.of({name: [row[name] for row in rows] for name in rows[0]})
 
 
-def _lost(results: Results) -> Mapping[tuple[str, int, int], float]:
-    """How much worse the score is without each head, whichever way is up."""
+def losses(studies: Sequence[Results], relative: bool = False) -> dict[str, dict[Place, float]]:
+    """By study, how much worse the score is without each head, whichever way is up; if `relative`, as a share of the score."""
+    names = [results.path.name if results.path is not None else "study" for results in studies]
+    called = [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
+    found = {name: _lost(results, relative) for name, results in zip(called, studies, strict=True)}
+    if len({frozenset(places) for places in found.values()}) > 1:
+        raise RunError("the studies are of models with different heads", "Compare tasks of one model, or of models fine-tuned from one")
+    return found
+
+
+def _lost(results: Results, relative: bool) -> dict[Place, float]:
     if results.study != "ablation" or "ablation" not in results:
         raise RunError(f"{results.path} has not switched off each head", "Make a study with headscope ablate --parts heads")
     sign = 1 if results.manifest["settings"]["score"] in LOWER else -1
-    return {(row["kind"], row["layer"], row["head"]): sign * row["difference"] for row in results["ablation"]}
+    share = abs(results["summary"]["value"][0]) if relative else 1
+    return {(row["kind"], row["layer"], row["head"]): sign * row["difference"] / share for row in results["ablation"]}
 
 
-def _permuted(one: np.ndarray, other: np.ndarray, correlate: Any, times: int = 9999) -> float:
+def _permuted(one: Float64[np.ndarray, "head"], other: Float64[np.ndarray, "head"], correlate: Any, times: int = 9999) -> float:
     """Two-sided; how often heads dealt out by chance agree as well or as badly."""
     rng = np.random.default_rng(0)
     found = abs(float(correlate(one, other)[0]))

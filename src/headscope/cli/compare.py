@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="run folder")],
-    b: Annotated[Path, typer.Argument(help="the run folder to compare it with")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="write a page with all differences: compare.html")] = None,
+    runs: Annotated[list[Path], typer.Argument(help="two run folders, or two or more of headscope ablate")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="write a page with all differences, compare.html; of ablation a figure: .svg, .pdf, .png"),
+    ] = None,
     quantity: Annotated[str | None, typer.Option(help="heads by their difference in this quantity")] = None,
     limit: Annotated[int, typer.Option(help="so many rows of each table", min=1)] = 20,
     format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex: the table of heads to standard output")] = None,
@@ -25,23 +27,28 @@ def compare(
     headscope compare A B --quantity to_sep
     headscope compare A B -o compare.html
     headscope compare A B --format csv > differences.csv
-    headscope compare ABLATED1 ABLATED2        # the same heads on two tasks
+    headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg       # the same heads on several tasks
     """
     from headscope.cli.options import check_page
     from headscope.errors import RunError
     from headscope.runs.compare import compare as compare_runs
     from headscope.runs.results import Results
 
+    if len(runs) < 2:
+        raise RunError("there is nothing to compare it with", "Name two folders")
     if out is not None and (quantity is not None or format is not None):
         raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
+    opened = [Results.open(path) for path in runs]
+    if all(results.study == "ablation" for results in opened):
+        if quantity is not None:
+            raise RunError("studies of ablation are compared by what is lost without each head", "Leave out --quantity")
+        _across(opened, out, format)
+        return
+    if len(runs) > 2:
+        raise RunError(f"{len(runs)} runs are named", "Compare two at a time; more only of headscope ablate")
     if out is not None:
         check_page(out)
-    if Results.open(a).study == Results.open(b).study == "ablation":
-        if out is not None or quantity is not None:
-            raise RunError("two studies of ablation are compared by one table", "Leave out --out and --quantity")
-        _across(Results.open(a), Results.open(b), format)
-        return
-    first, second = Results.open_run(a), Results.open_run(b)
+    first, second = (Results.open_run(path) for path in runs)
     if out is not None:
         from headscope.report.comparison import write_comparison
 
@@ -77,14 +84,22 @@ def compare(
     typer.echo(f"intervals: {found.how}\na: {first.signature}\nb: {second.signature}")
 
 
-def _across(first: Results, second: Results, format: str | None) -> None:
+def _across(studies: list[Results], out: Path | None, format: str | None) -> None:
     """Whether a model misses on one task what it misses on another."""
     from headscope.ablation.across import across
     from headscope.cli.tables import print_table
 
-    table = across(first, second)
+    table = across(studies)
     if format is not None:
         typer.echo(table.to_text(format), nl=False)
         return
+    if out is not None:
+        from headscope.figures import save
+        from headscope.figures.tasks import draw
+
+        save(draw(studies), out)
+        typer.echo(out.resolve())
+        return
     print_table(table, "what is lost without each head, on the one and on the other: correlation over heads")
-    typer.echo(f"a: {first.signature}\nb: {second.signature}")
+    for number, results in enumerate(studies, 1):
+        typer.echo(f"{number}: {results.signature}")
