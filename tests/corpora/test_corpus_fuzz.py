@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headscope.corpora import check, read
+from headscope.corpora import FORMATS, check, read
 from headscope.errors import HeadscopeError
 
 SEEDS = {
@@ -19,6 +19,14 @@ SEEDS = {
     "conll2012": (
         b"#begin document (d); part 000\nd 0 0 a NN (TOP(NP* - - - S * (1|(2)\nd 0 1 b NN *)) - - - S * 1)\n\n"
         b"d 0 0 c - - - - - - * (2)\n#end document\n"
+        b"#begin document (e); part 000\ne 0 0 Ann - - - - - - (PER*) (ARG0*) (ARG1* -\n"
+        b"e 0 1 saw - - see see.01 - - * (V*) *) -\ne 0 2 it - - go go.01 - - * (ARG1*) (V*) -\n#end document\n"
+    ),
+    "bio": b"-DOCSTART- -X- -X- O\n\nAnn NNP B-NP I-PER\nLee NNP I-NP I-PER\nran VBD B-VP O\n\n# id 1\nRome NNP B-NP B-LOC\n",
+    "semeval": b'1\t"A <e1>dog</e1> bit an old <e2>man</e2>."\nCause-Effect(e1,e2)\nComment: x\n\n2\t"<e1>a</e1> <e2>b</e2>"\nOther\n',
+    "spans": (
+        b'{"text": "Ann ate ice", "targets": [{"span1": [1, 2], "span2": [2, 3], "label": "A1"}]}\n'
+        b'{"id": 1, "text": "a b", "tokens": [["a"], ["b"]], "task": "t", "targets": [{"span1": [0, 2], "label": ["x", "y"]}]}\n'
     ),
     "text": "One two. Three\nfour.\n\nFünf “six”\n".encode(),
     "jsonl": b'{"id": "x", "text": "One. Two", "keyphrases": ["One"]}\n{"text": "Three"}\n{"a": "x", "b": "y"}\n',
@@ -34,7 +42,7 @@ SEEDS = {
         b"d 0 3 nurse - - - - - - * -\nd 0 4 he - - - - - - * (1)\n#end document\n"
     ),
 }
-SEEDS["conllx"], SEEDS["lines"] = SEEDS["conllu"], SEEDS["text"]
+SEEDS["conllx"], SEEDS["lines"], SEEDS["spr"] = SEEDS["conllu"], SEEDS["text"], SEEDS["spans"]
 PIECES = [
     b"\n",
     b"\t",
@@ -69,6 +77,10 @@ def mutated(seed: bytes, mutations: list[tuple[int, int, bytes]]) -> bytes:
     return seed
 
 
+def test_every_format_is_tried() -> None:
+    assert set(SEEDS) == set(FORMATS)
+
+
 @pytest.mark.parametrize("format", SEEDS)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutations=st.lists(mutation, min_size=1, max_size=6))
@@ -91,6 +103,9 @@ def test_only_clear_errors_escape(tmp_path: Path, format: str, mutations: list[t
         for document in documents:
             assert all(sentence.words for sentence in document.sentences)
             assert all(0 <= mention.start < mention.end <= len(document.words) for mention in document.mentions)
+            spans = [span for edge in document.edges for span in (edge.first, edge.second) if span is not None]
+            assert all(0 <= start < end <= len(document.words) for start, end in spans)
+            assert all(edge.task and all(edge.labels) for edge in document.edges)
     assert all(str(path) in message for message in messages)
     # What can be read without skipping anything reads the same when faults are skipped.
     assert read_both["raise"] is None or read_both["raise"] == read_both["skip"]

@@ -1,4 +1,4 @@
-"""The formats by name, and which one a file name suggests."""
+"""The formats by name, and which one a file suggests by its own name and, where that could mean several, by its first lines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from pathlib import Path
 
 from headscope.core.document import Document
 from headscope.corpora import jsonl, tables
+from headscope.corpora.bio import read_bio
 from headscope.corpora.conll2012 import read_conll2012
 from headscope.corpora.conllu import read_conllu
 from headscope.corpora.files import base_name, require_file
 from headscope.corpora.gap import read_gap
 from headscope.corpora.jsonl import read_jsonl
+from headscope.corpora.semeval import read_semeval
+from headscope.corpora.sniff import sniffed
 from headscope.corpora.source import Source
+from headscope.corpora.spans import read_spans
 from headscope.corpora.tables import read_table
 from headscope.corpora.text import read_lines, read_text
 from headscope.corpora.winobias import read_winobias
@@ -33,6 +37,10 @@ READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "tsv": partial(read_table, separator="\t"),
     "gap": read_gap,
     "winobias": read_winobias,
+    "bio": read_bio,
+    "semeval": read_semeval,
+    "spr": partial(read_spans, task="spr"),
+    "spans": read_spans,
 }
 PAIRED: dict[str, Callable[[Path], bool]] = {
     "jsonl": jsonl.holds_pairs,
@@ -46,6 +54,10 @@ _NAMES = {
     "*_conll": "conll2012",
     "*.txt": "text",
     "*.jsonl": "jsonl",
+    "*.json": "jsonl",
+    "*.bio": "bio",
+    "*.iob": "bio",
+    "*.iob2": "bio",
     "gap*.tsv": "gap",
     "*.csv": "csv",
     "*.tsv": "tsv",
@@ -53,18 +65,18 @@ _NAMES = {
 
 
 def guess_format(path: Path) -> str:
-    """The format that a file's name stands for, .gz and .xz aside."""
+    """The format that a file's name stands for, .gz and .xz aside, unless its first lines show another."""
     name = base_name(path).lower()
     for pattern, format in _NAMES.items():
         if fnmatchcase(name, pattern):
-            return format
+            return sniffed(path, format)
     known = ", ".join(f"{pattern} ({format})" for pattern, format in _NAMES.items())
     remedy = f"Name one with --format: {', '.join(READERS)}"
     raise CorpusError(path, None, f"the name does not tell the format; known are {known}", remedy)
 
 
 def common_format(paths: tuple[Path, ...], format: str | None) -> str:
-    """The format named, or the one that the names of all files agree on."""
+    """The format named, or the one that all files agree on."""
     if format is not None:
         if format not in READERS:
             raise HeadscopeError(f"there is no format {format!r}", f"Take one of {', '.join(READERS)}")

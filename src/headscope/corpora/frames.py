@@ -16,11 +16,13 @@ def edges_in(source: Source, rows: Sequence[Sequence[str]], line: int) -> Iterat
     """Entities, and arguments (second) of predicates (first), of a sentence that begins on a line, by its own words."""
     for label, start, end in _column(source, rows, _ENTITIES, line, "named entities"):
         yield Edge("entities", (label,), (start, end))
+    framed = [place for place, columns in enumerate(rows) if columns[_FRAMESET] not in _MISSING]
+    if not framed and not any(cell.startswith("(V*") for columns in rows for cell in columns[_ARGUMENTS:-1]):
+        return  # no predicates: whatever stands in these columns, as it does in WinoBias, is no argument
     last = len(rows[0]) - 1
     if any(len(columns) != last + 1 for columns in rows):
         source.note("sentences whose arguments are left out: their rows are not of the same length", line)
         return
-    framed = [place for place, columns in enumerate(rows) if columns[_FRAMESET] not in _MISSING]
     for number in range(_ARGUMENTS, last):
         chunks = _column(source, rows, number, line, "predicates")
         predicate = _predicate(chunks, framed, number - _ARGUMENTS, last - _ARGUMENTS)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from headscope.core.document import Document
 from headscope.corpora.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
 from headscope.corpora.files import Line, lines
-from headscope.corpora.source import Flaw, Source, quoted, sound
+from headscope.corpora.json_values import parsed, string, whole, wrong
+from headscope.corpora.source import Flaw, Source, quoted
 from headscope.errors import HeadscopeError
 
 _KEYS = f'Write {{"text": ...}}, or {{"a": ..., "b": ...}} for a pair of paragraphs; known are {NAMES}'
@@ -54,20 +54,14 @@ def _is_pair(entry: dict[str, object]) -> bool:
 
 
 def _entry(line: Line) -> dict[str, object]:
-    try:
-        entry = json.loads(sound(line))
-    except (ValueError, RecursionError) as error:
-        problem = f"this is not JSON ({error}): {quoted(line.text)}"
-        raise Flaw(line.number, "not JSON", problem, "Write one JSON object on each line") from None
-    if not isinstance(entry, dict):
-        raise Flaw(line.number, "not a JSON object", f"{type(entry).__name__} {quoted(entry)} where an object is needed", _KEYS)
+    entry = parsed(line, _KEYS)
     if not text_fields(entry):
         raise Flaw(line.number, "missing key", f"an object with the keys {quoted(list(entry), 120)} only", _KEYS)
     return entry
 
 
 def _document(entry: dict[str, object], line: int, name: str) -> Document:
-    sentences = sentences_of({field: _string(entry[field], field, line) for field in text_fields(entry)})
+    sentences = sentences_of({field: string(entry[field], field, line) for field in text_fields(entry)})
     id = _id(entry, line) or f"{name}#{line}"
     return Document(id, sentences, keyphrases=_keyphrases(entry, line), label=_label(entry, line))
 
@@ -76,7 +70,7 @@ def _id(entry: dict[str, object], line: int) -> str | None:
     value = entry.get("id", entry.get("title"))
     if value is None or value == "":
         return None
-    return _whole(value) or _string(value, "id" if "id" in entry else "title", line)
+    return whole(value) or string(value, "id" if "id" in entry else "title", line)
 
 
 def _label(entry: dict[str, object], line: int) -> str | None:
@@ -84,15 +78,11 @@ def _label(entry: dict[str, object], line: int) -> str | None:
     value = entry[field] if field is not None else None
     if field is None or value is None or (field, value) in NO_CLASS.items():
         return None
-    if (number := _whole(value)) is not None:
+    if (number := whole(value)) is not None:
         return number
     if not isinstance(value, str):
-        raise _wrong(field, value, "a string or a whole number", line)
-    return _string(value, field, line).strip() if value.strip() else None
-
-
-def _whole(value: object) -> str | None:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+        raise wrong(field, value, "a string or a whole number", line)
+    return string(value, field, line).strip() if value.strip() else None
 
 
 def _keyphrases(entry: dict[str, object], line: int) -> tuple[str, ...]:
@@ -100,22 +90,5 @@ def _keyphrases(entry: dict[str, object], line: int) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise _wrong("keyphrases", value, "a list of strings", line)
-    return tuple(_string(phrase, "keyphrases", line) for phrase in value)
-
-
-def _string(value: object, key: str, line: int) -> str:
-    """A string with something in it that can be written as UTF-8 (JSON's escapes can spell half a character)."""
-    if not isinstance(value, str):
-        raise _wrong(key, value, "a string", line)
-    if not value.strip():
-        raise Flaw(line, "empty string", f"`{key}` is empty: {quoted(value)}", "Fill it in")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Flaw(line, "not Unicode", f"`{key}` has half a surrogate pair in {quoted(value)}", "Write the character itself") from None
-    return value
-
-
-def _wrong(key: str, value: object, needed: str, line: int) -> Flaw:
-    return Flaw(line, "wrong type", f"`{key}` is {type(value).__name__} {quoted(value)} where {needed} is needed", f"Make `{key}` {needed}")
+        raise wrong("keyphrases", value, "a list of strings", line)
+    return tuple(string(phrase, "keyphrases", line) for phrase in value)

@@ -46,6 +46,11 @@ def word_spans(text: str, cuts: Collection[int] = ()) -> list[Span]:
     return spans
 
 
+def sentence(text: str, spans: list[Span]) -> Sentence:
+    """These words as one sentence."""
+    return Sentence(tuple(_word(text, spans, number) for number in range(len(spans))))
+
+
 def sentences(text: str, spans: list[Span]) -> Iterator[Sentence]:
     """These words as sentences: one ends at . ! or ?, with the quotes and brackets after it, where an upper-case letter goes on."""
     forms = [text[start:end] for start, end in spans]

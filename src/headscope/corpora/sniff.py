@@ -1,0 +1,56 @@
+"""Which format a file has where its name could mean several: what its first lines look like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+from headscope.corpora.bio import looks_tagged
+from headscope.corpora.files import lines
+from headscope.corpora.semeval import looks_like_item
+from headscope.errors import HeadscopeError
+
+_LINES = 20  # enough to get past a heading
+
+
+def sniffed(path: Path, format: str) -> str:
+    """The format meant by a file whose name stands for `format`; that one if there is nothing against it, or nothing to be read."""
+    rules = _RULES.get(format, {})
+    if not rules:
+        return format
+    try:
+        texts = [line.text for line in islice(lines(path), _LINES) if line.text.strip()]
+    except HeadscopeError:  # which reading will report
+        return format
+    return next((other for other, looks in rules.items() if texts and looks(texts)), format)
+
+
+def _parts(texts: Sequence[str]) -> bool:
+    return texts[0].startswith("#begin document")
+
+
+def _tagged(texts: Sequence[str]) -> bool:
+    rows = [text for text in texts if not text.startswith(("# ", "-DOCSTART-"))]
+    return bool(rows) and len(rows[0].split()) < 10 and looks_tagged(rows[0])
+
+
+def _targets(texts: Sequence[str]) -> list[object] | None:
+    try:
+        entry = json.loads(texts[0])
+    except (ValueError, RecursionError):
+        return None
+    found = entry.get("targets") if isinstance(entry, dict) else None
+    return found if isinstance(found, list) else None
+
+
+def _rated(texts: Sequence[str]) -> bool:
+    return any(isinstance(target, dict) and "ratings" in target for target in _targets(texts) or [])
+
+
+_RULES: dict[str, dict[str, Callable[[Sequence[str]], bool]]] = {
+    "conllx": {"conll2012": _parts, "bio": _tagged},
+    "jsonl": {"spr": _rated, "spans": lambda texts: _targets(texts) is not None},
+    "text": {"semeval": lambda texts: looks_like_item(texts[0])},
+}

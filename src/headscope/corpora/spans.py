@@ -1,0 +1,103 @@
+"""Labelled spans and pairs of spans as JSON Lines, the format of jiant's edge probing with a few additions.
+
+{"text": "Ann ate ice cream", "targets": [{"span1": [1, 2], "span2": [2, 4], "label": "ARG1"}]}: words as white space parts them, or
+`tokens` in place of the text or beside it, a list of words or of sentences; spans of words [start, end), counted from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+from headscope.core.document import Document, Edge, Sentence, Word
+from headscope.corpora.files import Line
+from headscope.corpora.json_values import parsed, string, whole, wrong
+from headscope.corpora.source import Flaw, Source, quoted
+
+TASK = "spans"  # of targets that do not name theirs
+_KEYS = 'Write {"text": ..., "targets": [{"span1": [start, end], "span2": [start, end], "label": ...}, ...]}; span2 may be missing'
+
+
+def read_spans(source: Source, task: str = TASK) -> Iterator[Document]:
+    """A document for each line; targets belong to the task that they name, or their line does, or else to `task`."""
+    for line in source.lines():
+        if not line.text.strip():
+            continue
+        try:
+            document = _document(line, source.name, task)
+        except Flaw as flaw:
+            source.report(flaw, "lines")
+            continue
+        yield document
+
+
+def _document(line: Line, name: str, task: str) -> Document:
+    entry, number = parsed(line, _KEYS), line.number
+    sentences = _sentences(entry, number)
+    targets = entry.get("targets")
+    if not isinstance(targets, list):
+        raise wrong("targets", targets, "a list of objects", number)
+    size = sum(map(len, sentences))
+    task = string(entry["task"], "task", number) if "task" in entry else task
+    edges = tuple(_edge(target, task, size, number) for target in targets)
+    return Document(_id(entry, number) or f"{name}#{number}", sentences, edges=edges)
+
+
+def _id(entry: dict[str, object], line: int) -> str | None:
+    info = entry.get("info")
+    named = {**info, **entry} if isinstance(info, dict) else entry
+    key = next((key for key in ("id", "sent_id") if named.get(key) not in (None, "")), None)
+    return None if key is None else whole(named[key]) or string(named[key], key, line)
+
+
+def _sentences(entry: dict[str, object], line: int) -> tuple[Sentence, ...]:
+    text = string(entry["text"], "text", line) if "text" in entry else None
+    tokens = entry.get("tokens")
+    if tokens is None:
+        if text is None:
+            raise Flaw(line, "missing key", f"an object with the keys {quoted(list(entry), 120)} only", _KEYS)
+        return (Sentence(tuple(map(Word, text.split()))),)
+    parts: list[object] = tokens if isinstance(tokens, list) and all(isinstance(part, list) for part in tokens) else [tokens]
+    filled = [part for part in parts if isinstance(part, list) and part]
+    if not parts or len(filled) < len(parts):
+        raise wrong("tokens", tokens, "a list of words, or of lists of words", line)
+    forms = [[string(form, "tokens", line) for form in part] for part in filled]
+    spaces = iter(_spaces([form for part in forms for form in part], text))
+    return tuple(Sentence(tuple(Word(form, space_after=next(spaces)) for form in part)) for part in forms)
+
+
+def _spaces(forms: list[str], text: str | None) -> list[bool]:
+    """Whether a space follows each word: as the text has it, where it holds these words and nothing else."""
+    if text is None or "".join("".join(forms).split()) != "".join(text.split()):
+        return [True] * len(forms)
+    passed, parted = 0, set()  # how many signs stand before each space
+    for sign in text:
+        if sign.isspace():
+            parted.add(passed)
+        passed += not sign.isspace()
+    ends = list(accumulate(len("".join(form.split())) for form in forms))
+    return [end in parted for end in ends[:-1]] + [True]
+
+
+def _edge(target: object, task: str, size: int, line: int) -> Edge:
+    if not isinstance(target, dict):
+        raise wrong("targets", target, "a list of objects", line)
+    if "task" in target:
+        task = string(target["task"], "task", line)
+    first = _span(target.get("span1"), "span1", size, line)
+    second = None if target.get("span2") is None else _span(target["span2"], "span2", size, line)
+    key = next((key for key in ("label", "labels") if key in target), None)
+    if key is None:
+        raise Flaw(line, "no label", f"a target without a label: {quoted(target, 120)}", "Give it a `label`: a string, or a list of them")
+    given = target[key] if isinstance(target[key], list) else [target[key]]
+    return Edge(task, tuple(sorted({whole(label) or string(label, key, line) for label in given})), first, second)
+
+
+def _span(value: object, key: str, size: int, line: int) -> tuple[int, int]:
+    if not isinstance(value, list) or len(value) != 2 or any(whole(place) is None for place in value):
+        raise wrong(key, value, "a list [start, end] of two whole numbers", line)
+    start, end = value
+    if not 0 <= start < end <= size:
+        problem = f"`{key}` is {quoted(value)} in a text of {size} words"
+        raise Flaw(line, "span outside the text", problem, "Count words from 0, and end after the last word of the span")
+    return start, end
