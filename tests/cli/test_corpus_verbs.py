@@ -71,6 +71,19 @@ def test_stats_of_one_corpus(files: tuple[Path, Path]) -> None:
     assert "tokens" not in text
 
 
+def test_stats_of_labelled_spans(files: tuple[Path, Path], tmp_path: Path) -> None:
+    spans = tmp_path / "spans.jsonl"
+    target = '{"span1": [1, 2], "span2": [2, 4], "label": ["ARG1", "x"], "task": "srl"}'
+    spans.write_text(f'{{"text": "Ann ate ice cream", "targets": [{target}, {{"span1": [0, 1], "label": "PER", "task": "ner"}}]}}\n')
+    text = call("corpus", "stats", spans, "--model", "none")
+    assert re.search(r"labelled spans +1 ner, 1 srl\n", text)
+    assert re.search(r"words a labelled span +1\.3 \[1 1 1 1\.5 2\]\n", text)
+    assert re.search(r"labels of srl.*ARG1 +1 +50\.0", text, re.DOTALL)
+    beside = call("corpus", "stats", files[0], "--beside", spans, "--model", "none")
+    assert re.search(r"labelled spans +– +1 ner, 1 srl", beside)
+    assert re.search(r"labels of ner: how many.*PER +– +1 \(250\.0\)", beside, re.DOTALL)
+
+
 def test_stats_side_by_side(files: tuple[Path, Path], tmp_path: Path) -> None:
     arguments = ["corpus", "stats", str(files[0]), "--beside", str(files[1]), "--beside", "sampler"]
     text = call(*arguments)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headscope.core.document import Document, Edge, Sentence, Word
 from headscope.corpora import Corpus, read, stats
 
 Write = Callable[[str, str], Path]
@@ -122,6 +123,20 @@ def test_keyphrases_by_hand(story: Corpus) -> None:
     assert found.per_document.counts == {3: 1, 0: 1}
     assert found.lengths.counts == {2: 2, 1: 1}
     assert found.found == 2, "there are no cats"
+
+
+def test_edges_by_hand() -> None:
+    edges = (
+        Edge("srl", ("ARG0",), (0, 1), (1, 4)),
+        Edge("srl", ("ARG0",), (0, 1), (2, 3)),
+        Edge("spr", ("sentient", "volition"), (0, 2), (3, 4)),
+        Edge("spr", (), (0, 1)),
+    )
+    document = Document("d", (Sentence(tuple(map(Word, "abcd"))),), edges=edges)
+    found = stats(Corpus.of([document, Document("e", document.sentences)])).edges
+    assert found.tasks == {"srl": 2, "spr": 2}
+    assert found.labels == {"srl": {"ARG0": 2}, "spr": {"sentient": 1, "volition": 1}}
+    assert found.lengths.counts == {1: 5, 3: 1, 2: 1}
 
 
 def test_nothing_to_count() -> None:

@@ -137,3 +137,13 @@ def test_semantic_proto_roles(data: Path, part: str, sentences: int, edges: int)
 )
 def test_formats_by_the_first_lines(write: Write, name: str, text: str, format: str) -> None:
     assert read(write(name, text)).format == format
+
+
+def test_the_lines_of_the_documentation(write: Write) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "corpora.md").read_text(encoding="utf-8")
+    shown = [line.strip() for line in page.split("\n") if line.startswith('    {"t')]
+    assert len(shown) == 2
+    one, two = read(write("a.jsonl", "\n".join(shown)))
+    assert (one.id, one.edges) == ("ann-1", (Edge("srl", ("ARG1",), (1, 2), (2, 4)),))
+    assert [sentence.text for sentence in two.sentences] == ["Ann ate.", "It's gone."]
+    assert two.edges == (Edge("mine", ("x", "y"), (3, 4)),)

@@ -14,7 +14,7 @@ app = typer.Typer(help="Look at a corpus before running a model over it.", no_ar
 
 def stats(
     paths: Annotated[list[str], typer.Argument(help="files, or 'sampler'")],
-    format: Annotated[str | None, typer.Option(help="conllu, conllx, conll2012, text, lines or jsonl, if the name does not tell")] = None,
+    format: Annotated[str | None, typer.Option(help="conllu, conll2012, jsonl, bio, spans or another, if the file does not tell")] = None,
     on_error: Annotated[str, typer.Option(help="raise, or skip bad sentences and count them")] = "raise",
     model: Annotated[str, typer.Option(help="whose tokenizer counts split words and overlong texts; 'none' for neither")] = "mini",
     unit: Annotated[str | None, typer.Option(help="what one input would be: sentence, paragraph, document, pair, segment")] = None,
@@ -23,7 +23,7 @@ def stats(
     every_label: Annotated[bool, typer.Option("--all", help="every relation and tag, not the 20 most frequent")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="tables in Markdown, to standard output")] = False,
 ) -> None:
-    """Print sizes, trees, tags, coreference, keyphrases, split words, and what a run would drop; of several corpora, side by side.
+    """Print sizes, trees, tags, coreference, labelled spans, split words, and what a run would drop; of several corpora, side by side.
 
     headscope corpus stats en.conllu.xz
     headscope corpus stats wiki.jsonl --model bert-base-uncased --max-length 512

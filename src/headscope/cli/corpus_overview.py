@@ -29,6 +29,8 @@ def overview(counted: Stats) -> Rows:
         "keyphrases a document": _spread(phrases.per_document) if counted.keyphrases else None,
         "words a keyphrase": _spread(phrases.lengths),
         "keyphrases in the text": _share(phrases.found, counted.keyphrases),
+        "labelled spans": ", ".join(f"{n:,} {task}" for task, n in sorted(counted.edges.tasks.items())) or None,
+        "words a labelled span": _spread(counted.edges.lengths),
     }
 
 

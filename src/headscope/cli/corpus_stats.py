@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -54,7 +55,7 @@ def print_stats(corpus: Corpus, tokenizer: Tokenizer | None, every_label: bool) 
     _print_rows(overview(counted), counted.skipped.lines())
     typer.echo(f"\n{SPREAD}\n")
     limit = None if every_label else _TOP
-    for title, pick in _COUNTED.items():
+    for title, pick in _counters([counted]).items():
         if counts := pick(counted):
             directed = counted.offsets if title == "relations" else None
             print_table(_details(counts, directed, limit), title)
@@ -81,8 +82,18 @@ def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: Tokenizer | Non
     notes = [SPREAD, *(f"texts, tokens and split words of {', '.join(names)}: {title}" for title, names in runs.items())]
     notes += [f"passed over in {name}: {line}" for name, lines in passed_over.items() for line in lines]
     typer.echo("".join(f"- {note}\n" if markdown else f"{note}\n" for note in notes))
-    for title, pick in _COUNTED.items():
+    for title, pick in _counters(counted.values()).items():
         _print_labels(title, {name: pick(one) for name, one in counted.items()}, counted, None if every_label else _TOP, show)
+
+
+def _counters(counted: Iterable[Stats]) -> dict[str, Callable[[Stats], Counter[str]]]:
+    """What is counted by label, with a title: the labels of each task that has some beside what all corpora may have."""
+    tasks = sorted({task for one in counted for task in one.edges.labels})
+    return _COUNTED | {f"labels of {task}": partial(_labels_of, task) for task in tasks}
+
+
+def _labels_of(task: str, counted: Stats) -> Counter[str]:
+    return counted.edges.labels.get(task, Counter())
 
 
 def _print_labels(

@@ -36,6 +36,24 @@ class Keyphrases:
 
 
 @dataclass
+class Edges:
+    """Labelled spans and pairs of spans by task, and their labels, of which one may have several; `lengths` are of spans in words."""
+
+    tasks: Counter[str] = field(default_factory=Counter)
+    labels: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    lengths: Distribution = field(default_factory=Distribution)
+
+    def add(self, document: Document) -> None:
+        """Count the edges of one more document."""
+        for edge in document.edges:
+            self.tasks[edge.task] += 1
+            self.labels[edge.task].update(edge.labels)
+            for span in (edge.first, edge.second):
+                if span is not None:
+                    self.lengths.add(span[1] - span[0])
+
+
+@dataclass
 class Stats:
     """Counts over all documents. `lengths` are of sentences, `offsets` of the heads of each relation (roots have none).
 
@@ -52,6 +70,7 @@ class Stats:
     xpos: Counter[str] = field(default_factory=Counter)
     coreference: Coreference = field(default_factory=Coreference)
     phrases: Keyphrases = field(default_factory=Keyphrases)
+    edges: Edges = field(default_factory=Edges)
     skipped: Tally = field(default_factory=Tally)
 
     @property
@@ -92,6 +111,7 @@ class Stats:
             self._add_sentence(sentence)
         self.coreference.add(document)
         self.phrases.add(document)
+        self.edges.add(document)
 
     def _add_sentence(self, sentence: Sentence) -> None:
         self.lengths.add(len(sentence))
