@@ -1,0 +1,180 @@
+"""Probes by the dozen: equal to a plain one, equal to themselves alone, whatever they are trained beside."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from headscope.core.annotation import Annotation
+from headscope.core.document import Edge, Word
+from headscope.encoding.texts import Encoded
+from headscope.errors import RunError
+from headscope.probes.edge.feeding import Feeder, Rows
+from headscope.probes.edge.items import Items, items
+from headscope.probes.edge.mix import cumulative, shares, single, visible
+from headscope.probes.edge.probe import Probes, Shape
+from headscope.probes.edge.scoring import beliefs, counts, f1
+from headscope.probes.edge.training import Recipe, loss, train
+from headscope.probes.states import States
+
+CPU = torch.device("cpu")
+LAYERS, SIZE = 3, 6
+
+
+def _text(number: int, pieces: list[int]) -> Encoded:
+    """A text whose words have so many pieces, between two special tokens."""
+    word_of = [-1, *(word for word, count in enumerate(pieces) for _ in range(count)), -1]
+    words = tuple(Word(f"w{number}-{place}") for place in range(len(pieces)))
+    ids = np.arange(len(word_of))
+    return Encoded(f"d{number}/1", Annotation.of_sentence(f"d{number}", words), ids, 0 * ids, (0,) * len(ids), tuple(word_of), ())
+
+
+def _world(pairs: bool, texts: int = 9) -> tuple[States, Items]:
+    """States by chance, and targets whose labels follow from the last layer of their first span; words and spans are of several sizes."""
+    rng = np.random.default_rng(7)
+    sources = [_text(number, rng.integers(1, 4, size=rng.integers(2, 6)).tolist()) for number in range(texts)]
+    lengths = tuple(len(text) for text in sources)
+    values = rng.standard_normal(sum(lengths) * LAYERS * SIZE)
+    states = States(tuple(range(LAYERS)), SIZE, lengths, values)
+
+    def edges(text: Encoded) -> list[Edge]:
+        found = []
+        number = int(text.document[1:])
+        for place in range(len(text.words)):
+            end = min(place + 1 + place % 2, len(text.words))
+            tokens = [token for token, word in enumerate(text.word_of) if place <= word < end]
+            label = "high" if states[number][-1, tokens, 0].mean() > 0 else "low"
+            found.append(Edge("toy", (label,), (place, end), (0, place + 1) if pairs else None))
+        return found
+
+    return states, items("toy", sources, edges)
+
+
+def _feeder(states: States, own: Items, dtype: torch.dtype = torch.float64) -> Feeder:
+    return Feeder(Rows(states, CPU), own, [own.labels], dtype)
+
+
+def _plain(parameters: dict[str, np.ndarray], states: np.ndarray, spans: list[tuple[int, int]], seen: tuple[int, ...]) -> np.ndarray:
+    """The logits of one target by METHODS §8.1, written down slowly: every token is projected, and a span is pooled afterwards."""
+    numbers = np.exp([parameters["mix"][layer] for layer in seen])
+    mixed = parameters["scale"] * sum(share * states[layer] for share, layer in zip(numbers / numbers.sum(), seen, strict=True))
+    parts = []
+    for slot, (start, end) in enumerate(spans):
+        tokens = mixed[start:end] @ parameters[f"project_{slot}"] + parameters[f"project_{slot}_bias"]
+        scores = np.exp([token @ parameters[f"scorer_{slot}"] + 0.7 for token in tokens])  # whatever the bias is
+        parts.append(sum(score / scores.sum() * token for score, token in zip(scores, tokens, strict=True)))
+    joined = np.concatenate(parts) @ np.concatenate([parameters[f"inner_{slot}"] for slot in range(len(spans))])
+    inner = np.tanh(joined + parameters["inner_bias"])
+    inner = (inner - inner.mean()) / math.sqrt(inner.var() + 1e-5) * parameters["norm"] + parameters["norm_bias"]
+    found: np.ndarray = inner @ parameters["out"] + parameters["out_bias"]
+    return found
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_logits_are_those_of_the_plain_probe(pairs: bool) -> None:
+    states, own = _world(pairs)
+    shown = [*cumulative(LAYERS), *single(LAYERS)]
+    probes = Probes(Shape(LAYERS, SIZE, own.slots, 2, 5), shown, [3, 4], CPU, torch.float64)
+    for number, value in enumerate(probes.parameters.values()):
+        value.data += 0.3 * torch.randn(value.shape, generator=torch.Generator().manual_seed(number), dtype=torch.float64)
+    found = {}
+    for batch in _feeder(states, own).steady(2):
+        for place, target in enumerate(batch.targets[0].tolist()):
+            found[target] = probes(batch)[:, :, place].detach().numpy()
+    assert sorted(found) == list(range(len(own)))
+    for target, edge in enumerate(own.edges):
+        text = own.sources[own.texts[target]]
+        spans = [edge.first] + ([edge.second] if edge.second else [])
+        places = [(text.word_of.index(a), len(text) - text.word_of[::-1].index(b - 1)) for a, b in spans]
+        for seed in range(2):
+            for probe, seen in enumerate(shown):
+                one = {name: value[seed, probe].detach().numpy() for name, value in probes.parameters.items()}
+                np.testing.assert_allclose(
+                    found[target][seed, probe], _plain(one, states[own.texts[target]], places, seen), rtol=1e-9, atol=1e-10
+                )
+
+
+def _trained(
+    states: States, own: Items, shown: list[tuple[int, ...]], seeds: list[int], variants: list[np.ndarray], recipe: Recipe
+) -> tuple[Probes, np.ndarray, np.ndarray]:
+    feeder = Feeder(Rows(states, CPU), own, variants, torch.float64)
+    probes = Probes(Shape(LAYERS, SIZE, own.slots, 2, 8), shown * len(variants), seeds, CPU, torch.float64)
+    variant = torch.arange(len(variants)).repeat_interleave(len(shown))
+    units = np.zeros(len(own), dtype=np.int64)
+    done = train(probes, feeder, variant, lambda p: f1(counts(p, feeder, variant, np.ones(2, bool), units).sum(2)), recipe)
+    return probes, done.score, done.steps
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_probe_among_others_is_the_same_probe_alone(pairs: bool) -> None:
+    states, own = _world(pairs)
+    lot = own.labels[np.random.default_rng(1).permutation(len(own))]
+    recipe = Recipe(rate=0.02, batch=4, checks=8, halve_after=1, stop_after=3, clip=0.05)  # small enough to clip
+    shown = [*cumulative(LAYERS), *single(LAYERS)]
+    many, scores, steps = _trained(states, own, shown, [5, 6, 7], [own.labels, lot], recipe)
+    assert len(set(steps.ravel().tolist())) > 1  # they do not all end at the same step
+    for seed, probe, labels in ((0, 0, own.labels), (2, 2, own.labels), (1, 4, own.labels), (1, 1, lot)):
+        alone, score, step = _trained(states, own, [shown[probe]], [[5, 6, 7][seed]], [labels], recipe)
+        place = probe + (len(shown) if labels is lot else 0)
+        assert (score[0, 0], step[0, 0]) == (scores[seed, place], steps[seed, place])
+        for name, value in many.parameters.items():
+            torch.testing.assert_close(alone.parameters[name][0, 0], value[seed, place], rtol=0, atol=1e-5, msg=name)
+
+
+def test_probes_learn_what_is_there_and_only_where_it_is() -> None:
+    states, own = _world(False, texts=80)
+    probes, scores, _ = _trained(
+        states, own, [(0,), (2,), (0, 1, 2)], [0], [own.labels], Recipe(rate=0.02, batch=16, checks=25, stop_after=9)
+    )
+    assert scores[0, 1] > 0.95 > 0.85 > scores[0, 0]
+    assert probes.weights[0, 2].argmax() == 2
+    assert probes.weights[0, 2, 2] > 0.5
+
+
+def test_mixes() -> None:
+    assert cumulative(3) == [(0,), (0, 1), (0, 1, 2)]
+    assert single(3) == [(0,), (1,), (2,)]
+    numbers = torch.tensor([[0.0, math.log(3), 5.0]]).expand(3, 3)
+    np.testing.assert_allclose(shares(numbers, visible(cumulative(3), 3))[1], [0.25, 0.75, 0])
+
+
+def test_loss_is_averaged_over_targets_and_labels_without_padding() -> None:
+    states, own = _world(False)
+    feeder = _feeder(states, own)
+    first, second = own.laid[:1], own.laid[1:4]  # one batch is padded to the other
+    batch = feeder.batch([first, second])
+    logits = torch.randn(2, 1, batch.real.shape[1], 2, dtype=torch.float64)
+    found = loss(logits, batch, torch.zeros(1, dtype=torch.int64))
+    for seed, texts in enumerate((first, second)):
+        targets = np.concatenate([text.targets for text in texts])
+        chance = 1 / (1 + np.exp(-logits[seed, 0, : len(targets)].numpy()))
+        true = own.labels[targets]
+        expected = -(true * np.log(chance) + ~true * np.log(1 - chance)).mean()
+        assert found[seed, 0].item() == pytest.approx(expected)
+
+
+def test_decisions_are_counted_by_document_and_by_label() -> None:
+    states, own = _world(True)
+    feeder = _feeder(states, own)
+    probes = Probes(Shape(LAYERS, SIZE, 2, 2, 5), cumulative(LAYERS), [0, 1], CPU, torch.float64)
+    believed = beliefs(probes, feeder)
+    assert believed.shape == (2, LAYERS, len(own), 2)
+    counted = np.array([False, True])
+    found = counts(probes, feeder, torch.zeros(LAYERS, dtype=torch.int64), counted, own.texts)
+    for seed in range(2):
+        for probe in range(LAYERS):
+            for text in range(9):
+                said = believed[seed, probe, own.texts == text, 1] >= 0.5
+                true = own.labels[own.texts == text, 1]
+                expected = [(said & true).sum(), (said & ~true).sum(), (~said & true).sum()]
+                assert found[seed, probe, text].tolist() == expected
+    np.testing.assert_allclose(f1(np.array([[3, 1, 2], [0, 0, 0], [0, 4, 0.0]])), [2 / 3, 0, 0])
+
+
+def test_targets_of_one_and_of_two_spans_do_not_mix() -> None:
+    edges = [Edge("odd", ("a",), (0, 1)), Edge("odd", ("a",), (0, 1), (1, 2))]
+    with pytest.raises(RunError, match="some targets of odd have two spans"):
+        items("odd", [_text(0, [1, 1])], lambda _: edges)
