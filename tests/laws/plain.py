@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 from worlds import Text
 
 from headscope.core.batch import CLS, SEP, WORD, stack
-from headscope.measures import Coreference, Distances, Entropy, Measure, Positions, Pronouns, Relations, Saliency, SpanningTrees, Tokens
+from headscope.measures import (
+    Coreference,
+    Distances,
+    Entropy,
+    Keywords,
+    Measure,
+    Positions,
+    Pronouns,
+    Relations,
+    Saliency,
+    SpanningTrees,
+    Tokens,
+)
 from headscope.measures.distances import sampled
 
 Map = NDArray[np.float64]
@@ -232,6 +244,23 @@ def saliency(measure: Saliency, text: Text, a: Map) -> dict[str, Value]:
     return values
 
 
+def keywords(measure: Keywords, text: Text, a: Map) -> dict[str, Value]:
+    rows = members(text, measure.source)
+    words = members(text, "word")
+    flags = text.annotation.keywords or (False,) * len(words)
+    keys, others = ([j for j, flag in zip(words, flags, strict=True) if flag == wanted] for wanted in (True, False))
+    if not rows or not keys or not others:
+        return {}
+
+    def received(j: int) -> float:
+        column = [float(np.float32(a[i, j])) for i in rows]
+        return max(column) if measure.how == "max" else sum(column) / (len(rows) if measure.how == "mean" else 1)
+
+    key, other = (sum(received(j) for j in side) / len(side) for side in (keys, others))
+    wins = [0.5 if abs(received(k) - received(o)) < 1e-7 else float(received(k) > received(o)) for k in keys for o in others]
+    return {"relative": (key - other, 1), "to_keywords": (key, 1), "to_others": (other, 1), "auc": (sum(wins) / len(wins), 1)}
+
+
 def rows_of(measure: Distances, text: Text) -> list[int]:
     """The rows that are compared. A sample is drawn by the measure itself: what is tested about it is what comes of it."""
     if measure.rows == "content":
@@ -291,6 +320,8 @@ def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
         return pronouns(measure, text, a)
     if isinstance(measure, Saliency):
         return saliency(measure, text, a)
+    if isinstance(measure, Keywords):
+        return keywords(measure, text, a)
     raise NotImplementedError(f"write {measure.name} down slowly, too")
 
 

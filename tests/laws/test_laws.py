@@ -47,6 +47,9 @@ TRIED: list[tuple[str, dict[str, Any]]] = [
     ("distances", {"sample": 2}),
     ("saliency", {}),
     ("saliency", {"groups": ("punct", "other"), "average": "token"}),
+    ("keywords", {}),
+    ("keywords", {"source": "cls", "how": "max"}),
+    ("keywords", {"source": "word", "how": "sum"}),
 ]
 
 

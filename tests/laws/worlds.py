@@ -106,7 +106,8 @@ def annotated(rng: np.random.Generator, document: str, forms: Sequence[str]) -> 
         end = int(rng.integers(start + 1, min(start + 3, len(forms) + 1) + 1))  # may reach beyond the text
         mentions.append(Mention(str(rng.choice(["a", "b", "c", "d"])), start, end))
     subset = [None, "pro", "anti"][int(rng.integers(0, 3))]
-    return Annotated(Document(document, tuple(sentences), tuple(mentions), subset=subset)).select(range(len(forms)))
+    keywords = [bool(key) for key in rng.random(len(forms) + 1) < 0.4] if rng.random() < 0.8 else []
+    return Annotated(Document(document, tuple(sentences), tuple(mentions), subset=subset), (), keywords).select(range(len(forms)))
 
 
 def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], replicates: int = 8) -> State:

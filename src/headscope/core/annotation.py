@@ -30,7 +30,8 @@ class Annotation:
     `heads` are indices into `words`, ROOT or NONE; `mentions` are those that lie wholly in the text, by its words, sorted.
     `singletons` are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
     that stand in the text, be it in part; `subset` is the document's. `others` and `other_heads`, where a control asks for them, are
-    what the tree of another sentence, laid over each one, says of its words (None without such a sentence).
+    what the tree of another sentence, laid over each one, says of its words (None without such a sentence). `keywords` says of each word
+    whether it is part of a keyphrase; it is empty where the document has none.
     """
 
     document: str
@@ -44,6 +45,7 @@ class Annotation:
     subset: str | None = None
     others: tuple[Word | None, ...] = ()
     other_heads: tuple[int, ...] = ()
+    keywords: tuple[bool, ...] = ()
 
     @classmethod
     def of_sentence(cls, document: str, words: tuple[Word, ...]) -> Annotation:
@@ -55,8 +57,11 @@ class Annotation:
 class Annotated:
     """A document laid out flat, from which texts take their part."""
 
-    def __init__(self, document: Document, partners: Sequence[tuple[Word, ...] | None] = ()) -> None:
-        """`partners` are other sentences, each as long as the document's own, whose trees serve as a control."""
+    def __init__(self, document: Document, partners: Sequence[tuple[Word, ...] | None] = (), keywords: Sequence[bool] = ()) -> None:
+        """`partners` are other sentences, each as long as the document's own, whose trees serve as a control; `keywords` says of each word
+        whether it is part of a keyphrase.
+        """
+        self._keywords = keywords
         self.id = document.id
         self._words = document.words
         self._sentences: list[int] = []
@@ -99,6 +104,7 @@ class Annotated:
             self._subset,
             tuple(self._others[position] for position in positions) if self._others else (),
             _renumbered(self._other_heads, positions, place) if self._others else (),
+            tuple(self._keywords[position] for position in positions) if self._keywords else (),
         )
 
     def _inside(self, positions: Sequence[int], place: dict[int, int]) -> list[Mention]:

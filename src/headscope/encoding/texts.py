@@ -15,7 +15,7 @@ from headscope.core.batch import CLS, SPECIAL, WORD
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora.permuted import Trees
-from headscope.corpora.tags import Tagging, tags_in
+from headscope.corpora.tags import OUTSIDE, Tagging, phrase_tags, tags_in
 from headscope.encoding.segments import Chunk, Part, clark_chunks, paragraph_pairs, shorten
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import EncodingError
@@ -100,7 +100,8 @@ class Encoder:
     def texts(self, documents: Iterable[Document], tally: Tally) -> Iterator[Encoded]:
         """The inputs of all documents, in order; what is left out is counted in `tally`."""
         for document in documents:
-            annotated = Annotated(document, self.trees.partners(document) if self.trees is not None else ())
+            keywords = [tag != OUTSIDE for tag in phrase_tags(document)] if document.keyphrases else ()
+            annotated = Annotated(document, self.trees.partners(document) if self.trees is not None else (), keywords)
             label, chunks = self._label(document, self._chunks(document, tally))
             tags = tags_in(document, self.tags) if self.tags is not None else ()
             for number, chunk in enumerate(chunks, 1):

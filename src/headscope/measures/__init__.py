@@ -14,6 +14,7 @@ from headscope.measures.base import Measure
 from headscope.measures.coreference import Coreference
 from headscope.measures.distances import Distances
 from headscope.measures.entropy import Entropy
+from headscope.measures.keywords import Keywords
 from headscope.measures.positions import Positions
 from headscope.measures.pronouns import Pronouns
 from headscope.measures.relations import Relations
@@ -22,7 +23,7 @@ from headscope.measures.tokens import Tokens
 from headscope.measures.trees import SpanningTrees
 
 REGISTRY: Mapping[str, type[Measure]] = MappingProxyType(
-    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, SpanningTrees, Coreference, Pronouns, Distances, Saliency)}
+    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, SpanningTrees, Coreference, Pronouns, Distances, Saliency, Keywords)}
 )
 DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
@@ -65,6 +66,7 @@ __all__ = [
     "Coreference",
     "Distances",
     "Entropy",
+    "Keywords",
     "Measure",
     "Positions",
     "Pronouns",

@@ -18,10 +18,14 @@ QUANTITIES = {
     "nearest": "distance to the head that attends most like it: high for a head like no other",
     "own_layer": "mean distance to the other heads of its layer",
     "other_layers": "mean distance to the heads of other layers",
+    "relative": "to a word of a keyphrase, more than to another word",
+    "to_keywords": "to a word of a keyphrase",
+    "to_others": "to a word of no keyphrase",
+    "auc": "chance that a word of a keyphrase receives more than another word does",
     "uuas": "share of annotated edges, directions aside, that the maximum spanning tree of the head has",
 }
 # Quantities that are not between 0 and 1.
-UNBOUNDED = frozenset({"entropy", "entropy_cls", "nearest", "own_layer", "other_layers"})
+UNBOUNDED = frozenset({"entropy", "entropy_cls", "nearest", "own_layer", "other_layers", "relative"})
 GRADIENTS = "saliency"  # whose quantities are called as those of attention are, and are sizes of gradients
 
 # What the share of a contest is of, by direction. A word never picks itself or a special token.

@@ -1,0 +1,89 @@
+"""Whether a head looks more at words of keyphrases than at others (Štefánik): the attention that words receive, text by text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+import torch
+
+from headscope.core.batch import WORD, MapBatch
+from headscope.encoding.texts import Overlong, Unit
+from headscope.errors import MeasureError
+from headscope.measures.base import Level
+from headscope.measures.groups import group
+from headscope.measures.means import HeadMeans
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int64
+
+    from headscope.measures.means import Counts, Sums
+
+    Places = list[tuple[Int64[torch.Tensor, "key"], Int64[torch.Tensor, "other"]]]
+
+How = Literal["mean", "max", "sum"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keywords(HeadMeans):
+    """Mean over texts of what a word of a keyphrase receives, `to_keywords`, what another word does, `to_others`, and of their difference,
+    `relative`; and of `auc`, the chance that a word of a keyphrase receives more than another word does.
+
+    A word receives the `mean`, the `max` or the `sum` over the rows of a group (`source`: `all`, `cls`, `word`, ...). Words are those of
+    the text, special tokens none of them. A text without a keyphrase in it, or with nothing else, is left out.
+    """
+
+    name: ClassVar[str] = "keywords"
+    summary: ClassVar[str] = "attention to the words of keyphrases, and to the others"
+    reads: ClassVar[str | None] = "keyphrases"
+    natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
+
+    level: Level = "word"
+    source: str = "all"
+    how: How = "mean"
+
+    def __post_init__(self) -> None:
+        group(self.source)
+        if self.level != "word":
+            raise MeasureError(f"keywords: level is {self.level!r}", "Keyphrases are made of words: leave level out")
+
+    def quantities(self) -> tuple[str, ...]:
+        """`relative`, `to_keywords`, `to_others`, `auc`."""
+        return ("relative", "to_keywords", "to_others", "auc")
+
+    def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
+        """What the words of both sorts receive in each text."""
+        received = received_by(batch, self.source, self.how)
+        places = batch.once("keywords", lambda: _places(batch))
+        sums = received.new_zeros(len(places), 4, received.shape[1])
+        counts = np.zeros((len(places), 4))
+        for text, (keys, others) in enumerate(places):
+            if len(keys) and len(others) and batch.queries.chosen(self.source, group(self.source))[text].any():
+                key, other = received[text][:, keys], received[text][:, others]
+                above = key[:, :, None] - other[:, None, :]
+                auc = ((above > 0).float() + 0.5 * (above == 0)).mean((1, 2))
+                sums[text] = torch.stack([key.mean(1) - other.mean(1), key.mean(1), other.mean(1), auc.to(key.dtype)])
+                counts[text] = 1
+        return sums, counts
+
+
+def received_by(batch: MapBatch, source: str, how: How) -> Float[torch.Tensor, "text head key"]:
+    """What each position receives from the rows of a group; 0 where there is no such row."""
+    rows = batch.queries.mask(source, group(source), batch.weights.device)[:, None, :, None]
+    given = batch.weights * rows
+    if how == "max":
+        return given.amax(-2)
+    received = given.sum(-2)
+    return received / rows.sum(2).clamp_min(1) if how == "mean" else received
+
+
+def _places(batch: MapBatch) -> Places:
+    """For each text the positions of words of keyphrases, and of the other words."""
+    words = batch.keys.chosen("word", lambda form, role: role == WORD)
+    found = []
+    for positions, annotation in zip(words, batch.keys.texts, strict=True):
+        places = np.flatnonzero(positions)
+        keys = np.array(annotation.keywords or (False,) * len(places), dtype=bool)
+        found.append(tuple(torch.from_numpy(places[side]).to(batch.weights.device) for side in (keys, ~keys)))
+    return found  # type: ignore[return-value]
