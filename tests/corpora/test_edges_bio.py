@@ -33,7 +33,7 @@ def test_chunks_of_all_taggings(tags: str, chunks: list[Chunk]) -> None:
 
 def test_what_is_a_tag() -> None:
     assert all(map(is_tag, ["O", "B-x", "I-a-b", "S-x"]))
-    assert not any(map(is_tag, ["", "o", "B-", "B", "X-x", "NN", "-x"]))
+    assert not any(map(is_tag, ["", "o", "B-", "B-\u00a0", "B", "X-x", "NN", "-x"]))
 
 
 def test_two_columns(write: Write) -> None:

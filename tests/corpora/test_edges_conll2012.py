@@ -68,6 +68,7 @@ def test_entities_and_arguments(columns: Write) -> None:
         (["*)"], None),
         (["(A*)", "A)"], None),
         (["(*)"], None),
+        (["(\u00a0*)"], None),
         (["B-PER"], None),
     ],
 )

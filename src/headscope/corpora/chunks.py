@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 OUTSIDE = "O"
-_TAG = re.compile(r"(?P<place>[BIESLU])-(?P<label>.+)")
-_CELL = re.compile(r"(?P<opens>(?:\([^()*]+)*)\*(?P<closes>\)*)")
+_TAG = re.compile(r"(?P<place>[BIESLU])-(?P<label>\S.*)")
+_CELL = re.compile(r"(?P<opens>(?:\([^()*\s][^()*]*)*)\*(?P<closes>\)*)")
 _NOTHING = frozenset({"*", "-", "_", ""})
 
 
