@@ -116,6 +116,23 @@ def test_pruning_tries_an_order_on_documents_it_was_not_found_on(model: Model) -
     assert rows[-1]["score"] == pytest.approx(next(iter(found["pruning"].where(order="random 1", heads=12)))["score"])
 
 
+def test_pruning_from_the_other_end(model: Model) -> None:
+    """Without the heads that matter most: what is left of one order is gone in the other."""
+    settings = {**SETTINGS, "score": "loss", "parts": ["heads", "pruning"], "most_first": True, "orders": 0}
+    found = ablate(make_ablation_spec(settings), model=model, corpus=MANY)
+    assert list(dict.fromkeys(found["pruning"]["order"])) == ["importance", "drop", "importance, most first", "drop, most first"]
+    assert found["prunable"]["order"] == ["importance", "drop"]
+    texts = [text for text in texts_of(model) if group_of(text.document, 2) == 1]
+    some = [text for text in texts_of(model) if group_of(text.document, 2) == 0]
+    ids = model.layout.ids()
+    harm = [plain(model, some, [head])[0] for head in ids]
+    worst = sorted(range(len(ids)), key=lambda place: harm[place])[::-1][:4]
+    row = next(iter(found["pruning"].where(order="drop, most first", heads=4)))
+    assert row["score"] == pytest.approx(plain(model, texts, [ids[place] for place in worst])[0], rel=1e-4)
+    whole = [next(iter(found["pruning"].where(order=order, heads=12)))["score"] for order in ("drop", "drop, most first")]
+    assert whole[0] == pytest.approx(whole[1])
+
+
 def test_accuracy_of_a_classifier(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert classes")
     texts = texts_of(model)

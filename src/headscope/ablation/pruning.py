@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from headscope.ablation.answers import Cut
 
 
+MOST_FIRST = ", most first"  # the name of an order that is turned round
+
+
 @dataclass(frozen=True)
 class Curves:
     """Orders in which heads go, each a list of places on the flat head axis, and after how many heads the model is looked at."""
@@ -62,10 +65,10 @@ def curve_table(curves: Curves, scores: Scores, table: Float64[np.ndarray, "syst
 
 def prunable_table(pruning: Table, base: float, score: Score, tolerance: float) -> Table:
     """`prunable`: of each order the largest share of heads that can go, in steps from the first, while the score is no worse than
-    `tolerance` of it; 0 if even the first step is.
+    `tolerance` of it; 0 if even the first step is. Orders that begin with what matters most are not meant to spare anything.
     """
     rows = []
-    for order in dict.fromkeys(pruning["order"]):
+    for order in (name for name in dict.fromkeys(pruning["order"]) if not name.endswith(MOST_FIRST)):
         gone = 0.0
         for row in pruning.where(order=order):
             worse = (base - row["score"]) * (1 if score.better == "higher" else -1)

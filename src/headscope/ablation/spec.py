@@ -57,6 +57,7 @@ class AblationSpec(BaseModel):
     run: str | None = None
     by: tuple[str, ...] = ()
     reestimate: bool = False
+    most_first: bool = False
     tolerance: float = Field(0.01, ge=0)
     beams: int = Field(5, ge=1)
     replicates: int = Field(10_000, ge=0, le=100_000)

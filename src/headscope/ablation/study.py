@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from headscope.ablation.importance import foretold_table, importance_table
-from headscope.ablation.pruning import Curves, ascending, curve_table, prunable_table, shuffled
+from headscope.ablation.pruning import MOST_FIRST, Curves, ascending, curve_table, prunable_table, shuffled
 from headscope.ablation.spec import SCORES, AblationSpec
 from headscope.ablation.summary import summary
 from headscope.ablation.systems import SINGLE, removal
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 _NAMED = ("parts", "score", "how", "unit", "limit", "max_length", "replicates", "seed")
 _UNUSUAL = (
-    *("tags", "run", "by", "reestimate", "mask_share", "test", "abs_over", "batch_texts", "normalise", "steps", "orders", "tolerance"),
-    *("dtype", "on_error"),
+    *("tags", "run", "by", "reestimate", "most_first", "mask_share", "test", "abs_over", "batch_texts", "normalise", "steps", "orders"),
+    *("tolerance", "dtype", "on_error"),
 )
 
 
@@ -129,6 +129,8 @@ class Study(Trial):
         orders = {"importance": ascending(self.importance(kept, some, 0)[0])}
         if "heads" in self.spec.parts:
             orders["drop"] = ascending(scores.harm("heads", some))
+        if self.spec.most_first:
+            orders |= {f"{name}{MOST_FIRST}": order[::-1] for name, order in orders.items()}
         if self.spec.reestimate:
             orders["importance, estimated anew"] = self._anew()
         orders |= self._measured()

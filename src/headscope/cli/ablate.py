@@ -62,6 +62,7 @@ def ablate(
     run: Annotated[str | None, Option(help="pruning: a run of the same model, whose quantities give further orders")] = None,
     by: Annotated[str | None, Option(help="pruning: those quantities, lowest first; with - highest first: entropy,-to_sep")] = None,
     reestimate: Annotated[bool, Option("--reestimate", help="pruning: also estimate importance anew after each step")] = False,
+    most_first: Annotated[bool, Option("--most-first", help="pruning: also begin with the heads that matter most")] = False,
     tolerance: Annotated[float, Option(help="pruning: the share of the score that may be lost", min=0)] = 0.01,
     beams: Annotated[int, Option(help="translations: beams of the search", min=1)] = 5,
     format: Format = None,
@@ -89,7 +90,8 @@ def ablate(
         "model": model, "corpus": corpus or ["sampler"], "score": score, "parts": names(parts), "how": how, "limit": limit or None,
         "unit": unit, "max_length": max_length, "mask_share": mask_share, "test": test, "tags": tags,
         "abs_over": abs_over, "batch_texts": batch_texts, "normalise": normalise,
-        "run": run, "by": names(by) if by else [], "reestimate": reestimate, "steps": steps, "orders": orders, "tolerance": tolerance,
+        "run": run, "by": names(by) if by else [], "reestimate": reestimate, "most_first": most_first,
+        "steps": steps, "orders": orders, "tolerance": tolerance,
         "beams": beams, "format": format, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
     }  # fmt: skip
     _study(settings, out, device, resume, overwrite, quiet)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.ablation.pruning import MOST_FIRST
 from headscope.ablation.summary import LOWER, SURE
 from headscope.errors import RunError
 from headscope.figures.theme import COLOURS, sign, theme
@@ -104,10 +105,14 @@ def pruning(results: Results, kind: str | None = None) -> Figure:
             rows = table.where(order=order)
             share = [0.0, *(100 * value for value in rows["share"])]
             values = [base, *rows["score"]]
-            if order not in _ORDERS:
+            plain = order.removesuffix(MOST_FIRST)
+            if plain not in _ORDERS:
                 axes.plot(share, values, color="0.7", linewidth=1, label="by chance" if order == "random 1" else None)
                 continue
-            colour = COLOURS[list(_ORDERS).index(order)]
+            colour = COLOURS[list(_ORDERS).index(plain)]
+            if plain != order:
+                axes.plot(share, values, color=colour, linewidth=1.2, linestyle=(0, (2, 2)), label=f"{_ORDERS[plain]}{MOST_FIRST}")
+                continue
             low = [base, *(base + value for value in rows["low"])]
             high = [base, *(base + value for value in rows["high"])]
             axes.fill_between(share, low, high, color=colour, alpha=0.2, linewidth=0)
