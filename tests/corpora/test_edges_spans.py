@@ -132,6 +132,10 @@ def test_semantic_proto_roles(data: Path, part: str, sentences: int, edges: int)
         ("a.jsonl", "[[[\n", "jsonl"),
         ("a.txt", "1 thing is clear\n", "text"),
         ("a.txt", '\n8001\t"The <e1>a</e1> <e2>b</e2>"\n', "semeval"),
+        ("train.txt", "-DOCSTART- -X- O O\n\nEU NNP B-NP B-ORG\n", "bio"),
+        ("train.txt", "a O\nb B-x\n\nc I-x\n", "bio"),
+        ("a.txt", "He is O\nShe is A\nWe are B-all\n", "text"),
+        ("a.txt", "Vitamin B-12\n", "text"),
         ("a.txt", "", "text"),
     ],
 )

@@ -36,6 +36,12 @@ def _tagged(texts: Sequence[str]) -> bool:
     return bool(rows) and len(rows[0].split()) < 10 and looks_tagged(rows[0])
 
 
+def _all_tagged(texts: Sequence[str]) -> bool:
+    """CoNLL-2003 is often called train.txt; one line of plain text may well end in O."""
+    rows = [text for text in texts if not text.startswith("# ")]
+    return texts[0].startswith("-DOCSTART-") or (len(rows) > 2 and all(map(looks_tagged, rows)))
+
+
 def _targets(texts: Sequence[str]) -> list[object] | None:
     try:
         entry = json.loads(texts[0])
@@ -52,5 +58,5 @@ def _rated(texts: Sequence[str]) -> bool:
 _RULES: dict[str, dict[str, Callable[[Sequence[str]], bool]]] = {
     "conllx": {"conll2012": _parts, "bio": _tagged},
     "jsonl": {"spr": _rated, "spans": lambda texts: _targets(texts) is not None},
-    "text": {"semeval": lambda texts: looks_like_item(texts[0])},
+    "text": {"semeval": lambda texts: looks_like_item(texts[0]), "bio": _all_tagged},
 }
