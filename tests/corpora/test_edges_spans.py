@@ -23,7 +23,7 @@ def lines(*entries: object) -> str:
 def test_the_format_of_jiant(write: Write) -> None:
     text = "Ian ate strawberry ice cream"
     targets = [{"span1": [1, 2], "span2": [0, 1], "label": "A0"}, {"span1": [2, 5], "label": "NP", "info": {"height": 2}}]
-    info = {"source": "PropBank", "document_id": "x"}
+    info = {"source": "PropBank", "split": "train"}
     corpus = read(write("train.json", "\n" + lines({"text": text, "targets": targets, "info": info})))
     assert corpus.format == "spans"
     assert list(corpus) == [
@@ -63,6 +63,26 @@ def test_tokens_may_be_sentences_and_the_text_tells_spaces(write: Write) -> None
     assert all(word.space_after for word in other.words)
 
 
+def test_lines_of_one_document(write: Write) -> None:
+    def entry(text: str, **more: object) -> dict[str, object]:
+        return {"text": text, "targets": [{"span1": [1, 2], "span2": [0, 1], "label": text[-1]}], **more}
+
+    entries = [
+        entry("a b", info={"document_id": "d", "sentence_id": 0}),
+        {"text": "plain", "targets": [], "info": {"document_id": "d"}},
+        {**entry("c d e", document="d"), "tokens": [["c", "d"], ["e"]]},
+        entry("f g", document=7, id="x"),
+        entry("h i", id="y"),
+        entry("j k", id="z"),
+        entry("l m", document="d"),
+    ]
+    one, two, three, four, five = read(write("a.jsonl", lines(*entries)))
+    assert [document.id for document in (one, two, three, four, five)] == ["d", "7", "y", "z", "d#2"]
+    assert [len(sentence) for sentence in one.sentences] == [2, 1, 2, 1]
+    assert one.edges == (Edge("spans", ("b",), (1, 2), (0, 1)), Edge("spans", ("e",), (4, 5), (3, 4)))
+    assert five.edges == (Edge("spans", ("m",), (1, 2), (0, 1)),)
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -84,6 +104,7 @@ def test_tokens_may_be_sentences_and_the_text_tells_spaces(write: Write) -> None
         ({"tokens": ["a", ""]}, "`tokens` is empty"),
         ({"text": " "}, "`text` is empty"),
         ({"id": ["x"]}, "`id` is list"),
+        ({"document": 1.5}, "`document` is float 1.5 where a string is needed"),
     ],
 )
 def test_lines_that_cannot_be_read(write: Write, change: dict[str, Any], problem: str) -> None:

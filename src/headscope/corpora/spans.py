@@ -10,44 +10,60 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from headscope.core.document import Document, Edge, Sentence, Word
-from headscope.corpora.files import Line
+from headscope.corpora.brackets import Schema
+from headscope.corpora.draft import Draft
 from headscope.corpora.json_values import parsed, string, whole, wrong
 from headscope.corpora.source import Flaw, Source, quoted
 
 TASK = "spans"  # of targets that do not name theirs
+_NONE = Schema()  # of coreference brackets, which these files have not
 _KEYS = 'Write {"text": ..., "targets": [{"span1": [start, end], "span2": [start, end], "label": ...}, ...]}; span2 may be missing'
 
 
 def read_spans(source: Source, task: str = TASK) -> Iterator[Document]:
-    """A document for each line; targets belong to the task that they name, or their line does, or else to `task`."""
+    """A document for each line, or for lines one after the other that name the same `document`.
+
+    Targets belong to the task that they name, or their line does, or else to `task`.
+    """
+    draft: Draft | None = None
+    current: str | None = None
     for line in source.lines():
         if not line.text.strip():
             continue
         try:
-            document = _document(line, source.name, task)
+            entry = parsed(line, _KEYS)
+            name, sentences = _name(entry, ("document", "document_id"), line.number), _sentences(entry, line.number)
+            edges = _edges(entry, task, sum(map(len, sentences)), line.number)
+            id = name or _name(entry, ("id", "sent_id"), line.number) or f"{source.name}#{line.number}"
         except Flaw as flaw:
             source.report(flaw, "lines")
             continue
+        if draft is None or name is None or name != current:
+            if draft and (document := draft.finish()):
+                yield document
+            draft, current = Draft(source, id), name
+        for number, sentence in enumerate(sentences):
+            draft.add(sentence, (), _NONE, () if number else edges)
+    if draft and (document := draft.finish()):
         yield document
 
 
-def _document(line: Line, name: str, task: str) -> Document:
-    entry, number = parsed(line, _KEYS), line.number
-    sentences = _sentences(entry, number)
-    targets = entry.get("targets")
-    if not isinstance(targets, list):
-        raise wrong("targets", targets, "a list of objects", number)
-    size = sum(map(len, sentences))
-    task = string(entry["task"], "task", number) if "task" in entry else task
-    edges = tuple(_edge(target, task, size, number) for target in targets)
-    return Document(_id(entry, number) or f"{name}#{number}", sentences, edges=edges)
-
-
-def _id(entry: dict[str, object], line: int) -> str | None:
+def _name(entry: dict[str, object], keys: tuple[str, ...], line: int) -> str | None:
+    """What stands under one of these keys, in the entry itself or in its `info`."""
     info = entry.get("info")
-    named = {**info, **entry} if isinstance(info, dict) else entry
-    key = next((key for key in ("id", "sent_id") if named.get(key) not in (None, "")), None)
-    return None if key is None else whole(named[key]) or string(named[key], key, line)
+    for holder in (entry, info if isinstance(info, dict) else {}):
+        for key in keys:
+            if holder.get(key) not in (None, ""):
+                return whole(holder[key]) or string(holder[key], key, line)
+    return None
+
+
+def _edges(entry: dict[str, object], task: str, size: int, line: int) -> list[Edge]:
+    given = entry.get("targets")
+    if not isinstance(given, list):
+        raise wrong("targets", given, "a list of objects", line)
+    task = string(entry["task"], "task", line) if "task" in entry else task
+    return [_edge(target, task, size, line) for target in given]
 
 
 def _sentences(entry: dict[str, object], line: int) -> tuple[Sentence, ...]:
