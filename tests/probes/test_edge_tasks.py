@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from headscope.core.document import Document, Edge, Mention, Sentence, Word
+from headscope.errors import HeadscopeError
 from headscope.probes.edge.tasks import Choices, counts_in_score, inside, targets, tasks_in
 
 # Ann saw the dog . / It barked at her . / Rain fell .
@@ -177,3 +179,12 @@ def test_edges_of_a_text_by_its_own_words() -> None:
     assert inside(edges, range(2, 7)) == [Edge("t", ("a",), (0, 2), (3, 4)), Edge("t", ("b",), (3, 5))]
     assert inside(edges, [1, 2, 5]) == [Edge("t", ("c",), (2, 3), (0, 2))]
     assert inside(edges, []) == []
+    assert inside([Edge("t", ("empty",), (2, 2))], range(7)) == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "problem"), [({"tags": "x"}, "there are no tags 'x'. Take one of auto"), ({"apart": -1}, "-1 sentences")]
+)
+def test_choices_that_there_are_not(choice: dict[str, Any], problem: str) -> None:
+    with pytest.raises(HeadscopeError, match=problem):
+        Choices(**choice)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from headscope.core.document import Document, Edge
 from headscope.corpora.resolution.trees import Node, parse_tree
+from headscope.errors import HeadscopeError
 
 Tags = Literal["auto", "upos", "xpos"]
 DERIVED = ("pos", "constituents", "deps", "entities", "coref")  # read from tags, trees and mentions
@@ -32,6 +33,12 @@ class Choices:
     subtypes: bool = True
     apart: int | None = 0
     singletons: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tags not in get_args(Tags):
+            raise HeadscopeError(f"there are no tags {self.tags!r}", f"Take one of {', '.join(get_args(Tags))}")
+        if self.apart is not None and self.apart < 0:
+            raise HeadscopeError(f"mentions cannot be {self.apart} sentences apart", "Take 0 for one sentence, or more")
 
 
 DEFAULT = Choices()
@@ -86,7 +93,7 @@ def inside(edges: Iterable[Edge], positions: Sequence[int]) -> list[Edge]:
 
 
 def _moved(span: tuple[int, int], place: dict[int, int]) -> tuple[int, int] | None:
-    if not all(position in place for position in range(*span)):
+    if span[0] >= span[1] or not all(position in place for position in range(*span)):
         return None
     return place[span[0]], place[span[1] - 1] + 1
 
