@@ -1,0 +1,1 @@
+"""Keywords by attention: which heads tell the words of keyphrases from the others, alone and together (Štefánik)."""

@@ -1,0 +1,194 @@
+"""A study of keywords: learnt from some documents, tried on others, head by head and together, beside plain baselines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.core.document import Document
+from headscope.core.heads import HeadId
+from headscope.corpora import Corpus, read
+from headscope.corpora.tags import OUTSIDE, phrase_tags
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import RunError
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.probes.keywords.features import Words, read_words
+from headscope.probes.keywords.heads import head_table, observe
+from headscope.probes.keywords.learning import LEVELS, SYSTEMS, counts, tuned
+from headscope.probes.keywords.peers import has_yake
+from headscope.probes.keywords.spec import KeywordSpec
+from headscope.probes.keywords.tables import score_table, summary, weight_table
+from headscope.runs.counts import Counts
+from headscope.runs.kept import Kept
+from headscope.runs.ledger import Ledger
+from headscope.runs.opening import look_first, prepare
+from headscope.runs.results import Results
+from headscope.runs.signature import key
+from headscope.runs.store import Folder
+from headscope.runs.studies import begin, finish, picked, study_identity, study_signature
+from headscope.runs.work import Progress
+from headscope.stats.bootstrap import group_of
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool
+
+STUDY = "keywords"
+TUNING = 7  # one group of so many is what thresholds are tuned on
+_NAMED = ("source", "penalty", "folds", "limit", "max_length", "replicates", "seed")
+_UNUSUAL = ("dev", "dtype", "on_error")
+
+
+def keywords(
+    spec: KeywordSpec,
+    out: Path | None = None,
+    *,
+    model: Model | None = None,
+    corpus: Corpus | None = None,
+    dev: Corpus | None = None,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Results:
+    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name."""
+    folder = Folder(out) if out is not None else None
+    if folder is not None:
+        look_first(folder, resume, overwrite)
+    corpus = corpus or read(*spec.corpus, format=spec.format, on_error=spec.on_error)
+    if dev is None and spec.dev:
+        dev = read(*spec.dev, format=spec.format, on_error=spec.on_error)
+    for one in (corpus, dev):
+        if one is not None and not one.layers({"keyphrases"}):
+            raise RunError(
+                "there are no keyphrases in the corpus", "Take JSON lines with text and keyphrases, or a folder of .txt and .key"
+            )
+    model = model or load(spec.model, device, spec.dtype)
+    now = study_identity(spec, model, corpus)
+    if dev is not None:
+        now["dev"] = dev.hash()
+    with folder.locked() if folder is not None else nullcontext():
+        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
+            return finished
+        return Study(spec, model, progress).run(corpus, dev, folder, now, resume)
+
+
+class Study:
+    """One study: its texts, its folds, and what is made of them."""
+
+    def __init__(self, spec: KeywordSpec, model: Model, progress: Progress | None = None) -> None:
+        self.spec, self.model, self.progress = spec, model, progress
+        self.counts = Counts()
+        self.systems = {name: learn for name, learn in SYSTEMS.items() if name != "yake" or has_yake()}
+
+    @property
+    def heads(self) -> list[HeadId]:
+        """The heads whose attention words receive."""
+        kinds = {site.kind for site in self.model.sites}
+        return [head for head in self.model.layout.ids() if head.kind == ("encoder" if "encoder" in kinds else "decoder")]
+
+    def words(self, corpus: Corpus, limit: int | None) -> Words:
+        """The words of a corpus's documents, with what they receive."""
+        length = min(self.spec.max_length, self.model.max_length or self.spec.max_length)
+        start = self.model.decoder_start
+        encoder = Encoder(self.model.tokenizer, "document", length, "truncate", decoder_start=start, tags="keyphrases")
+        texts = list(self._with_phrases(encoder, corpus, limit))
+        self.counts.dropped.update(corpus.skipped)
+        if len({text.document for text in texts}) < 2:
+            raise RunError(f"{len(texts)} documents have a keyphrase in their first {length} tokens", "Give at least two")
+        return read_words(self.model, texts, self.spec.source, progress=self.progress)
+
+    def _with_phrases(self, encoder: Encoder, corpus: Corpus, limit: int | None) -> Iterator[Encoded]:
+        for text in picked(encoder.texts(self._located(corpus), self.counts.dropped), limit, seed=self.spec.seed):
+            if set(text.tags) <= {OUTSIDE}:
+                self.counts.dropped.add("texts whose keyphrases are all cut off left out", text.id)
+            else:
+                self.counts.add(text)
+                yield text
+
+    def _located(self, corpus: Corpus) -> Iterator[Document]:
+        for document in corpus:
+            if set(phrase_tags(document)) <= {OUTSIDE}:
+                self.counts.dropped.add("texts without a keyphrase in them left out", document.id)
+            else:
+                yield document
+
+    def run(self, corpus: Corpus, dev: Corpus | None, folder: Folder | None, now: dict[str, Any], resume: bool) -> Results:
+        """All folds, and the tables."""
+        started = time.monotonic()
+        spec = self.spec
+        manifest = begin(STUDY, spec, now, study_signature(spec, now, _NAMED, _UNUSUAL), self.model, folder)
+        ledger = Ledger(folder, key(now), resume)
+        words = self.words(corpus, spec.limit)
+        other = self.words(dev, None) if dev is not None else None
+        folds = [(words, other)] if other is not None else list(self._folds(words))
+        for number, (learnt_from, held) in enumerate(folds):
+            if not ledger.done(number):
+                ledger.add(number, {"fold": self._fold(learnt_from, held).state, "whole": Kept().state})
+        if not ledger.done(len(folds)):
+            ledger.add(len(folds), {"fold": Kept().state, "whole": self._whole(words).state})
+        assert ledger.merged is not None
+        kept = Kept(ledger.merged["fold"])
+        documents = kept.words("document")
+        heads = head_table(kept, documents, self.heads, spec.replicates, spec.seed)
+        counted = {name: kept.numbers(f"counts/{name}") for name in self.systems}
+        scores = score_table(counted, documents, spec.replicates, spec.seed)
+        weights = {name: kept.numbers(f"weights/{name}") for name in self.systems if len(kept.numbers(f"weights/{name}"))}
+        tables = {
+            "summary": summary(scores, heads),
+            "keywords_scores": scores,
+            "keywords_heads": heads,
+            "keywords_weights": weight_table(weights, self.heads),
+        }
+        how = f"learnt from {len(words.texts)} texts" + (f", tried on {len(documents)} others" if dev else f" in {len(folds)} folds")
+        said = {
+            "measures": {STUDY: {"source": spec.source}},
+            "seconds": round(time.monotonic() - started, 3),
+            "notes": [how] + ([] if has_yake() else ["YAKE is not installed and was left out: pip install yake"]),
+        }
+        return finish(manifest, tables, self.model, self.counts, ledger, ledger.merged, folder, said)
+
+    def _folds(self, words: Words) -> Iterator[tuple[Words, Words]]:
+        """Documents in turn, by their names alone; each is tried once."""
+        fold = np.array([group_of(f"{self.spec.seed}/{name}", self.spec.folds) for name in words.documents])
+        if len(set(fold)) < 2:
+            raise RunError(f"{len(words.texts)} documents all fall into one fold", "Give more documents, or a dev corpus")
+        for number in sorted(set(fold)):
+            yield words.some(fold != number), words.some(fold == number)
+
+    def _fold(self, learnt_from: Words, held: Words) -> Kept:
+        """Everything learnt from the one part, and tried on the other."""
+        kept = Kept()
+        kept.say("document", held.documents)
+        observe(learnt_from, held, self.spec.penalty, kept)
+        for name, learn in self.systems.items():
+            cuts = tuned(learn, learnt_from, self.spec.penalty, self._tuning(learnt_from))
+            found = learn(learnt_from, self.spec.penalty)
+            scores = found.score(held)
+            counted = [counts(scores, held, level, cut) for level, cut in zip(LEVELS, cuts, strict=True)]
+            kept.add(f"counts/{name}", np.stack(counted, 1))
+            if found.weights is not None:
+                kept.add(f"weights/{name}", found.weights[None])
+        return kept
+
+    def _tuning(self, words: Words) -> Bool[np.ndarray, "text"]:
+        return np.array([group_of(f"tuning/{name}", TUNING) == 0 for name in words.documents], dtype=bool)
+
+    def _whole(self, words: Words) -> Kept:
+        """What a finder of keywords needs, learnt from all documents: of all heads together."""
+        learn = SYSTEMS["all heads"]
+        found = learn(words, self.spec.penalty)
+        assert found.scale is not None
+        assert found.fit is not None
+        kept = Kept()
+        kept.add("mean", found.scale.mean)
+        kept.add("spread", found.scale.spread)
+        kept.add("coefficients", found.fit.coefficients)
+        kept.add("intercept", [found.fit.intercept])
+        kept.add("cuts", tuned(learn, words, self.spec.penalty, self._tuning(words)))
+        return kept

@@ -1,0 +1,186 @@
+"""Keywords by attention: what words receive, what each head tells, and what is learnt, against plain loops and numbers by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import document
+from numpy.testing import assert_allclose
+from predicting import loaded
+
+from headscope.core.document import Document
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.encoding.words import WordGroups, word_map
+from headscope.errors import RunError
+from headscope.models.model import Model
+from headscope.probes.keywords import learning
+from headscope.probes.keywords.features import Rarity, Words, read_words
+from headscope.probes.keywords.spec import make_keyword_spec
+from headscope.probes.keywords.study import keywords
+from headscope.runs.results import Results
+
+TEXTS = [
+    "The cat sat on a mat , the cat !",
+    "A dog , the cats .",
+    "The dog sat on the mat .",
+    "Cats play on a mat .",
+    "The dog saw the cats playing .",
+]
+
+
+def documents(copies: int = 6) -> list[Document]:
+    """Texts in which `cat`, `cats` and `dog` are keyphrases, and the last has a phrase of two words."""
+    found = []
+    for copy in range(copies):
+        for number, text in enumerate(TEXTS):
+            phrases = ("cat", "cats playing", "cats", "dog")
+            found.append(replace(document(f"d{number}x{copy}", text), keyphrases=phrases))
+    return found
+
+
+@pytest.fixture(scope="module", params=["bert", "gpt2"])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return loaded(tmp_path_factory.mktemp("models"), request.param)
+
+
+def encoded(model: Model, copies: int = 1) -> list[Encoded]:
+    return list(Encoder(model.tokenizer, "document", 64, "truncate", tags="keyphrases").texts(documents(copies), Tally()))
+
+
+@pytest.mark.parametrize("source", ["all", "cls", "words"])
+def test_what_words_receive_by_a_loop(model: Model, source: Any) -> None:
+    texts = encoded(model)
+    found = read_words(model, texts, source, batch_tokens=40)
+    start = 0
+    for text in texts:
+        groups = WordGroups.build([text], model.device)
+        parts: list[torch.Tensor] = []
+        model.stream(model.inputs([text]), lambda index, weights, *_: parts.append(word_map(weights, groups, groups)[0]))  # noqa: B023
+        maps = torch.cat(parts).detach().double().numpy()
+        _, roles = zip(*(groups.side.kinds[place] for place in groups.side.positions[0]), strict=True)
+        rows = [row for row, role in enumerate(roles) if source == "all" or (role == 1 if source == "cls" else role == 0)]
+        columns = [column for column, role in enumerate(roles) if role == 0]
+        for word, column in enumerate(columns):
+            own = maps[:, rows, column] if rows else np.zeros((len(maps), 1))
+            assert_allclose(found.received[start + word], [own.mean(1), own.max(1)], atol=1e-5)
+        start += len(text.words)
+    assert start == len(found.received)
+    assert found.keys.tolist() == [tag != "O" for text in texts for tag in text.tags]
+
+
+def made(seed: int = 0, texts: int = 12) -> Words:
+    """Words that receive much from head 2 if they are keywords, and anything from the others."""
+    rng = np.random.default_rng(seed)
+    encoder = Encoder(loaded_tokenizer(), "document", 64, "truncate", tags="keyphrases")
+    some = list(encoder.texts(documents(3)[:texts], Tally()))
+    words = Words(tuple(some), rng.random((sum(len(text.words) for text in some), 2, 4)).astype(np.float32))
+    words.received[:, :, 2] += words.keys[:, None]
+    return words
+
+
+def loaded_tokenizer() -> Any:
+    from families import tokenizer
+
+    return tokenizer("wordpiece")
+
+
+def test_every_way_of_learning_finds_what_is_there() -> None:
+    words, other = made(), made(1)
+    for name in ("best head", "scalar mix", "all heads", "all heads, position, tf-idf"):
+        learn = learning.SYSTEMS[name]
+        found = learn(words, 0.01)
+        scores = found.score(other)
+        assert scores[other.keys].min() > scores[~other.keys].max(), name
+        cuts = learning.tuned(learn, words, 1.0, np.arange(len(words.texts)) % 3 == 0)
+        assert learning.counts(scores, other, "token", cuts[0])[:, 1:].sum() <= 2
+        assert found.weights is not None
+        assert np.abs(found.weights).max(0).argmax() == 2
+    mixed = learning.SYSTEMS["scalar mix"](words, 1.0).weights
+    assert mixed is not None
+    assert mixed.sum() == pytest.approx(1)
+    assert learning.SYSTEMS["every word"](words, 1.0).score(other).tolist() == [0] * len(other.text_of)
+
+
+def test_thresholds_by_hand() -> None:
+    """Of scores 0, 1, 2 ... the best cut is the one that no other beats."""
+    words = made()
+    scores = np.random.default_rng(2).normal(size=len(words.text_of)) + words.keys
+    for level in learning.LEVELS:
+        cut = learning.threshold(scores, words, level)
+        values = []
+        for other in scores:
+            found, wrong, missed = learning.counts(scores, words, level, other).sum(0)
+            values.append(2 * found / max(2 * found + wrong + missed, 1))
+        found, wrong, missed = learning.counts(scores, words, level, cut).sum(0)
+        assert 2 * found / (2 * found + wrong + missed) == pytest.approx(max(values))
+
+
+def test_rarity_and_places_by_hand() -> None:
+    words = made(texts=5)
+    known = Rarity.learnt(words)
+    values = words.rarity(known)[:, 0]
+    # `the` stands twice in the first text and in 4 of 5, `cat` twice there and in it alone; a comma is worth nothing.
+    first = [word.form for word in words.texts[0].words]
+    assert values[first.index("cat")] == pytest.approx((1 + np.log(2)) * np.log(6 / 2))
+    assert values[first.index("The")] == pytest.approx((1 + np.log(2)) * np.log(6 / 5))
+    assert values[first.index(",")] == 0
+    assert words.places[1].tolist() == [1 / len(first), pytest.approx(np.log(2))]
+
+
+def test_heads_alone_by_hand(model: Model, tmp_path: Path) -> None:
+    corpus, dev = Corpus.of(documents(4)), Corpus.of([replace(one, id=f"dev/{one.id}") for one in documents(2)])
+    found = keywords(make_keyword_spec({"replicates": 20}), tmp_path / "kw", model=model, corpus=corpus, dev=dev)
+    study = Results.open(tmp_path / "kw")
+    assert study.study == "keywords"
+    words = read_words(model, encoded(model, 2), "all")
+    x, text_of, keys = words.received[:, 0, 5].astype(np.float64), words.text_of, words.keys
+    apart, aucs = [], []
+    for number in range(len(words.texts)):
+        key, other = x[keys & (text_of == number)], x[~keys & (text_of == number)]
+        apart.append(key.mean() - other.mean())
+        aucs.append(np.mean([1.0 if a > b else 0.5 if a == b else 0.0 for a in key for b in other]))
+    row = list(found["keywords_heads"].where(received="mean"))[5]
+    assert row["relative"] == pytest.approx(np.mean(apart), rel=1e-4)
+    assert row["auc"] == pytest.approx(np.mean(aucs), rel=1e-4)
+    assert row["low"] <= row["relative"] <= row["high"]
+    assert row["n"] == len(words.texts)
+    shares = np.clip(x, 1e-6, 1 - 1e-6)
+    assert row["direct"] == pytest.approx(-np.mean(np.where(keys, np.log(shares), np.log(1 - shares))), rel=1e-4)
+    everything = next(iter(found["keywords_scores"].where(system="every word", level="words")))
+    assert everything["recall"] == 1
+    assert everything["precision"] == pytest.approx(keys.mean())
+    assert study.state("whole")["numbers/coefficients"].shape == (2 * model.layout.size,)
+
+
+def test_folds_try_every_document_once_and_their_order_does_not_matter(model: Model, tmp_path: Path) -> None:
+    given = documents()
+    found = keywords(make_keyword_spec({"replicates": 10, "folds": 3}), model=model, corpus=Corpus.of(given))
+    assert sorted(found.state("fold").arrays)[:2] == ["bytes/document", "lengths/document"]
+    assert set(found["keywords_scores"]["n"]) == {len(given)}
+    again = keywords(make_keyword_spec({"replicates": 10, "folds": 3}), model=model, corpus=Corpus.of(given[::-1]))
+    for name in ("f1", "low", "high"):
+        assert_allclose(again["keywords_scores"][name], found["keywords_scores"][name], atol=1e-6)
+    assert_allclose(again["keywords_heads"]["loss"], found["keywords_heads"]["loss"], atol=1e-5)
+
+
+def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert")
+    bare = Corpus.of(replace(one, keyphrases=()) for one in documents(1))
+    with pytest.raises(RunError, match="no keyphrases"):
+        keywords(make_keyword_spec({}), model=model, corpus=bare)
+    absent = Corpus.of([*documents(2), replace(documents(1)[0], id="absent", keyphrases=("zebra",))])
+    found = keywords(make_keyword_spec({"replicates": 0, "folds": 2}), model=model, corpus=absent)
+    assert "1 texts without a keyphrase in them left out (first: absent)" in found.manifest["dropped"]
+    with pytest.raises(RunError, match="at least two"):
+        keywords(make_keyword_spec({}), model=model, corpus=Corpus.of(documents(1)[:1]))
+    with pytest.raises(RunError, match="folds = 1"):
+        make_keyword_spec({"folds": 1})
+    with pytest.raises(RunError, match=r"more than 0\.0"):
+        read_words(model, encoded(model), limit_bytes=10)
