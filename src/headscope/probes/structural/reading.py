@@ -1,0 +1,105 @@
+"""Which sentences probes are trained on, stopped by, and scored on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import RunError
+from headscope.models.model import Model
+from headscope.probes.structural.spec import StructuralSpec
+from headscope.probes.structural.trees import Tree, tree_of
+from headscope.runs.counts import Counts
+from headscope.runs.studies import picked
+
+FEW = 10  # documents below which sentences are divided instead
+HELD_OUT, TESTED = 0.1, 0.2  # shares of what is divided
+
+
+@dataclass(frozen=True)
+class Part:
+    """Sentences with their trees."""
+
+    texts: tuple[Encoded, ...]
+    trees: tuple[Tree, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def units(self, resample: str) -> list[str]:
+        """What intervals resample, of each sentence."""
+        return [text.document if resample == "document" else text.id for text in self.texts]
+
+
+@dataclass(frozen=True)
+class Material:
+    """The three parts, and how they were divided if they were."""
+
+    train: Part
+    held_out: Part
+    test: Part
+    counts: Counts
+    notes: tuple[str, ...]
+
+
+def material(model: Model, corpus: Corpus, test: Corpus | None, spec: StructuralSpec) -> Material:
+    """The sentences of a study. Without a test corpus some documents are set aside; and so are some to stop by, unless the test serves."""
+    counts, notes = Counts(), []
+    texts = list(picked(_read(model, corpus, spec, counts), spec.limit, "random", spec.seed))
+    tested: list[Encoded] = list(_read(model, test, spec, counts)) if test is not None else []
+    if test is None:
+        texts, tested, by = _divided(texts, TESTED, "test", spec.seed)
+        notes.append(f"no test corpus: {by} of the corpus itself are tested on")
+    held: list[Encoded] = []
+    if spec.held_out == "train":
+        texts, held, by = _divided(texts, HELD_OUT, "held out", spec.seed)
+        notes.append(f"training stops by {by} that are held out of it")
+    else:
+        notes.append("training stops by the sentences that are scored, as in the released code, which flatters")
+    parts = [_part(every, spec, counts) for every in (texts, tested, held)]
+    for part, name in zip(parts[: 2 + (spec.held_out == "train")], ("to train on", "to score", "to stop by"), strict=False):
+        if not len(part):
+            raise RunError(f"no sentence with a tree is left {name}", "Use a larger corpus with dependencies, or give another with --test")
+    return Material(parts[0], parts[2] if spec.held_out == "train" else parts[1], parts[1], counts, tuple(notes))
+
+
+def _part(texts: Sequence[Encoded], spec: StructuralSpec, counts: Counts) -> Part:
+    """The texts that have a tree, counted; those that have none are counted, too."""
+    found = []
+    for text in texts:
+        if (tree := tree_of(text, spec.punct or "tag")) is None:
+            counts.dropped.add("sentences without a tree of one root", text.id)
+        else:
+            counts.add(text)
+            found.append((text, tree))
+    return Part(tuple(text for text, _ in found), tuple(tree for _, tree in found))
+
+
+def _read(model: Model, corpus: Corpus, spec: StructuralSpec, counts: Counts) -> list[Encoded]:
+    encoder = Encoder(model.tokenizer, max_length=spec.max_length, decoder_start=model.decoder_start)
+    texts = list(encoder.texts(corpus, counts.dropped))
+    counts.dropped.update(corpus.skipped)
+    if spec.reference:  # the released script says 1 where every other program says 0
+        return [replace(text, segments=np.ones_like(text.segments)) for text in texts]
+    return texts
+
+
+def _divided(texts: Sequence[Encoded], share: float, what: str, seed: int) -> tuple[list[Encoded], list[Encoded], str]:
+    """The texts without a share of their documents, and that share, by names alone; sentences are divided where documents are few."""
+    documents = list(dict.fromkeys(text.document for text in texts))
+    whole = len(documents) >= FEW
+    names = documents if whole else [text.id for text in texts]
+    drawn = sorted(names, key=lambda name: hashlib.blake2b(f"{seed}\x1f{what}\x1f{name}".encode()).digest())
+    aside = set(drawn[: max(1, round(share * len(drawn)))])
+    told = f"{len(aside):,} of {len(drawn):,} {'documents' if whole else 'sentences'}"
+    away = [(text.document if whole else text.id) in aside for text in texts]
+    return (
+        [text for text, out in zip(texts, away, strict=True) if not out],
+        [text for text, out in zip(texts, away, strict=True) if out],
+        told,
+    )
