@@ -12,9 +12,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headscope.api import Run, Study, ablate, flow, load, measure, open_run, open_study, read, run, train, twins, view
+    from headscope.api import Run, Study, ablate, flow, load, measure, open_run, open_study, probe_edge, read, run, train, twins, view
 
-__all__ = ["Run", "Study", "ablate", "flow", "load", "measure", "open_run", "open_study", "read", "run", "train", "twins", "view"]
+__all__ = [
+    "Run",
+    "Study",
+    "ablate",
+    "flow",
+    "load",
+    "measure",
+    "open_run",
+    "open_study",
+    "probe_edge",
+    "read",
+    "run",
+    "train",
+    "twins",
+    "view",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -122,13 +122,13 @@ class Study:
     def __getitem__(self, name: str) -> Table:
         return self.results[name]
 
-    def plot(self, figure: str) -> Figure:
+    def plot(self, figure: str, quantity: str | None = None) -> Figure:
         """A figure of the study: of flow `westera1`, `westera2`, `trees` or `agreement`; of ablation `michel1`, `michel3`, `histogram` or
         `importance`.
         """
         from headscope.figures import draw
 
-        return draw(figure, self.results)
+        return draw(figure, self.results, quantity=quantity)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the study as one offline HTML page, by default into its folder, and return where it is."""
@@ -439,6 +439,49 @@ def ablate(
     return Study(results)
 
 
+def probe_edge(
+    model: Model | str | Path = "mini",
+    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
+    dev: Corpus | str | Path | Sequence[str | Path] | None = None,
+    out: str | Path | None = None,
+    *,
+    look: Corpus | str | Path | Sequence[str | Path] | None = None,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """In which layers of a model labels of words and of pairs of words are to be found: edge probing (Tenney et al. 2019).
+
+    Probes are trained on `corpus` and scored on `dev`, without it on a part of the documents; targets of `look` are shown one by one.
+    `settings` are those of a specification (docs/edge-probing.md): `tasks`, `seeds`, `control`, `single`, `limit`, `preset`, ...
+
+    >>> import headscope as hs
+    >>> study = hs.probe_edge(tasks=["pos"], limit=20, seeds=1, checks=1, hidden=8, control=False, replicates=0)
+    >>> study["summary"].columns[:5]
+    ['task', 'n', 'embeddings', 'all_layers', 'expected_layer']
+    """
+    from headscope.probes.edge.spec import make_edge_spec
+    from headscope.probes.edge.study import probe_edge as study
+
+    name, paths = _named(model, corpus)
+    others = {key: _named("", given)[1] for key, given in (("dev", dev), ("look", look)) if given is not None}
+    results = study(
+        make_edge_spec({"model": name, "corpus": paths, **others, **settings}),
+        Path(out) if out is not None else None,
+        model=None if isinstance(model, str | Path) else model,
+        corpus=corpus if isinstance(corpus, Corpus) else None,
+        dev=dev if isinstance(dev, Corpus) else None,
+        look=look if isinstance(look, Corpus) else None,
+        device=device,
+        resume=resume,
+        overwrite=overwrite,
+        progress=progress,
+    )
+    return Study(results)
+
+
 def _named(model: Model | str | Path, corpus: Corpus | str | Path | Sequence[str | Path]) -> tuple[str, tuple[str, ...]]:
     """What a model and a corpus are called in a specification."""
     named = [corpus] if isinstance(corpus, str | Path) else corpus
@@ -477,6 +520,7 @@ __all__ = [
     "measure",
     "open_run",
     "open_study",
+    "probe_edge",
     "read",
     "run",
     "twins",

@@ -7,7 +7,25 @@ import sys
 
 import typer
 
-from headscope.cli import ablate, alike, compare, corpus, doctor, flow, inspect, plot, prune, report, run, serve, show, train, twins, view
+from headscope.cli import (
+    ablate,
+    alike,
+    compare,
+    corpus,
+    doctor,
+    flow,
+    inspect,
+    plot,
+    probe,
+    prune,
+    report,
+    run,
+    serve,
+    show,
+    train,
+    twins,
+    view,
+)
 from headscope.cli.options import examples
 from headscope.errors import HeadscopeError
 
@@ -23,6 +41,7 @@ app = typer.Typer(
     headscope twins mini bert-base-uncased   which heads of two models do
     headscope flow --out FLOW                how words bear on each other, and what that goes with
     headscope ablate --out ABLATED           which heads are needed
+    headscope probe edge --out EDGE          in which layers it knows what
     headscope prune mini --keep 60% --out M  a smaller model, without the heads that matter least
     headscope train --corpus T.tsv --out M   fine-tune a model on labelled texts
     headscope report RUN                     one offline page with everything
@@ -48,6 +67,7 @@ _VERBS = (
 for verb in _VERBS:
     app.command(help=examples(verb.__doc__))(verb)
 app.add_typer(corpus.app, name="corpus")
+app.add_typer(probe.app, name="probe")
 
 
 def main() -> None:

@@ -4,4 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from headscope.cli.options import examples
+from headscope.cli.probe_edge import edge, join
+
 app = typer.Typer(help="Train small probes on what a model holds, to see what it knows.", no_args_is_help=True, rich_markup_mode=None)
+for verb in (edge, join):
+    app.command(help=examples(verb.__doc__))(verb)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import ablation, alike, contests, curves, dendrogram, flow, heatmap, matrix
+from headscope.figures import ablation, alike, contests, curves, dendrogram, flow, heatmap, matrix, probe_edge
 from headscope.figures.alike import FOLLOWED, Choices
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
@@ -38,6 +38,10 @@ FIGURES = {
     "histogram": "how many heads change the score by how much (headscope ablate)",
     "michel3": "Michel et al. 2019, Figure 3: the score with more and more heads gone (headscope ablate)",
     "importance": "importance of heads beside what the score loses without them (headscope ablate)",
+    "tenney1": "Tenney et al. 2019, Figure 1: tasks by expected layer and centre of gravity (headscope probe edge)",
+    "tenney2": "Tenney et al. 2019, Figure 2: mixing weights and what each layer adds to the score, a row a task (headscope probe edge)",
+    "tenney3": "Tenney et al. 2019, Figure 3: belief by layer for single examples; --quantity pos/2 names one (headscope probe edge)",
+    "layerscores": "F1 by layer: cumulative, single layers, and labels by lot (headscope probe edge)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
 # Of studies: what draws it, the table it needs, and the command that makes that.
@@ -50,6 +54,10 @@ _STUDIES: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = 
     "histogram": (ablation.histogram, "ablation", "ablate --parts heads"),
     "michel3": (ablation.pruning, "pruning", "ablate --parts heads,importance,pruning"),
     "importance": (ablation.importance, "importance_foretells", "ablate --parts heads,importance"),
+    "tenney1": (probe_edge.order, "edge_mix", "probe edge"),
+    "tenney2": (probe_edge.layers, "edge_mix", "probe edge"),
+    "tenney3": (probe_edge.beliefs, "edge_beliefs", "probe edge"),
+    "layerscores": (probe_edge.scores, "edge_scores", "probe edge"),
 }
 _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
@@ -85,7 +93,7 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
         made = f"Make one with headscope {_STUDIES[name][2]}" if name in _STUDIES else ""
         remedy = made or f"Run again with --measures {','.join(needs)}"
         raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", remedy)
-    return drawn(results, kind)
+    return drawn(results, quantity if name == "tenney3" else kind)
 
 
 def default_figure(measure: str) -> str:

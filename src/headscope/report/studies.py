@@ -8,6 +8,8 @@ from typing import Any
 from headscope.ablation import sentences as ablation
 from headscope.figures import draw, render
 from headscope.flows import sentences as flow
+from headscope.probes.edge import sentences as edge
+from headscope.report import probe_edge
 from headscope.runs.results import Results
 from headscope.runs.table import display
 
@@ -90,6 +92,7 @@ _STUDIES: dict[str, tuple[str, str, Figures, str]] = {
         "Published: Michel et al. 2019, for translation (8 of 96 encoder heads made a difference, half of them for the better) and for "
         "BERT. Compare shapes, not decimals: the model, the task and the texts are others.",
     ),
+    "edge_probe": (probe_edge.TITLE, probe_edge.ABOUT, probe_edge.FIGURES, probe_edge.PUBLISHED),
 }
 
 
@@ -97,6 +100,8 @@ def findings(results: Results) -> list[str]:
     """What a study found, in plain words."""
     if results.study == "ablation":
         return ablation.sentences(results, results.manifest["settings"]["score"])
+    if results.study == "edge_probe":
+        return edge.sentences(results)
     return flow.sentences(results)
 
 

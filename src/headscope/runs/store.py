@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
@@ -53,8 +54,10 @@ def _is_temporary(path: Path) -> bool:
 
 
 def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> bytes:
-    """States as one safetensors file; merges are kept in its metadata."""
-    arrays = {f"{name}/{key}": array for name, state in states.items() for key, array in state.arrays.items()}
+    """States as one safetensors file; merges are kept in its metadata. An array whose axes are in another order in memory, which
+    safetensors would write as it lies there, is put in order first.
+    """
+    arrays = {f"{name}/{key}": np.ascontiguousarray(array) for name, state in states.items() for key, array in state.arrays.items()}
     merges = {name: state.merges for name, state in states.items()}
     data: bytes = save(arrays, metadata={"merges": json.dumps(merges), **metadata})
     return data

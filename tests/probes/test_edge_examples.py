@@ -1,0 +1,115 @@
+"""Decisions that turn, and intervals: by hand, and against a plain second form."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.core.annotation import Annotation
+from headscope.core.document import Edge, Word
+from headscope.encoding.texts import Encoded
+from headscope.errors import RunError
+from headscope.probes.edge.examples import Turn, marked, settled, shown_labels, turn, verdict
+from headscope.probes.edge.reading import apart
+from headscope.probes.edge.scoring import f1
+from headscope.probes.edge.tables import Found
+from headscope.stats.bootstrap import poisson_weights
+
+NAMES = ("A", "B", "C")
+
+
+def test_the_clearest_turn_by_hand() -> None:
+    beliefs = np.array([[0.9, 0.2, 0.0], [0.6, 0.5, 0.1], [0.3, 0.8, 0.1], [0.4, 0.7, 0.9]])
+    # A is ahead of B by .7 at layer 0, B of A by .5 at layer 2; A of C by .9 at layer 0, and C of A by .5 at layer 3, no more.
+    found = turn(beliefs, NAMES)
+    assert found == Turn(found.margin, "A", "B", 0, 2)
+    assert found.margin == pytest.approx(0.5)
+    assert verdict(turn(beliefs, NAMES), ["B"]) == "corrected"
+    assert verdict(turn(beliefs, NAMES), ["A"]) == "spoiled"
+    assert verdict(turn(beliefs, NAMES), ["C"]) == "changed"
+    assert settled(beliefs) == 3
+    assert settled(beliefs[:3]) == 2
+    assert settled(beliefs[:2]) == 0
+
+
+def test_no_turn_has_no_margin() -> None:
+    beliefs = np.array([[0.9, 0.2, 0.1], [0.8, 0.3, 0.1]])
+    assert turn(beliefs, NAMES).margin <= 0
+
+
+def test_turns_against_all_pairs_and_layers() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        beliefs = rng.random((5, 3))
+        best = max(
+            min(beliefs[first, a] - beliefs[first, b], beliefs[last, b] - beliefs[last, a])
+            for first in range(5)
+            for last in range(first + 1, 5)
+            for a in range(3)
+            for b in range(3)
+            if a != b
+        )
+        assert turn(beliefs, NAMES).margin == pytest.approx(best)
+        alone = max(
+            min(sign * (beliefs[first, a] - 0.5), -sign * (beliefs[last, a] - 0.5))
+            for first in range(5)
+            for last in range(first + 1, 5)
+            for a in range(3)
+            for sign in (1, -1)
+        )
+        assert turn(beliefs, NAMES, several=True).margin == pytest.approx(alone)
+
+
+def test_a_label_against_its_absence() -> None:
+    beliefs = np.array([[0.9, 0.6], [0.1, 0.7]])
+    found = turn(beliefs, ("X", "Y"), several=True)
+    assert found == Turn(found.margin, "X", "not X", 0, 1)
+    assert found.margin == pytest.approx(0.4)
+    assert verdict(found, ["Y"], several=True) == "corrected"
+    assert verdict(found, ["X", "Y"], several=True) == "spoiled"
+    assert settled(beliefs, several=True) == 1
+    assert shown_labels(beliefs, np.array([False, True]), found, ("X", "Y")) == [0, 1]
+
+
+def _text(document: str, words: str, number: int = 1) -> Encoded:
+    annotation = Annotation.of_sentence(document, tuple(Word(word) for word in words.split()))
+    return Encoded(f"{document}/{number}", annotation, np.zeros(0, int), np.zeros(0, int), (), (), ())
+
+
+def test_spans_are_marked() -> None:
+    text = _text("d", " ".join(f"w{number}" for number in range(60)))
+    assert marked(_text("d", "he smoked Toronto"), Edge("t", ("x",), (2, 3))) == "he smoked [Toronto]"
+    assert marked(_text("d", "the big cat sat"), Edge("t", ("x",), (0, 3), (2, 3))) == "[the big [cat]1]2 sat"
+    far = marked(text, Edge("t", ("x",), (20, 21), (50, 52)))
+    assert far.startswith("… w10 ")
+    assert "w30 … w40" in far
+    assert far.endswith("[w50 w51]2 w52 w53 w54 w55 w56 w57 w58 w59")
+
+
+def test_documents_are_held_out_whole() -> None:
+    texts = [_text(f"d{number}", "a b", place) for number in range(10) for place in range(3)]
+    chosen = apart(texts, 0.2, "key")
+    assert len(chosen) == 6
+    names = {texts[number].document for number in chosen}
+    assert all((text.document in names) == (number in chosen) for number, text in enumerate(texts))
+    assert {texts[number].id for number in chosen} == {texts[29 - number].id for number in apart(texts[::-1], 0.2, "key")}
+    assert len(apart(texts[:3], 0.2, "key")) == 1  # of one document, single texts
+    with pytest.raises(RunError, match="too few texts"):
+        apart(texts[:1], 0.2, "key")
+
+
+def test_intervals_draw_documents_and_seeds_again() -> None:
+    rng = np.random.default_rng(3)
+    counts = rng.integers(0, 9, size=(3, 2, 4, 5, 3)).astype(float)
+    job: Any = SimpleNamespace(documents=[f"d{number}" for number in range(5)], layers=4)
+    found = Found(job, [0, 1, 2], counts, np.zeros((3, 2, 4, 4)), np.zeros((3, 2, 4)), np.zeros((3, 4, 0, 2)), replicates=6, seed=9)
+    np.testing.assert_allclose(found.scores, np.mean([f1(counts[seed].sum(2)) for seed in range(3)], axis=0))
+    weights = poisson_weights(job.documents, 6, 9)[:, 1:]
+    for replicate in range(6):
+        drawn = found.drawn_seeds[replicate]
+        plain = np.mean([f1((counts[seed] * weights[:, replicate, None]).sum(2)) for seed in drawn], axis=0)
+        np.testing.assert_allclose(found.drawn[replicate], plain)
+    assert len({tuple(row) for row in found.drawn_seeds.tolist()}) > 1

@@ -1,0 +1,248 @@
+"""A study by edge probing from a corpus to its tables, its figures and its page, and what is said when it cannot be done."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.core.document import Document, Edge, Sentence, Word
+from headscope.corpora import Corpus
+from headscope.errors import RunError
+from headscope.figures import render
+from headscope.probes.edge import job as jobs
+from headscope.probes.edge.join import joined
+from headscope.probes.edge.sentences import sentences
+from headscope.probes.edge.spec import make_edge_spec
+from headscope.runs.table import Table
+from headscope.stats.layers import centre_of_gravity, expected_layer
+
+QUICK = {"checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
+
+
+@pytest.fixture(scope="module")
+def model() -> object:
+    return hs.load("mini", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def study(model: object, tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
+    out = tmp_path_factory.mktemp("edge") / "study"
+    return hs.probe_edge(model, "sampler", None, out, tasks=["pos", "coref"], single=True, **QUICK)  # type: ignore[arg-type]
+
+
+def test_tables_agree_with_each_other(study: hs.Study) -> None:
+    scores = study["edge_scores"]
+    assert len(scores) == 2 * 2 * 13
+    for row in study["edge_tasks"]:
+        curve = scores.where(task=row["task"], probe="cumulative")
+        assert curve["layer"] == list(range(13))
+        assert [curve["score"][0], curve["score"][-1]] == [row["embeddings"], row["all_layers"]]
+        assert row["expected_layer"] == pytest.approx(float(expected_layer(np.array(curve["score"]))))
+        np.testing.assert_allclose(np.diff(curve["score"]), curve["adds"][1:])
+        assert math.isnan(curve["adds"][0])
+        np.testing.assert_allclose(np.subtract(curve["score"], curve["control"]), curve["selectivity"])
+        assert row["selectivity"] == pytest.approx(curve["selectivity"][-1])
+        mix = study["edge_mix"].where(task=row["task"])["weight"]
+        assert sum(mix) == pytest.approx(1)
+        assert row["centre"] == pytest.approx(float(centre_of_gravity(np.array(mix))))
+        seeds = study["edge_seeds"].where(task=row["task"])
+        assert seeds["seed"] == [0, 1]
+        assert np.mean(seeds["all_layers"]) == pytest.approx(row["all_layers"])
+        # With layer 0 alone there is nothing to mix: a single probe and a cumulative one are the same.
+        alone = scores.where(task=row["task"], probe="single")
+        assert alone["score"][0] == curve["score"][0]
+        assert all(low <= score <= high for low, score, high in zip(curve["low"], curve["score"], curve["high"], strict=True))
+    assert study["summary"]["task"] == study["edge_tasks"]["task"]
+    layers = [value for value in study["summary"]["expected_layer"] if value == value]
+    assert layers == sorted(layers)
+
+
+def test_examples_turn_as_they_say(study: hs.Study) -> None:
+    assert len(study["edge_examples"])
+    for row in study["edge_examples"]:
+        own = study["edge_beliefs"].where(task=row["task"], example=row["example"])
+        belief = {(one["label"], one["layer"]): one["belief"] for one in own}
+        before, after = row["before"], row["after"]
+        first = belief[before, row["before_layer"]] - belief[after, row["before_layer"]]
+        last = belief[after, row["after_layer"]] - belief[before, row["after_layer"]]
+        assert row["before_layer"] < row["after_layer"]
+        assert min(first, last) == pytest.approx(row["margin"], abs=1e-6)
+        assert row["turn"] == ("corrected" if after == row["gold"] else "spoiled" if before == row["gold"] else "changed")
+        assert row["text"].count("[") == (2 if row["task"] == "coref" else 1)
+
+
+def test_stopped_and_gone_on_with_it_is_the_same(study: hs.Study, model: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {**QUICK, "tasks": ["pos", "coref"], "single": True}
+    run, turns = jobs.Job.run, []
+
+    def stops(self: jobs.Job, *args: object) -> object:
+        turns.append(self.task)
+        if len(turns) == 3:
+            raise KeyboardInterrupt
+        return run(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(jobs.Job, "run", stops)
+    with pytest.raises(KeyboardInterrupt):
+        hs.probe_edge(model, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
+    assert (tmp_path / "study" / "states").is_dir()
+    with pytest.raises(RunError, match="already holds a run"):
+        hs.probe_edge(model, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
+    again = hs.probe_edge(model, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
+    assert turns == ["pos", "pos", "coref", "coref", "coref"]
+    assert not (tmp_path / "study" / "states").exists()
+    assert again.signature == study.signature
+    for name in study.tables:
+        assert again[name].to_text("csv") == study[name].to_text("csv")
+    opened = hs.probe_edge(model, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
+    assert len(turns) == 5
+    assert repr(opened) == repr(hs.open_study(tmp_path / "study"))
+    with pytest.raises(RunError, match="seeds was 2 and is 1"):
+        hs.probe_edge(model, "sampler", None, tmp_path / "study", resume=True, seeds=1, **settings)  # type: ignore[arg-type]
+
+
+def _toy(number: int, words: str, labels: str, other: bool = False) -> Document:
+    forms = words.split()
+    edges = [Edge("size", (label,), (place, place + 1), (0, 1) if other else None) for place, label in enumerate(labels.split())]
+    return Document(f"d{number}", (Sentence(tuple(Word(form) for form in forms)),), edges=tuple(edges))
+
+
+def test_dev_and_look_and_a_task_of_ones_own(model: object) -> None:
+    pairs = [("the cat sat", "short short short"), ("elephants trumpeted loudly", "long long long"), ("a dog ran", "short short short")]
+    train = Corpus.of(_toy(number, *pairs[number % 3]) for number in range(9))
+    dev = Corpus.of([_toy(0, "the elephants ran", "short long short"), _toy(1, "a cat", "short unheard")])
+    look = Corpus.of([_toy(5, "dog trumpeted", "short long")])
+    quick = {**QUICK, "checks": 6, "seeds": 1, "hidden": 32}
+    study = hs.probe_edge(model, train, dev, look=look, **quick)  # type: ignore[arg-type]
+    (row,) = study["edge_tasks"]
+    assert (row["task"], row["labels"], row["trained"], row["n"]) == ("size", 3, 24, 5)
+    assert row["published_layer"] is None
+    scores = study["edge_scores"].where(probe="cumulative")
+    assert max(scores["score"]) <= 2 * 4 / (2 * 4 + 1)  # one label was never seen, so that four of five is all there is to find
+    given = study["edge_examples"].where(kind="given")
+    assert given["text"] == ["[dog] trumpeted", "dog [trumpeted]"]
+    assert given["gold"] == ["short", "long"]
+    assert "Belief" in render(study.plot("tenney3", "size/1"), "svg").decode()
+    with pytest.raises(RunError, match=r"no example size/99.*edge_examples"):
+        study.plot("tenney3", "size/99")
+    with pytest.raises(RunError, match="nothing to label for deps, xyz"):
+        hs.probe_edge(model, train, tasks=["size", "xyz", "deps"], **quick)  # type: ignore[arg-type]
+    with pytest.raises(RunError, match=r"memory has nothing to label"):
+        hs.probe_edge(model, Corpus.of([_toy(1, "a b", "")]), **quick)  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="too few texts"):
+        hs.probe_edge(model, Corpus.of([_toy(1, "a b", "x y")]), **quick)  # type: ignore[arg-type]
+    with pytest.raises(RunError, match="max_length"):
+        hs.probe_edge(model, train, dev, **{**quick, "max_length": 999})  # type: ignore[arg-type]
+
+
+def test_studies_are_joined_in_the_order_of_their_layers(study: hs.Study, model: object, tmp_path: Path) -> None:
+    train = Corpus.of(_toy(number, "a cat sat", "x y y", other=True) for number in range(6))
+    other = hs.probe_edge(model, train, **{**QUICK, "seeds": 1, "control": False})  # type: ignore[arg-type]
+    whole = joined([study.results, other.results], tmp_path / "all")
+    assert sorted(whole["summary"]["task"]) == ["coref", "pos", "size"]
+    layers = [value for value in whole["summary"]["expected_layer"] if value == value]
+    assert layers == sorted(layers)
+    opened = hs.open_study(tmp_path / "all")
+    assert len(opened["edge_mix"]) == 3 * 13
+    assert "joined:2 studies" in opened.signature
+    for figure in ("tenney1", "tenney2", "layerscores"):
+        drawn = render(opened.plot(figure), "svg").decode()
+        assert "size" in drawn
+        assert "Coreference" in drawn
+    for wrong, match in (([study.results], "one study"), ([study.results] * 2, "coref is in more than one")):
+        with pytest.raises(RunError, match=match):
+            joined(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tenney1", ["expected layer", "centre of gravity", "Part of speech", "Coreference"]),
+        ("tenney2", ["Mixing weights", "Score added", "K(s)"]),
+        ("tenney3", ["Belief", "(true)"]),
+        ("layerscores", ["layer ℓ alone", "labels by lot", "F1"]),
+    ],
+)
+def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]) -> None:
+    drawn = render(study.plot(name), "svg").decode()
+    for word in words:
+        assert word in drawn
+    with pytest.raises(RunError, match=r"headscope ablate"):
+        study.plot("michel1")
+
+
+def test_the_page(study: hs.Study) -> None:
+    text = study.report().read_text(encoding="utf-8")
+    assert text.count("data:image/svg+xml;base64") == 4
+    assert "Where in the model it is known" in text
+    assert "Selectivity" in text
+
+
+def test_sentences_by_hand() -> None:
+    row = {
+        "task": ["pos", "coref"], "n": [1200, 10], "embeddings": [0.5, 0.7], "all_layers": [0.9, 0.7], "expected_layer": [2.5, math.nan],
+        "low": [2.0, math.nan], "high": [3.0, math.nan], "centre": [4.0, 6.0], "control": [0.6, math.nan], "selectivity": [0.3, math.nan],
+    }  # fmt: skip
+    turns = {
+        "task": ["pos", "pos"], "text": ["[a] b", "c [d]"], "turn": ["spoiled", "corrected"], "before": ["X", "Y"], "before_layer": [0, 1],
+        "after": ["Y", "Z"], "after_layer": [3, 5],
+    }  # fmt: skip
+    told = sentences({"edge_tasks": Table.of(row), "edge_examples": Table.of(turns)})
+    assert told == [
+        "pos: F1 0.500 from the embeddings and 0.900 from all layers; expected layer 2.50 [2.00 3.00], centre of gravity 4.00 (n = 1,200).",
+        "coref: F1 0.700 from the embeddings and 0.700 from all layers; expected layer –, centre of gravity 6.00 (n = 10).",
+        "Selectivity, F1 of all layers beyond that for labels by lot: pos +0.30.",
+        "pos: a decision that is corrected on the way: c [d]: Y by layers 0 to 1, Z by layers 0 to 5.",
+    ]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    lines = [
+        {"text": text, "targets": [{"span1": [0, 1], "label": "short"}, {"span1": [1, 2], "label": "long"}]}
+        for text in ("a hippopotamus", "the crocodile", "one elephant", "my rhinoceros", "her grasshopper", "no armadillo") * 2
+    ]
+    path = tmp_path / "toy.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "out"
+    options = [
+        "probe",
+        "edge",
+        "--corpus",
+        str(path),
+        "--seeds",
+        "1",
+        "--checks",
+        "2",
+        "--hidden",
+        "8",
+        "--device",
+        "cpu",
+        "--out",
+        str(out),
+    ]
+    done = CliRunner().invoke(app, options)
+    assert done.exit_code == 0, done.output
+    assert "expected" in done.output
+    shown = CliRunner().invoke(app, ["show", str(out), "edge_scores", "--format", "csv"])
+    assert shown.output.count("cumulative") == 13
+    drawn = CliRunner().invoke(app, ["plot", str(out), "tenney2", "-o", str(tmp_path / "f.svg")])
+    assert drawn.exit_code == 0
+    assert (tmp_path / "f.svg").stat().st_size > 1000
+
+
+def test_presets_and_settings_that_make_no_sense() -> None:
+    spec = make_edge_spec({"preset": "reference"})
+    assert (spec.recipe("pos").rate, spec.recipe("pos").check_every, spec.recipe("pos").checks) == (1e-4, 1000, 250)
+    assert (spec.recipe("spr").check_every, spec.recipe("spr").checks, spec.recipe("spr").stop_after) == (100, 100, 21)
+    assert spec.resolved(("pos",)).select == "dev"
+    assert make_edge_spec({"apart": None}).resolved(("coref",)).unit == "document"
+    assert make_edge_spec({"rate": 0.5}).recipe("pos").rate == 0.5
+    for settings, match in (({"tasks": []}, "at least one"), ({"negatives": "abs"}, "negatives"), ({"tusks": 1}, "no setting is called")):
+        with pytest.raises(RunError, match=match):
+            make_edge_spec(settings)

@@ -1,0 +1,17 @@
+"""States as they lie on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from headscope.core.state import State
+from headscope.runs.store import encode_states, read_states
+
+
+def test_arrays_whose_axes_are_in_another_order_in_memory_come_back_as_they_were(tmp_path: Path) -> None:
+    turned = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)
+    path = tmp_path / "states.safetensors"
+    path.write_bytes(encode_states({"some": State({"turned": turned}, {"turned": "sum"})}, {}))
+    np.testing.assert_array_equal(read_states(path)[0]["some"]["turned"], turned)
