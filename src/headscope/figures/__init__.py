@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import ablation, alike, contests, curves, dendrogram, flow, heatmap, matrix, probe_edge
+from headscope.figures import ablation, alike, contests, curves, dendrogram, flow, heatmap, keywords, matrix, probe_edge
 from headscope.figures.alike import FOLLOWED, Choices
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
@@ -42,6 +42,9 @@ FIGURES = {
     "tenney2": "Tenney et al. 2019, Figure 2: mixing weights and what each layer adds to the score, a row a task (headscope probe edge)",
     "tenney3": "Tenney et al. 2019, Figure 3: belief by layer for single examples; --quantity pos/2 names one (headscope probe edge)",
     "layerscores": "F1 by layer: cumulative, single layers, and labels by lot (headscope probe edge)",
+    "keywords": "which heads look at the words of keyphrases (headscope probe keywords)",
+    "keyword_losses": "heads by how much they tell of keywords alone (headscope probe keywords)",
+    "keyword_scores": "how well heads find keywords, beside baselines (headscope probe keywords)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
 # Of studies: what draws it, the table it needs, and the command that makes that.
@@ -57,6 +60,9 @@ _STUDIES: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = 
     "tenney1": (probe_edge.order, "edge_mix", "probe edge"),
     "tenney2": (probe_edge.layers, "edge_mix", "probe edge"),
     "tenney3": (probe_edge.beliefs, "edge_beliefs", "probe edge"),
+    "keywords": (keywords.heads, "keywords_heads", "probe keywords"),
+    "keyword_losses": (keywords.losses, "keywords_heads", "probe keywords"),
+    "keyword_scores": (keywords.scores, "keywords_scores", "probe keywords"),
     "layerscores": (probe_edge.scores, "edge_scores", "probe edge"),
 }
 _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 from headscope.ablation import sentences as ablation
 from headscope.figures import draw, render
 from headscope.flows import sentences as flow
 from headscope.probes.edge import sentences as edge
-from headscope.report import probe_edge
+from headscope.probes.keywords import sentences as keyword_sentences
+from headscope.report import keywords, probe_edge
 from headscope.runs.results import Results
 from headscope.runs.table import display
 
@@ -92,17 +94,22 @@ _STUDIES: dict[str, tuple[str, str, Figures, str]] = {
         "Published: Michel et al. 2019, for translation (8 of 96 encoder heads made a difference, half of them for the better) and for "
         "BERT. Compare shapes, not decimals: the model, the task and the texts are others.",
     ),
+    "keywords": (keywords.TITLE, keywords.ABOUT, keywords.FIGURES, keywords.PUBLISHED),
     "edge_probe": (probe_edge.TITLE, probe_edge.ABOUT, probe_edge.FIGURES, probe_edge.PUBLISHED),
+}
+
+
+_FINDINGS: dict[str, Callable[[Results], list[str]]] = {
+    "flow": flow.sentences,
+    "ablation": lambda results: ablation.sentences(results, results.manifest["settings"]["score"]),
+    "edge_probe": edge.sentences,
+    "keywords": keyword_sentences.sentences,
 }
 
 
 def findings(results: Results) -> list[str]:
     """What a study found, in plain words."""
-    if results.study == "ablation":
-        return ablation.sentences(results, results.manifest["settings"]["score"])
-    if results.study == "edge_probe":
-        return edge.sentences(results)
-    return flow.sentences(results)
+    return _FINDINGS[results.study or ""](results)
 
 
 def study_title(results: Results) -> str:

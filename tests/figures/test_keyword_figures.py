@@ -1,0 +1,57 @@
+"""Figures, report and command of keywords by attention."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.figures import draw, render
+from headscope.report.studies import findings, study_section
+from headscope.runs.results import Results
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """By the command, on documents of the embedded corpus, cut after 48 tokens."""
+    folder = tmp_path_factory.mktemp("studies") / "keys"
+    options = ["--max-length", "48", "--replicates", "20", "--folds", "2"]
+    done = CliRunner().invoke(app, ["probe", "keywords", *options, "--out", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "F1 of words" in done.output
+    again = CliRunner().invoke(app, ["probe", "keywords", *options, "--out", str(folder)])
+    assert "already holds a run" in str(again.exception)
+    return Results.open(folder)
+
+
+@pytest.mark.parametrize("name", ["keywords", "keyword_losses", "keyword_scores"])
+def test_figures_say_what_they_show(study: Results, name: str) -> None:
+    drawn = render(draw(name, study), "svg").decode()
+    told = {"keywords": "words of keyphrases", "keyword_losses": "Log loss saved", "keyword_scores": "F1 of phrases"}
+    assert told[name] in drawn
+    assert study.signature[-12:] in drawn
+
+
+def test_both_panels_of_the_scores_have_the_same_order(study: Results) -> None:
+    words, phrases = draw("keyword_scores", study).axes
+    names = [text.get_text() for text in words.get_yticklabels()]
+    for axes, level in ((words, "words"), (phrases, "phrases")):
+        for name, bar in zip(names, axes.patches, strict=True):
+            row = next(iter(study["keywords_scores"].where(system=name, level=level)))
+            assert bar.get_width() == pytest.approx(row["f1"])  # type: ignore[attr-defined]
+
+
+def test_what_is_said_is_what_the_tables_say(study: Results, tmp_path: Path) -> None:
+    told = findings(study)
+    row = next(iter(study["keywords_scores"].where(system="all heads", level="words")))
+    assert f"an F1 of {row['f1']:.2f} [{row['low']:.2f} {row['high']:.2f}]" in told[0]
+    mixed = max(study["keywords_weights"].where(system="scalar mix"), key=lambda row: row["share"])
+    assert f"these weigh most: {mixed['layer']}-{mixed['head']} ({mixed['share']:.0%})" in told[-1]
+    section = study_section(study)
+    assert [figure["name"] for figure in section["figures"]] == ["keywords", "keyword_losses", "keyword_scores"]
+    assert study.path is not None
+    hs.open_study(study.path).report(tmp_path / "page.html")
+    assert "What is important in a text" in (tmp_path / "page.html").read_text()
