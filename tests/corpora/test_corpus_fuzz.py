@@ -42,6 +42,9 @@ SEEDS = {
         b"d 0 3 nurse - - - - - - * -\nd 0 4 he - - - - - - * (1)\n#end document\n"
     ),
 }
+FOLDERS = {"keyphrases": ("a.txt", "a.uncontr"), "brat": ("a.txt", "a.ann")}  # files of a folder, parted by form feeds in the seed
+SEEDS["keyphrases"] = "One two. Three\nfour “six”\n\ffour;\n\tone\n two; \xfcber\n".encode()
+SEEDS["brat"] = b"One two. Three\r\nfour\n\fT1\tTask 0 3\tOne\nT2\tTask 4 7;16 20\ttwo four\n*\tSame T1 T2\n#1\tNote T1\tx\n"
 SEEDS["conllx"], SEEDS["lines"], SEEDS["spr"] = SEEDS["conllu"], SEEDS["text"], SEEDS["spans"]
 PIECES = [
     b"\n",
@@ -86,7 +89,13 @@ def test_every_format_is_tried() -> None:
 @given(mutations=st.lists(mutation, min_size=1, max_size=6))
 def test_only_clear_errors_escape(tmp_path: Path, format: str, mutations: list[tuple[int, int, bytes]]) -> None:
     path = tmp_path / "fuzz"
-    path.write_bytes(mutated(SEEDS[format], mutations))
+    content = mutated(SEEDS[format], mutations)
+    if format in FOLDERS:
+        path.mkdir(exist_ok=True)
+        for name, part in zip(FOLDERS[format], (*content.split(b"\f", 1), b""), strict=False):
+            (path / name).write_bytes(part)
+    else:
+        path.write_bytes(content)
     read_both: dict[str, int | None] = {}
     messages: list[str] = []
     modes: tuple[Literal["raise", "skip"], ...] = ("raise", "skip")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Literal
 
 from headscope.core.document import Document
 from headscope.core.tally import Tally
-from headscope.corpora.files import Meter, content_hash
+from headscope.corpora.files import Meter, content_hash, joint_hash
+from headscope.corpora.folders import KEYS, folder_hash, listing
 from headscope.corpora.formats import PAIRED, READERS
 from headscope.corpora.source import Source
 from headscope.errors import CorpusError, HeadscopeError
@@ -46,7 +47,7 @@ class Corpus:
     def __iter__(self) -> Iterator[Document]:
         # A tally of its own for each iteration, so that an older one still running does not write into this one's.
         self.skipped = Tally()
-        self._meter = Meter(self.paths)
+        self._meter = Meter(self._files)
         return _unique(self._read(self.skipped, self._meter) if self._memory is None else iter(self._memory))
 
     @property
@@ -69,17 +70,23 @@ class Corpus:
         return found
 
     def hash(self) -> str:
-        """SHA-256 of the content, the same for a file and its .gz or .xz."""
+        """SHA-256 of the content, the same for a file and its .gz or .xz; of a folder also of the names in it."""
         return self._hash
 
     @cached_property
     def _hash(self) -> str:
         if self._memory is None:
-            return content_hash(self.paths)
+            folders = self.format in KEYS
+            return joint_hash([folder_hash(path, self.format) for path in self.paths]) if folders else content_hash(self.paths)
         digest = hashlib.sha256()
         for document in self._memory:
             digest.update(json.dumps(astuple(document)).encode() + b"\n")
         return digest.hexdigest()
+
+    @property
+    def _files(self) -> Sequence[Path]:
+        """The files that are read, those in folders included."""
+        return [file for path in self.paths for file in listing(path, self.format).files] if self.format in KEYS else self.paths
 
     def _read(self, tally: Tally, meter: Meter) -> Iterator[Document]:
         for path in self.paths:

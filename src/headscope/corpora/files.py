@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import lzma
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -54,7 +54,8 @@ class Meter:
 def require_file(path: Path) -> None:
     """Raise CorpusError unless `path` is a file."""
     if path.is_dir():
-        raise CorpusError(path, None, "this is a directory", f"Name the files in it, for example {path}/*.conllu")
+        whole = "a folder is read as a whole if it holds texts (.txt) and their keys (.key, .uncontr, .contr or .ann)"
+        raise CorpusError(path, None, "this is a directory", f"Name the files in it, for example {path}/*.conllu; {whole}")
     if not path.exists():
         raise CorpusError(path, None, "there is no such file", "Check the spelling and the working directory")
 
@@ -81,8 +82,8 @@ def opened(path: Path, meter: Meter | None = None) -> Iterator[IO[bytes]]:
         raise CorpusError(path, None, f"the file cannot be read ({error.strerror or error})", "Check its permissions") from None
 
 
-def lines(path: Path, meter: Meter | None = None) -> Iterator[Line]:
-    """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError."""
+def lines(path: Path, meter: Meter | None = None, empty: bool = False) -> Iterator[Line]:
+    """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError unless it may be `empty`."""
     blank = True
     with opened(path, meter) as stream:
         for number, raw in enumerate(stream, start=1):
@@ -91,13 +92,17 @@ def lines(path: Path, meter: Meter | None = None) -> Iterator[Line]:
             line = _decoded(number, raw.rstrip(b"\r\n"))
             blank = blank and not line.text.strip()
             yield line
-    if blank:
+    if blank and not empty:
         raise CorpusError(path, None, "the file is empty", "Check that it was written or downloaded completely")
 
 
 def content_hash(paths: Iterable[Path]) -> str:
     """SHA-256 of the decompressed content: of the file itself if there is one, of the list of hashes if there are several."""
-    digests = [_digest(path) for path in paths]
+    return joint_hash([_digest(path) for path in paths])
+
+
+def joint_hash(digests: Sequence[str]) -> str:
+    """One hash for several: of the list of them, or the only one itself."""
     return digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 

@@ -14,6 +14,7 @@ from headscope.corpora.bio import read_bio
 from headscope.corpora.conll2012 import read_conll2012
 from headscope.corpora.conllu import read_conllu
 from headscope.corpora.files import base_name, require_file
+from headscope.corpora.folders import KEYS, folder_format, read_folder
 from headscope.corpora.gap import read_gap
 from headscope.corpora.jsonl import read_jsonl
 from headscope.corpora.semeval import read_semeval
@@ -41,6 +42,7 @@ READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "semeval": read_semeval,
     "spr": partial(read_spans, task="spr"),
     "spans": read_spans,
+    **{format: partial(read_folder, format=format) for format in KEYS},
 }
 PAIRED: dict[str, Callable[[Path], bool]] = {
     "jsonl": jsonl.holds_pairs,
@@ -65,7 +67,9 @@ _NAMES = {
 
 
 def guess_format(path: Path) -> str:
-    """The format that a file's name stands for, .gz and .xz aside, unless its first lines show another."""
+    """The format that a file's name stands for, .gz and .xz aside, unless its first lines show another; of a folder what lies in it."""
+    if path.is_dir() and (found := folder_format(path)) is not None:
+        return found
     name = base_name(path).lower()
     for pattern, format in _NAMES.items():
         if fnmatchcase(name, pattern):
@@ -80,6 +84,8 @@ def common_format(paths: tuple[Path, ...], format: str | None) -> str:
     if format is not None:
         if format not in READERS:
             raise HeadscopeError(f"there is no format {format!r}", f"Take one of {', '.join(READERS)}")
+        for path in paths if format not in KEYS else ():
+            require_file(path)
         return format
     guesses = {guess_format(path): path for path in reversed(paths)}
     if len(guesses) > 1:
@@ -89,12 +95,13 @@ def common_format(paths: tuple[Path, ...], format: str | None) -> str:
 
 
 def resolve(names: tuple[str | Path, ...]) -> tuple[Path, ...]:
-    """The files meant: `sampler` stands for the corpus that comes with the package, anything else for itself."""
+    """The files, or folders of texts with keys, meant: `sampler` stands for the corpus in the package, anything else for itself."""
     if not names:
         raise HeadscopeError("no corpus is named", f"Name files, or `{SAMPLER}` for the corpus that comes with headscope")
     paths = [path for name in names for path in (_sampler() if name == SAMPLER else (Path(name),))]
     for path in paths:
-        require_file(path)
+        if not path.is_dir() or folder_format(path) is None:
+            require_file(path)
     return tuple(paths)
 
 

@@ -40,9 +40,9 @@ class Source:
         """What documents without an id are named after; bytes of a file name that are no text become question marks."""
         return printable(base_name(self.path))
 
-    def lines(self) -> Iterator[Line]:
-        """The lines of the file."""
-        return lines(self.path, self.meter)
+    def lines(self, empty: bool = False) -> Iterator[Line]:
+        """The lines of the file, which must have some unless it may be `empty`."""
+        return lines(self.path, self.meter, empty)
 
     def where(self, line: int) -> str:
         """A place in the file, without its folder: tallies are printed in reports that travel."""

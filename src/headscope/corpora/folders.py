@@ -1,0 +1,127 @@
+"""Folders of texts with a file of keyphrases for each: `.key`, `.uncontr` or `.contr` (KPCrowd, Inspec), or brat's `.ann` (SemEval-2017).
+
+Texts and keys belong together by their names. They lie side by side, or in the folders `docsutf8` and `keys`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from headscope.core.document import Document
+from headscope.core.names import printable
+from headscope.corpora.brat import brat_phrases
+from headscope.corpora.files import base_name, content_hash
+from headscope.corpora.source import Flaw, Source, sound
+from headscope.corpora.text import read_text
+from headscope.errors import CorpusError
+
+TEXTS = (".txt", ".abstr")
+KEYS = {"keyphrases": (".key", ".uncontr", ".contr"), "brat": (".ann",)}  # by format; of several for a text, the first
+_WHERE = {"texts": (".", "docsutf8"), "keys": (".", "keys")}
+_UNIT = "lines"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files of a folder by the names that they share: texts, and of each kind of keys those that there are."""
+
+    texts: dict[str, Path]
+    keys: dict[str, dict[str, Path]]
+
+    @property
+    def files(self) -> list[Path]:
+        """All of them, in an order that names alone decide."""
+        return [*self.texts.values(), *(path for kind in self.keys.values() for path in kind.values())]
+
+
+def listing(folder: Path, format: str) -> Listing:
+    """What of a folder belongs to a format."""
+    try:
+        texts = {stem: path for suffix in reversed(TEXTS) for stem, path in _files(folder, "texts", suffix).items()}
+        keys = {suffix: _files(folder, "keys", suffix) for suffix in KEYS[format]}
+    except OSError as error:
+        raise CorpusError(folder, None, f"the folder cannot be read ({error.strerror or error})", "Check its permissions") from None
+    return Listing(dict(sorted(texts.items())), keys)
+
+
+def folder_format(folder: Path) -> str | None:
+    """The format of a folder, by what lies in it; None if there are not both texts and keys."""
+    for format in KEYS:
+        found = listing(folder, format)
+        if found.texts and any(found.keys.values()):
+            return format
+    return None
+
+
+def folder_hash(folder: Path, format: str) -> str:
+    """SHA-256 of the names and contents of all files that belong to a folder, compressed or not."""
+    digest = hashlib.sha256()
+    for path in listing(folder, format).files:
+        digest.update(f"{base_name(path)}\0{content_hash([path])}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def read_folder(source: Source, format: str) -> Iterator[Document]:
+    """A document for each text, named after its file, in the order of names."""
+    if not source.path.is_dir():
+        raise CorpusError(
+            source.path, None, "this is a file where a folder is needed", "Name the folder that holds the texts and their keys"
+        )
+    found = listing(source.path, format)
+    if not found.texts:
+        remedy = f"Put texts ({' or '.join(TEXTS)}) beside their keys ({', '.join(KEYS[format])})"
+        raise CorpusError(source.path, None, "there is no text in the folder", remedy)
+    for path in sorted({path for kind in found.keys.values() for stem, path in kind.items() if stem not in found.texts}):
+        source.tally.add("files of keys without a text passed over", printable(path.name))
+    for stem, path in found.texts.items():
+        try:
+            documents = list(read_text(replace(source, path=path)))
+        except CorpusError:
+            if not source.skip:
+                raise
+            source.tally.add("texts left out: empty, or they cannot be read", printable(path.name))
+            continue
+        phrases = _phrases(source, found, stem, path)
+        for document in documents:
+            yield replace(document, id=printable(stem), keyphrases=phrases)
+
+
+def _files(folder: Path, what: str, suffix: str) -> dict[str, Path]:
+    """The files with this ending, compressed or not, by their names without it."""
+    places = [folder / where for where in _WHERE[what] if (folder / where).is_dir()]
+    files = sorted((path for place in places for path in place.iterdir() if path.is_file()), reverse=True)
+    named = {path: base_name(path) for path in files}
+    return dict(
+        sorted((name[: -len(suffix)], path) for path, name in named.items() if name.lower().endswith(suffix) and len(name) > len(suffix))
+    )
+
+
+def _phrases(source: Source, found: Listing, stem: str, text: Path) -> tuple[str, ...]:
+    """The keyphrases of a text, each once; what is missing is counted."""
+    there = [(suffix, kind[stem]) for suffix, kind in found.keys.items() if stem in kind]
+    if not there:
+        source.tally.add("texts without a file of keys (read without keyphrases)", printable(text.name))
+        return ()
+    for _, path in there[1:]:
+        source.tally.add(f"second files of keys of a text passed over ({path.suffix})", printable(path.name))
+    suffix, path = there[0]
+    own = replace(source, path=path)
+    phrases = list(dict.fromkeys(brat_phrases(own, text) if suffix == ".ann" else _keys(own, suffix)))
+    if not phrases:
+        source.tally.add("texts whose file of keys is empty (read without keyphrases)", printable(path.name))
+    return tuple(phrases)
+
+
+def _keys(source: Source, suffix: str) -> Iterable[str]:
+    """A phrase a line, or, as Inspec has it, phrases parted by semicolons, which may run over the end of a line."""
+    texts = []
+    for line in source.lines(empty=True):
+        try:
+            texts.append(sound(line))
+        except Flaw as flaw:
+            source.report(flaw, _UNIT)
+    parts = texts if suffix == ".key" else "\n".join(texts).split(";")
+    return [phrase for part in parts if (phrase := " ".join(part.split()))]
