@@ -107,7 +107,7 @@ def test_numbers_may_count_marks_and_line_ends_either_way(tmp_path: Path, text: 
 )
 def test_faults_are_named_or_left_out(tmp_path: Path, line: str | bytes, said: str) -> None:
     first = b"T1\tMaterial 0 4\tIron\n"
-    files = {**BRAT, "S1.ann": first + (line if isinstance(line, bytes) else line.encode())}
+    files: dict[str, str | bytes] = {**BRAT, "S1.ann": first + (line if isinstance(line, bytes) else line.encode())}
     path = folder(tmp_path / "x", files)
     with pytest.raises(CorpusError, match=said):
         list(read(path))
@@ -156,7 +156,7 @@ def test_the_hash_covers_every_file_and_their_names(tmp_path: Path) -> None:
     assert list(corpus)
     assert corpus.share == 1
     assert read(folder(tmp_path / "y", {**files, "notes.md": "x"})).hash() == first
-    packed = {"a.txt": "One.", "b.txt.xz": lzma.compress(b"Two."), "a.key": "one"}
+    packed: dict[str, str | bytes] = {"a.txt": "One.", "b.txt.xz": lzma.compress(b"Two."), "a.key": "one"}
     assert read(folder(tmp_path / "z", packed)).hash() == first
     assert [one.id for one in read(tmp_path / "z")] == ["a", "b"]
     (path / "a.key").write_text("two")
