@@ -42,6 +42,21 @@ def test_the_directed_tree_is_the_best_of_all(size: int, seed: int, coarse: bool
     assert total(scores, found) == pytest.approx(max(total(scores, heads) for heads in every))
 
 
+@given(size=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_the_directed_tree_with_scores_for_the_root(size: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores, roots = rng.normal(size=(size, size)), 3 * rng.normal(size=size)
+    found = tuple(arborescence(scores, roots).tolist())
+    assert is_tree(found)
+
+    def whole(heads: tuple[int, ...]) -> float:
+        return total(scores, heads) + roots[heads.index(-1)]
+
+    every = (heads for heads in itertools.product(range(-1, size), repeat=size) if is_tree(heads))
+    assert whole(found) == pytest.approx(max(map(whole, every)))
+
+
 @given(size=st.integers(1, 6), seed=st.integers(0, 2**32 - 1), coarse=st.booleans())
 @settings(max_examples=100, deadline=None)
 def test_the_undirected_tree_is_the_best_of_all(size: int, seed: int, coarse: bool) -> None:

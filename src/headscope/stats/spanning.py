@@ -44,10 +44,10 @@ def prim(
     return joined
 
 
-def arborescence(scores: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "node"]:
+def arborescence(scores: Float64[np.ndarray, "node node"], roots: Float64[np.ndarray, "node"] | None = None) -> Int64[np.ndarray, "node"]:
     """For each node its governor, -1 for the root: the directed tree of greatest total score; `scores[d, g]` is that of g governing d.
 
-    Exactly one node is the root; which one is decided with the rest.
+    Exactly one node is the root; which one is decided with the rest, and by the score that `roots` gives each node as the root.
     """
     size = len(scores)
     if size == 0:
@@ -55,7 +55,8 @@ def arborescence(scores: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, 
     # Node 0 governs the root, at a price so high that it is paid once.
     weights = np.full((size + 1, size + 1), -np.inf)
     weights[1:, 1:] = scores
-    weights[1:, 0] = -2.0 * (np.abs(scores[np.isfinite(scores)]).sum() + 1.0)
+    given = np.zeros(size) if roots is None else roots
+    weights[1:, 0] = given - 2.0 * (np.abs(scores[np.isfinite(scores)]).sum() + np.abs(given).sum() + 1.0)
     np.fill_diagonal(weights, -np.inf)
     return _edmonds(weights)[1:] - 1
 

@@ -1,0 +1,168 @@
+"""Attention between the words of sentences, and between words and what stands for the root, from all heads of a model."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from headscope.core.batch import CLS, SEP, WORD
+from headscope.core.heads import HeadId, Kind
+from headscope.encoding.batches import batches
+from headscope.encoding.texts import Encoded
+from headscope.encoding.words import Rows, WordGroups, word_map
+from headscope.errors import RunError
+from headscope.models.model import Model
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+    Map = Float[torch.Tensor, "position head position"]
+
+SPECIALS = 2  # positions before the words: what opens the text and what closes it, which together stand for the root
+_FLOAT = 4  # bytes
+
+
+class Maps:
+    """Reads a model's attention as maps [position, head, position] between `start`, `end` and the words of a sentence, in this order.
+
+    What a model does not put around a text is a row and a column of zeros.
+    """
+
+    def __init__(self, model: Model, rows: Rows = "mean", batch_tokens: int = 2048) -> None:
+        self.model, self.rows, self.batch_tokens = model, rows, batch_tokens
+        self.kind = _kind(model)
+        self.sites = [number for number, site in enumerate(model.sites) if site.kind == self.kind]
+        self.heads: list[HeadId] = [head for head in model.layout.ids() if head.kind == self.kind]
+
+    def of(self, texts: Sequence[Encoded]) -> list[Map]:
+        """The maps of each text, in the order given; how texts are batched changes nothing."""
+        found: dict[int, Map] = {}
+        places = {id(text): number for number, text in enumerate(texts)}
+        for batch in batches(texts, self.batch_tokens):
+            for text, maps in zip(batch, self._batch(batch), strict=True):
+                size = len(text.words) + SPECIALS
+                found[places[id(text)]] = maps[:size, :, :size]
+        return [found[number] for number in range(len(texts))]
+
+    def _batch(self, texts: Sequence[Encoded]) -> Float[torch.Tensor, "text position head position"]:
+        device = self.model.device
+        groups = WordGroups.build(texts, device)
+        places, there = self._places(groups)
+        width = places.shape[1]
+        found = torch.zeros(len(texts), width, len(self.heads), width, device=device)
+        first = dict(zip(self.sites, self._firsts(), strict=True))
+
+        def take(index: int, weights: torch.Tensor, visible: object, again: object) -> None:
+            weights = weights.float()
+            words = word_map(weights.masked_fill((groups.of < 0)[:, None, :, None], 0), groups, groups, self.rows)
+            _, heads, _, columns = words.shape
+            words = words.gather(2, places[:, None, :, None].expand(-1, heads, -1, columns))
+            words = words.gather(3, places[:, None, None, :].expand(-1, heads, width, -1))
+            words = words * (there[:, None, :, None] & there[:, None, None, :])
+            found[:, :, first[index] : first[index] + heads] = words.transpose(1, 2)
+
+        self.model.stream(self.model.inputs(texts), take, frozenset(self.sites))
+        return found
+
+    def _firsts(self) -> list[int]:
+        sizes = [self.model.sites[site].heads for site in self.sites]
+        return [sum(sizes[:number]) for number in range(len(sizes))]
+
+    def _places(self, groups: WordGroups) -> tuple[Int[torch.Tensor, "text position"], Bool[torch.Tensor, "text position"]]:
+        """Where the start, the end and the words of each text stand in its word map, and whether they are there at all."""
+        roles = [[groups.side.kinds[kind][1] if kind >= 0 else -1 for kind in row] for row in groups.side.positions.tolist()]
+        width = SPECIALS + max(row.count(WORD) for row in roles)
+        places, there = torch.zeros(len(roles), width, dtype=torch.int64), torch.zeros(len(roles), width, dtype=torch.bool)
+        for number, row in enumerate(roles):
+            words = [place for place, role in enumerate(row) if role == WORD]
+            start = next((place for place, role in enumerate(row) if role == CLS), None)
+            end = next((place for place in reversed(range(len(row))) if row[place] == SEP), None)
+            for position, place in enumerate((start, end, *words)):
+                if place is not None:
+                    places[number, position], there[number, position] = place, True
+        return places.to(self.model.device), there.to(self.model.device)
+
+    @property
+    def specials(self) -> tuple[bool, bool]:
+        """Whether the model puts something before a text, and after it."""
+        template = self.model.tokenizer.single
+        return bool(template.before), bool(template.after)
+
+
+def _kind(model: Model) -> Kind:
+    """The kind of attention that is probed: that of the encoder, where there is one."""
+    kinds = [site.kind for site in model.sites]
+    for kind in ("encoder", "decoder"):
+        if kind in kinds:
+            return kind
+    raise RunError(f"{model.name} has no self-attention to probe", "Use a model that reads a text by attending to it")
+
+
+class Store:
+    """The maps of many texts: worked out when they are asked for, and kept for the next time if all of them fit into `limit` bytes.
+
+    On a CPU they are kept in a temporary file that is mapped into memory, on another device in its memory.
+    """
+
+    def __init__(self, maps: Maps, texts: Sequence[Encoded], limit: int, again: bool = True) -> None:
+        self.maps, self.texts = maps, texts
+        sizes = [(len(text.words) + SPECIALS) ** 2 * len(maps.heads) for text in texts]
+        self.bytes = sum(sizes) * _FLOAT
+        self._ends = torch.tensor([0, *sizes]).cumsum(0).tolist()
+        self._done = [False] * len(texts)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._kept: torch.Tensor | None = None
+        if again and 0 < self.bytes <= limit:
+            self._kept = self._room()
+
+    @property
+    def keeps(self) -> bool:
+        """Whether maps are kept."""
+        return self._kept is not None
+
+    def _room(self) -> torch.Tensor:
+        size = self.bytes // _FLOAT
+        if self.maps.model.device.type != "cpu":
+            return torch.empty(size, device=self.maps.model.device)
+        self._folder = tempfile.TemporaryDirectory(prefix="headscope-maps-")
+        return torch.from_file(str(Path(self._folder.name) / "maps"), shared=True, size=size, dtype=torch.float32)
+
+    def get(self, numbers: Sequence[int]) -> list[Map]:
+        """The maps of the texts of these numbers."""
+        missing = [number for number in numbers if not self._done[number]]
+        fresh = dict(zip(missing, self.maps.of([self.texts[number] for number in missing]), strict=True)) if missing else {}
+        if self._kept is None:
+            return [fresh[number] for number in numbers]
+        for number, maps in fresh.items():
+            self._kept[self._ends[number] : self._ends[number + 1]] = maps.reshape(-1)
+            self._done[number] = True
+        return [self._view(number) for number in numbers]
+
+    def _view(self, number: int) -> Map:
+        assert self._kept is not None
+        size = len(self.texts[number].words) + SPECIALS
+        return self._kept[self._ends[number] : self._ends[number + 1]].view(size, len(self.maps.heads), size)
+
+    def ahead(self, steps: Sequence[Sequence[int]]) -> Iterator[tuple[Sequence[int], list[Map]]]:
+        """The maps for each of several steps, worked out for as many steps at once as fill a batch of the model."""
+        window: list[Sequence[int]] = []
+        tokens = 0
+        for number, step in enumerate(steps):
+            window.append(step)
+            tokens += sum(self.texts[text].cost for text in step)
+            if tokens >= self.maps.batch_tokens or number == len(steps) - 1:
+                found = iter(self.get([text for own in window for text in own]))
+                for own in window:
+                    yield own, [next(found) for _ in own]
+                window, tokens = [], 0
+
+    def close(self) -> None:
+        """Let go of what is kept."""
+        self._kept = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
