@@ -42,6 +42,7 @@ app = typer.Typer(
     headscope flow --out FLOW                how words bear on each other, and what that goes with
     headscope ablate --out ABLATED           which heads are needed
     headscope probe edge --out EDGE          in which layers it knows what
+    headscope probe structural --out PROBE   whether trees lie in its vectors
     headscope prune mini --keep 60% --out M  a smaller model, without the heads that matter least
     headscope train --corpus T.tsv --out M   fine-tune a model on labelled texts
     headscope report RUN                     one offline page with everything

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import ablation, alike, contests, curves, dendrogram, flow, heatmap, keywords, matrix, probe_edge
+from headscope.figures import ablation, alike, contests, curves, dendrogram, flow, heatmap, keywords, matrix, probe_edge, probe_structural
 from headscope.figures.alike import FOLLOWED, Choices
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
@@ -45,6 +45,8 @@ FIGURES = {
     "keywords": "which heads look at the words of keyphrases (headscope probe keywords)",
     "keyword_losses": "heads by how much they tell of keywords alone (headscope probe keywords)",
     "keyword_scores": "how well heads find keywords, beside baselines (headscope probe keywords)",
+    "structural": "Hewitt & Manning 2019: trees in vectors, by layer, beside baselines (headscope probe structural)",
+    "structural_ranks": "Hewitt & Manning 2019: trees in vectors, by the rank of the probe (headscope probe structural)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
 # Of studies: what draws it, the table it needs, and the command that makes that.
@@ -64,6 +66,8 @@ _STUDIES: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = 
     "keyword_losses": (keywords.losses, "keywords_heads", "probe keywords"),
     "keyword_scores": (keywords.scores, "keywords_scores", "probe keywords"),
     "layerscores": (probe_edge.scores, "edge_scores", "probe edge"),
+    "structural": (probe_structural.layers, "structural", "probe structural"),
+    "structural_ranks": (probe_structural.ranks, "structural_ranks", "probe structural"),
 }
 _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},

@@ -11,7 +11,8 @@ from headscope.figures import draw, render
 from headscope.flows import sentences as flow
 from headscope.probes.edge import sentences as edge
 from headscope.probes.keywords import sentences as keyword_sentences
-from headscope.report import keywords, probe_edge
+from headscope.probes.structural import sentences as structural
+from headscope.report import keywords, probe_edge, probe_structural
 from headscope.runs.results import Results
 from headscope.runs.table import display
 
@@ -96,6 +97,7 @@ _STUDIES: dict[str, tuple[str, str, Figures, str]] = {
     ),
     "keywords": (keywords.TITLE, keywords.ABOUT, keywords.FIGURES, keywords.PUBLISHED),
     "edge_probe": (probe_edge.TITLE, probe_edge.ABOUT, probe_edge.FIGURES, probe_edge.PUBLISHED),
+    "structural_probe": (probe_structural.TITLE, probe_structural.ABOUT, probe_structural.FIGURES, probe_structural.PUBLISHED),
 }
 
 
@@ -104,6 +106,7 @@ _FINDINGS: dict[str, Callable[[Results], list[str]]] = {
     "ablation": lambda results: ablation.sentences(results, results.manifest["settings"]["score"]),
     "edge_probe": edge.sentences,
     "keywords": keyword_sentences.sentences,
+    "structural_probe": lambda results: structural.sentences(results, results.manifest["best_layer"]),
 }
 
 

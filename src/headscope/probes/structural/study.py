@@ -150,7 +150,7 @@ class Study:
             "notes": list(self.material.notes),
         }
         assert ledger.merged is not None
-        everything = {"summary": summary(found, tables.best()), **found}
+        everything = {"summary": summary(found, tables.best(), hidden_shape(self.model)[0] - 1), **found}
         results = finish(manifest, everything, self.model, self.material.counts, ledger, ledger.merged, self.folder, said)
         self._states.clear()
         if self._own is not None:

@@ -27,15 +27,17 @@ _EMBEDDED = "ELMo0: 26.8 / .44 / 54.3 / .56"
 COLUMNS = ("what", "layer", "rank", *METRICS, "published")
 
 
-def summary(tables: Mapping[str, Table], best: int) -> Table:
-    """One row a layer of the model, which is 0 for embeddings, and one a baseline; of the control with random weights the best layer."""
-    last = max((layer for layer in tables["structural"]["layer"] if layer is not None), default=0)
+def summary(tables: Mapping[str, Table], best: int, blocks: int) -> Table:
+    """One row a layer of the model, which is 0 for embeddings, and one a baseline; of the control with random weights the best layer.
+
+    `best` is the best layer by held-out loss, and `blocks` how many the model has.
+    """
     rows = []
     for row in wide(tables["structural"]):
         if row["source"] == "random":
             continue
         chosen = " (best by held-out loss)" if row["source"] == "model" and row["layer"] == best else ""
-        said = _OTHERS.get(row["source"]) or (_EMBEDDED if row["layer"] == 0 else _BERT.get(last, {}).get(row["layer"]))
+        said = _OTHERS.get(row["source"]) or (_EMBEDDED if row["layer"] == 0 else _BERT.get(blocks, {}).get(row["layer"]))
         rows.append({**row, "what": NAMES[row["source"]] + chosen, "published": said})
     if (control := control_of(tables)) is not None:
         rows.append({**control, "what": f"{NAMES['random']} (its best layer)", "published": None})

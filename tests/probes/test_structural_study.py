@@ -1,0 +1,212 @@
+"""A structural probe from corpora to a folder: parts kept apart, trees that were planted found, work gone on with, figures and a page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from architectures import build
+from families import FAMILIES
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.core.document import Document
+from headscope.corpora import Corpus
+from headscope.encoding.tokenizer import Tokenizer
+from headscope.errors import RunError
+from headscope.figures import draw, render
+from headscope.models.model import Model
+from headscope.models.sites import find_sites
+from headscope.probes import states as caching
+from headscope.probes.structural import study as module
+from headscope.probes.structural.reading import material
+from headscope.probes.structural.sentences import sentences
+from headscope.probes.structural.spec import make_structural_spec
+from headscope.probes.structural.study import probe_structural
+from headscope.report import write_report
+from headscope.runs.results import Results
+
+SETTINGS: dict[str, Any] = {"epochs": 3, "replicates": 40, "max_length": 60}
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Model:
+    tokens = FAMILIES["wordpiece"]()
+    network = build("bert", vocabulary=len(tokens), max_position_embeddings=512)
+    return Model("tiny", network, Tokenizer(tokens), *find_sites(network))
+
+
+@pytest.fixture(scope="module")
+def few() -> Corpus:
+    """Some short sentences of every document of the sampler."""
+    return Corpus.of([replace(d, sentences=tuple(s for s in d.sentences if len(s) < 12)[:5], mentions=()) for d in hs.read("sampler")])
+
+
+@pytest.fixture(scope="module")
+def whole(tiny: Model, few: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    spec = make_structural_spec({**SETTINGS, "seeds": 2})
+    return probe_structural(spec, tmp_path_factory.mktemp("structural") / "whole", model=tiny, corpus=few)
+
+
+def numbers(results: Results) -> dict[str, list[dict[str, str]]]:
+    return {name: [{key: repr(value) for key, value in row.items()} for row in results[name]] for name in results}
+
+
+def test_tables_and_manifest(whole: Results) -> None:
+    assert list(whole) == ["summary", "structural", "structural_ranks", "structural_training"]
+    table = whole["structural"]
+    rows = table.where(metric="UUAS")
+    places = list(zip(rows["source"], rows["layer"], rows["rank"], rows["seeds"], strict=True))
+    assert places == [
+        *(("model", layer, 16, 2) for layer in (0, 1, 2)), ("random", 1, 16, 2), ("random", 2, 16, 2),
+        ("decay", 0, 16, 2), ("projection", 0, 16, 2), ("linear", None, None, None),
+    ]  # fmt: skip
+    assert sorted(set(whole["structural_ranks"]["rank"])) == [1, 2, 4, 8, 16]
+    assert all(row["low"] <= row["value"] <= row["high"] for row in table if row["low"] == row["low"])
+    assert all(row["sd"] is not None for row in table if row["source"] != "linear")
+    training = whole["structural_training"]
+    assert set(training["probe"]) == {"distance", "depth"}
+    assert max(training["epochs"]) == 3
+    best = whole.manifest["best_layer"]
+    loss = {layer: np.mean(training.where(source="model", layer=layer, rank=16, probe="distance")["loss"]) for layer in (0, 1, 2)}
+    assert best == min(loss, key=lambda layer: loss[layer])
+    assert set(whole["structural_ranks"]["layer"]) == {best}
+    assert whole.manifest["study"] == "structural_probe"
+    assert Results.open(whole.path or Path()).signature == whole.signature
+    assert not (whole.path / "states").exists()  # type: ignore[operator]
+    # A probe of the layer sweep and the same one among the ranks are one probe.
+    same = whole["structural_ranks"].where(rank=16, metric="UUAS")["value"]
+    assert same == pytest.approx(table.where(source="model", layer=best, metric="UUAS")["value"])
+
+
+def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
+    spec = make_structural_spec(SETTINGS).resolved()
+    parts = material(tiny, few, None, spec)
+    documents = [{text.document for text in part.texts} for part in (parts.train, parts.held_out, parts.test)]
+    assert [len(some) for some in documents] == [13, 1, 4]
+    assert not documents[0] & documents[1] | documents[0] & documents[2] | documents[1] & documents[2]
+    assert parts.notes[0] == "no test corpus: 4 of 18 documents of the corpus itself are tested on"
+    moved = material(tiny, Corpus.of(reversed(list(few))), None, spec)
+    assert {text.id for text in moved.test.texts} == {text.id for text in parts.test.texts}
+    released = material(tiny, few, few, make_structural_spec({**SETTINGS, "preset": "reference"}).resolved())
+    assert released.held_out is released.test
+    assert all((text.segments == 1).all() for text in released.train.texts)
+    lone = material(tiny, Corpus.of(list(few)[:1]), None, spec)  # one document: sentences are divided
+    assert "1 of 4 sentences" in lone.notes[0]
+
+
+def test_planted_trees_are_found(few: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: Model) -> None:
+    """Where distances in the tree lie in some coordinates, under noise in the others, the probe finds nearly all edges."""
+
+    def planted(model: Model, texts: Any, folder: Path | None, *, layers: Any, dtype: str, **rest: Any) -> caching.States:
+        random = np.random.default_rng(0)
+        blocks, lengths = [], []
+        for text in texts:
+            heads = text.annotation.heads
+            vectors = np.zeros((len(layers), len(heads), 48), dtype=np.float32)
+            for word in range(len(heads)):
+                place = word
+                while heads[place] >= 0:  # a coordinate a word on the way up: squared distance is distance in the tree
+                    vectors[-1, word, place] = 1
+                    place = heads[place]
+            vectors[:, :, 24:] += random.normal(size=(len(layers), len(heads), 24)) / 2
+            blocks.append(vectors.reshape(-1))
+            lengths.append(len(heads))
+        return caching.States(tuple(layers), 48, tuple(lengths), np.concatenate(blocks))
+
+    monkeypatch.setattr(module, "hidden_states", planted)
+    monkeypatch.setattr(module, "hidden_shape", lambda model: (2, 48))
+    spec = make_structural_spec({**SETTINGS, "epochs": 40, "rate": 0.03, "batch": 5, "baselines": ["linear"], "ranks": [1, 24]})
+    found = probe_structural(spec, model=tiny, corpus=few)
+    table = found["structural"].where(source="model")
+    value = {(row["layer"], row["metric"]): row["value"] for row in table}
+    assert found.manifest["best_layer"] == 1
+    assert value[1, "UUAS"] > 90
+    assert value[1, "Root%"] > 85
+    assert value[1, "DSpr"] > 0.8
+    assert value[0, "UUAS"] < 50
+    ranks = found["structural_ranks"].where(metric="UUAS")["value"]
+    assert ranks[0] + 20 < ranks[1]
+
+
+def test_stopped_and_gone_on_with(tiny: Model, few: Corpus, whole: Results, tmp_path: Path) -> None:
+    spec, out = make_structural_spec({**SETTINGS, "seeds": 2}), tmp_path / "stopped"
+    for least in (0.1, 0.3, 0.8):  # in the first sweep, in the second, in the last
+
+        def stop(share: float | None, texts: int, tokens: int, least: float = least) -> None:
+            if share is not None and least < share < 1:  # that of states is 1
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            probe_structural(spec, out, model=tiny, corpus=few, resume=True, progress=stop)
+        assert (out / "states").is_dir()
+    with pytest.raises(RunError, match="is not finished"):
+        Results.open(out)
+    with pytest.raises(RunError, match="begun with other settings: rate was"):
+        probe_structural(make_structural_spec({**SETTINGS, "seeds": 2, "rate": 0.1}), out, model=tiny, corpus=few, resume=True)
+    again = probe_structural(spec, out, model=tiny, corpus=few, resume=True)
+    assert numbers(again) == numbers(whole)
+    assert again.manifest["counts"]["resumed_shards"] == 3
+    assert not (out / "states").exists()
+    assert not (out / "partial").exists()
+
+
+def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
+    for name in ("structural", "structural_ranks"):
+        svg = render(draw(name, whole), "svg").decode()
+        assert "NSpr: depths, Spearman" in svg
+        assert "means of 2 seeds" in svg
+    told = sentences(whole, whole.manifest["best_layer"])
+    assert len(told) == 3
+    assert re.search(r"Under a linear map of layer \d \(.*\), \d+% \[\d+ \d+\] of the edges", told[0])
+    assert "words left to right" in told[0]
+    page = write_report(whole, tmp_path / "page.html").read_text()
+    assert "Trees in vectors" in page
+    assert "BERTbase7 may be layer 7 or 8" in page
+    bare = {name: table for name, table in whole.items() if name != "structural_ranks"}
+    assert len(sentences(bare, whole.manifest["best_layer"])) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"layers": [0, 9]}, r"mini has no layer 9\. Its hidden states are those of layers 0 \(embeddings\) to 2"),
+        ({"rank": 17}, r"rank 17 is more than the 16 numbers"),
+        ({"ranks": [2, 40]}, r"rank 40 is more than the 16 numbers"),
+        ({"layers": [1], "ranks_layer": 2}, r"layer 2, which ranks are tried on, is not among the layers"),
+        ({"max_length": 4000}, r"max_length is 4000, but mini ends at 512 tokens"),
+    ],
+)
+def test_refusals(tiny: Model, few: Corpus, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(RunError, match=says):
+        probe_structural(make_structural_spec({**SETTINGS, **settings}), model=tiny, corpus=few)
+
+
+def test_bad_settings_and_corpora(tiny: Model, few: Corpus) -> None:
+    for settings, says in (({"ranks": [0]}, "a rank is 1 or more"), ({"layers": [1, 1]}, "none twice"), ({"baselines": ["x"]}, "linear")):
+        with pytest.raises(RunError, match=says):
+            make_structural_spec(settings)
+    bare = Corpus.of(
+        [Document("d", tuple(replace(s, words=tuple(replace(w, head=None) for w in s.words)) for s in d.sentences)) for d in few]
+    )
+    with pytest.raises(RunError, match="a structural probe needs trees, and the corpus has none"):
+        probe_structural(make_structural_spec(SETTINGS), model=tiny, corpus=bare)
+    with pytest.raises(RunError, match=r"take .* MiB as float16, more than the limit"):
+        probe_structural(make_structural_spec(SETTINGS), model=tiny, corpus=few, limit_bytes=1000)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    out = tmp_path / "probe"
+    options = ["--layers", "7", "--ranks", "none", "--baselines", "linear", "--epochs", "1", "--limit", "60", "--replicates", "0"]
+    result = CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out), "--device", "cpu"])
+    assert result.exit_code == 0, result.output
+    assert "BERT-base 7: 79.8" in result.output
+    assert "Under a linear map of layer 7 (what block 7 gives, `hidden_states[7]`)" in result.output
+    assert list(Results.open(out)) == ["summary", "structural", "structural_training"]
+    with pytest.raises(RunError, match="already holds a run"):
+        CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out)], catch_exceptions=False)
