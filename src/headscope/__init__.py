@@ -12,7 +12,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headscope.api import Run, Study, ablate, flow, load, measure, open_run, open_study, probe_edge, read, run, train, twins, view
+    from headscope.api import (
+        Run,
+        Study,
+        ablate,
+        flow,
+        load,
+        measure,
+        open_run,
+        open_study,
+        probe_edge,
+        probe_keywords,
+        read,
+        run,
+        train,
+        twins,
+        view,
+    )
 
 __all__ = [
     "Run",
@@ -24,6 +40,7 @@ __all__ = [
     "open_run",
     "open_study",
     "probe_edge",
+    "probe_keywords",
     "read",
     "run",
     "train",

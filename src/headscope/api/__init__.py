@@ -1,0 +1,30 @@
+"""The Python interface: load, train, read, run, measure, view, twins; studies of flow, ablation and probes; open_run, open_study."""
+
+from __future__ import annotations
+
+from headscope.api.results import Measured, Run, Study, TwinHeads, open_run, open_study
+from headscope.api.running import load, measure, run, train, twins, view
+from headscope.api.studies import ablate, flow, probe_edge, probe_keywords
+from headscope.core.document import Word
+from headscope.corpora import read
+
+__all__ = [
+    "Measured",
+    "Run",
+    "Study",
+    "TwinHeads",
+    "Word",
+    "ablate",
+    "flow",
+    "load",
+    "measure",
+    "open_run",
+    "open_study",
+    "probe_edge",
+    "probe_keywords",
+    "read",
+    "run",
+    "train",
+    "twins",
+    "view",
+]

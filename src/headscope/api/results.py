@@ -1,0 +1,163 @@
+"""What runs and studies found, to be asked for tables, figures and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import RunError
+from headscope.runs.results import Results
+from headscope.runs.table import Table
+from headscope.runs.twin_heads import Twins
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headscope.core.heads import Kind
+    from headscope.runs.alike import Alike
+    from headscope.stats.embedding import Method
+    from headscope.widget.run import RunView
+
+
+class Measured:
+    """One measure of a run: its table of heads, its table of layers, its figure."""
+
+    def __init__(self, results: Results, name: str) -> None:
+        self._results = results
+        self.name = name
+
+    @property
+    def table(self) -> Table:
+        """One row a head and quantity."""
+        return self._results[self.name]
+
+    @property
+    def layers(self) -> Table:
+        """One row a layer and quantity: the mean over the layer's heads, where the measure has one."""
+        return self._results[f"{self.name}_layers"]
+
+    def plot(self, figure: str | None = None, **choices: Any) -> Figure:
+        """The measure's figure, as a matplotlib figure; `choices` are those of figures of distances, as `headscope plot` has them."""
+        from headscope.figures import default_figure, draw
+
+        return draw(figure or default_figure(self.name), self._results, **choices)
+
+    def __repr__(self) -> str:
+        return f"{self.name} of {self._results.signature}\n{self.table!r}"
+
+
+class Run:
+    """What a run found. `run["entropy"].table` is a table, `run["entropy"].plot()` a figure."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    @property
+    def signature(self) -> str:
+        """The line that says what was measured, on what, and how."""
+        return self.results.signature
+
+    @property
+    def measures(self) -> list[str]:
+        """What can be asked for with `run[...]`."""
+        return list(self.results.measures)
+
+    def __getitem__(self, name: str) -> Measured:
+        if name not in self.measures:
+            raise RunError(f"the run has no measure {name!r}", f"It has {', '.join(self.measures)}")
+        return Measured(self.results, name)
+
+    def alike(self, kind: Kind | None = None) -> Alike:
+        """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours, near twins."""
+        from headscope.runs.alike import alike
+
+        return alike(self.results, kind)
+
+    def report(self, path: str | Path | None = None, studies: Sequence[Study] = ()) -> Path:
+        """Write the run as one offline HTML page, by default into its folder, and return where it is. `studies` have their part in it."""
+        from headscope.report import write_report
+
+        return write_report(self.results, Path(path) if path is not None else None, [study.results for study in studies])
+
+    def show(self, head: str | None = None) -> RunView:
+        """Every head and what is known of the chosen one, to look through in a notebook."""
+        from headscope.widget.run import RunView
+
+        return RunView(self.results, head)
+
+    def __repr__(self) -> str:
+        return f"Run({self.signature})\n  " + ", ".join(f"{name}: {len(self.results[name])} rows" for name in self.measures)
+
+
+class Study:
+    """What a study found: `study["summary"]` is a table, `study.plot("westera1")` a figure."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    @property
+    def signature(self) -> str:
+        """The line that says what was looked at, on what, and how."""
+        return self.results.signature
+
+    @property
+    def tables(self) -> list[str]:
+        """What can be asked for with `study[...]`."""
+        return list(self.results)
+
+    def __getitem__(self, name: str) -> Table:
+        return self.results[name]
+
+    def plot(self, figure: str, quantity: str | None = None) -> Figure:
+        """A figure of the study: of flow `westera1`, `westera2`, `trees` or `agreement`; of ablation `michel1`, `michel3`, `histogram` or
+        `importance`.
+        """
+        from headscope.figures import draw
+
+        return draw(figure, self.results, quantity=quantity)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the study as one offline HTML page, by default into its folder, and return where it is."""
+        from headscope.report import write_report
+
+        return write_report(self.results, Path(path) if path is not None else None)
+
+    def __repr__(self) -> str:
+        from headscope.report.studies import findings
+
+        return "\n".join([*findings(self.results), self.signature])
+
+
+class TwinHeads(Twins):
+    """What `twins` found, with its picture."""
+
+    def plot(self, embedding: Method = "metric", sqrt: bool = False) -> Figure:
+        """All heads of both models as points, and how far their layers are apart, as a matplotlib figure."""
+        from headscope.figures.twins import draw
+
+        return draw(self, embedding, sqrt)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write all tables, as CSV and Parquet, and the figure into a folder."""
+        from headscope.figures.twins import save
+
+        return save(self, Path(folder))
+
+    def __repr__(self) -> str:
+        from headscope.runs.twin_sentences import sentences
+
+        return "\n".join([*sentences(self), self.signature])
+
+
+def open_run(path: str | Path) -> Run:
+    """The run in a folder."""
+    return Run(Results.open_run(Path(path)))
+
+
+def open_study(path: str | Path) -> Study:
+    """The study in a folder."""
+    results = Results.open(Path(path))
+    if results.study is None:
+        raise RunError(f"{path} holds a run", "Open it with headscope.open_run")
+    return Study(results)

@@ -1,0 +1,234 @@
+"""Loading and training models, and running measures over texts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.api.results import Run, TwinHeads
+from headscope.corpora import Corpus, read
+from headscope.errors import MeasureError, ModelError, RunError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from headscope.core.heads import HeadId
+    from headscope.models.model import Model
+    from headscope.models.recipe import Trained
+    from headscope.runs.grids import Level, Specials
+    from headscope.runs.work import Progress
+    from headscope.widget.view import View
+
+Measures = Sequence[str] | Mapping[str, Mapping[str, Any]]
+DEFAULT_MEASURES = ("positions", "tokens", "entropy")  # headscope.measures.DEFAULT, without importing torch
+
+
+def load(
+    name: str | Path = "mini", device: str | None = None, dtype: str = "float32", random: int | None = None, head: bool = False
+) -> Model:
+    """A model ready to be looked at: `mini` (embedded), a local folder, or a hub id; with `random`, a seed, untrained but for its
+    embeddings; with `head`, able to predict, which `saliency` needs.
+    """
+    from headscope.models.load import load as load_model
+
+    return load_model(name, device, dtype, random, head)
+
+
+def train(
+    corpus: Corpus | str | Path | Sequence[str | Path],
+    out: str | Path,
+    model: str | Path = "mini",
+    dev: Corpus | str | Path | Sequence[str | Path] | None = None,
+    *,
+    device: str | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **recipe: Any,
+) -> Trained:
+    """Fine-tune a model on labelled texts and save it into the folder `out`, which `load(out, head=True)` reads.
+
+    `dev` is what it is tested on; without it part of the documents is held out. `recipe` may be `labels`, `epochs`, `batch`, `rate`,
+    `warmup`, `weight_decay`, `checks`, `patience`, `held_out`, `metric`, `limit`, `max_length` and `seed` (docs/training.md).
+    """
+    from headscope.models.recipe import Recipe
+    from headscope.models.training import train as train_model
+
+    known = [field.name for field in fields(Recipe)]
+    if unknown := [name for name in recipe if name not in known]:
+        raise ModelError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(known)}")
+    texts = _corpus(corpus)
+    return train_model(texts, out, model, None if dev is None else _corpus(dev), Recipe(**recipe), device, overwrite, progress)
+
+
+def _corpus(named: Corpus | str | Path | Sequence[str | Path]) -> Corpus:
+    if isinstance(named, Corpus):
+        return named
+    return read(named) if isinstance(named, str | Path) else read(*named)
+
+
+def run(
+    model: Model | str | Path = "mini",
+    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
+    measures: Measures = DEFAULT_MEASURES,
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    engine: str = "local",
+    workers: int = 2,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    gallery: int = 96,
+    **settings: Any,
+) -> Run:
+    """Measure a model's heads over a corpus in one pass. `settings` are those of a specification: `unit`, `preset`, `limit`, ...
+
+    `gallery` is the number of texts looked at again for maps to show (docs/runs.md); it changes no number.
+
+    >>> import headscope as hs
+    >>> run = hs.run("mini", "sampler", ["entropy"], limit=8)
+    >>> run["entropy"].table.where(quantity="entropy").columns[:5]
+    ['kind', 'layer', 'head', 'quantity', 'value']
+    """
+    from headscope.runs.execute import execute
+    from headscope.runs.spec import make_spec
+
+    name, paths = named(model, corpus)
+    spec = make_spec({"model": name, "corpus": paths, "measures": _measures(measures), **settings})
+    results = execute(
+        spec,
+        Path(out) if out is not None else None,
+        model=None if isinstance(model, str | Path) else model,
+        corpus=corpus if isinstance(corpus, Corpus) else None,
+        device=device,
+        engine=engine,  # type: ignore[arg-type]
+        workers=workers,
+        resume=resume,
+        overwrite=overwrite,
+        progress=progress,
+        gallery=gallery,
+    )
+    return Run(results)
+
+
+def measure(
+    attention: Any,
+    tokens: Sequence[str] | Sequence[Sequence[str]] | None = None,
+    measures: Measures = DEFAULT_MEASURES,
+    *,
+    roles: Sequence[Any] | None = None,
+    words: Sequence[Any] | None = None,
+    annotation: Sequence[Any] | None = None,
+    documents: Sequence[str] | None = None,
+    **options: Any,
+) -> Run:
+    """Measure attention maps that are already there.
+
+    `attention` is one text [layers, heads, T, T] with its T `tokens` (also as the tuple of layers that transformers returns
+    for a batch of one), a list of texts with a list of tokens, or one or more files (.npz, .safetensors) that hold both.
+    `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones), `annotation` (headscope Words)
+    and `documents` (what intervals resample) are given like `tokens`. `options` are `preset`, `rows`, `causal`, `replicates`,
+    `seed`, `gallery`, `out` and `overwrite`.
+    """
+    from headscope.runs.map_files import read_maps
+    from headscope.runs.maps import GivenMaps, measure_maps
+
+    if tokens is None:
+        paths = [attention] if isinstance(attention, str | Path) else list(attention)
+        if not all(isinstance(path, str | Path) for path in paths):
+            raise MeasureError("maps without tokens", "Give the tokens of each text, or files that hold them")
+        return Run(measure_maps([read_maps(path) for path in paths], _measures(measures), **options))
+    single = bool(tokens) and isinstance(tokens[0], str)
+    texts = [attention] if single else list(attention)
+    given = {"tokens": tokens, "roles": roles, "words": words, "annotation": annotation, "document": documents}
+    lists: dict[str, list[Any]] = {name: [values] if single else list(values) for name, values in given.items() if values is not None}
+    for name, values in lists.items():
+        if len(values) != len(texts):
+            raise MeasureError(f"{len(values)} {name} for {len(texts)} texts", "Give one for each text")
+    maps = []
+    for number, text in enumerate(texts):
+        own: dict[str, Any] = {name: values[number] if name == "document" else tuple(values[number]) for name, values in lists.items()}
+        if single and documents is not None and not isinstance(documents, str):
+            own["document"] = documents[0]
+        maps.append(GivenMaps(_array(text), name=f"text {number + 1}", **own))
+    return Run(measure_maps(maps, _measures(measures), **options))
+
+
+def _array(maps: Any) -> np.ndarray:
+    """One text's maps as an array: from an array, a tensor, or transformers' tuple of layers [1, heads, T, T]."""
+    import numpy as np
+
+    if isinstance(maps, list | tuple):
+        layers = [_array(layer) for layer in maps]
+        if len({layer.shape for layer in layers}) != 1:
+            raise MeasureError("the layers of a text have different shapes", "Give [layers, heads, T, T] for one text")
+        stacked = np.stack(layers)
+        return stacked[:, 0] if stacked.ndim == 5 and stacked.shape[1] == 1 else stacked
+    return np.asarray(maps.detach().cpu() if hasattr(maps, "detach") else maps)
+
+
+def view(
+    model: Model | str | Path,
+    text: str,
+    second: str | None = None,
+    heads: str | Sequence[str | HeadId] | None = None,
+    *,
+    level: Level | None = None,
+    specials: Specials | None = None,
+    max_length: int | None = None,
+) -> View:
+    """What a model's heads look at in one text: drawn in a notebook, or saved with `.save("page.html")` or `.save("figure.svg")`.
+
+    `second` is the other text of a pair, or what the decoder of an encoder-decoder reads. `heads` are those to show first, as in
+    `["8-10", "5-4"]`; without them, the head that links far words most clearly. `level` is `token` or `word`, `specials`
+    is `show`, `hide` or `renormalise`.
+
+    >>> import headscope as hs
+    >>> hs.view("mini", "The keys to the cabinet are on the table.", heads=["8-11"]).grid("8-11").rows[:3]
+    ('[CLS]', 'The', 'keys')
+    """
+    from headscope.widget.view import View
+
+    named = [heads] if isinstance(heads, str) else heads
+    return View(load(model) if isinstance(model, str | Path) else model, text, second, named, level, specials, max_length)
+
+
+def twins(
+    first: Model | str | Path,
+    second: Model | str | Path,
+    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
+    **settings: Any,
+) -> TwinHeads:
+    """Whether the heads of two models have twins in each other: all heads side by side, over the texts that both can read.
+
+    `settings` are `level` (`word`, or `token` for models that read the same tokens), `kind`, `control`, `epsilons`, `least`, `unit`,
+    `max_length`, `limit`, `word_rows`, `replicates`, `seed`, `batch_tokens`, `device`, `dtype`, `format` and `progress` (docs/alike.md).
+
+    >>> import headscope as hs
+    >>> found = hs.twins("mini", hs.load("mini", random=0), limit=4, replicates=0)
+    >>> found.table("twins_summary").columns
+    ['side', 'quantity', 'value', 'low', 'high', 'n']
+    """
+    from headscope.runs.twins import twins as find
+
+    known = inspect.signature(find).parameters
+    if unknown := [name for name in settings if name not in known]:
+        raise RunError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(list(known)[3:])}")
+    found = find(first, second, corpus, **settings)
+    return TwinHeads(**{field.name: getattr(found, field.name) for field in fields(found)})
+
+
+def named(model: Model | str | Path, corpus: Corpus | str | Path | Sequence[str | Path]) -> tuple[str, tuple[str, ...]]:
+    """What a model and a corpus are called in a specification."""
+    named = [corpus] if isinstance(corpus, str | Path) else corpus
+    paths = tuple(str(path) for path in (named.paths or ("memory",) if isinstance(named, Corpus) else named))
+    return str(model) if isinstance(model, str | Path) else model.name, paths
+
+
+def _measures(measures: Measures) -> dict[str, dict[str, Any]]:
+    if isinstance(measures, Mapping):
+        return {name: dict(options) for name, options in measures.items()}
+    return {name: {} for name in ([measures] if isinstance(measures, str) else measures)}

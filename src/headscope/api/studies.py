@@ -1,0 +1,153 @@
+"""Studies: a question asked of a model and a corpus, answered by tables, figures and a part of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.api.results import Study
+from headscope.api.running import named
+from headscope.corpora import Corpus
+from headscope.runs.results import Results
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
+    from headscope.runs.work import Progress
+
+Texts = Corpus | str | Path | Sequence[str | Path]
+
+
+def flow(
+    model: Model | str | Path = "mini",
+    corpus: Texts = "sampler",
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """How much words bear on each other, by attention and by gradients, and whether that goes with coreference, parts of speech and trees.
+
+    `settings` are those of a specification (docs/flow.md): `measures`, `parts`, `norm`, `limit`, `items`, `draw`, `preset`, ...
+
+    >>> import headscope as hs
+    >>> study = hs.flow("mini", "sampler", measures=["A", "G"], norm="sum", parts=["trees"], limit=4, replicates=0)
+    >>> study["flow_tree_distances"].columns[:5]
+    ['measure', 'variant', 'method', 'layer', 'value']
+    """
+    from headscope.flows.spec import make_flow_spec
+    from headscope.flows.study import study
+
+    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    return _studied(study, make_flow_spec, model, {"corpus": corpus}, out, settings, how)
+
+
+def ablate(
+    model: Model | str | Path = "mini",
+    corpus: Texts = "sampler",
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """What a model loses without some of its heads: one by one, all but one, layer by layer, more and more of them.
+
+    `settings` are those of a specification (docs/ablation.md): `score`, `parts`, `how`, `limit`, ... A loaded model needs `head=True`.
+    `score` may be a function of your own: from an array [example, number], the numbers being `loss`, `right` and `count` of each text, and
+    of a classifier `found` and `truth`, to a score of which more is better.
+
+    >>> import headscope as hs
+    >>> study = hs.ablate("mini", "sampler", parts=["layers"], limit=2, replicates=0)
+    >>> study["ablation_layers"].columns[:4]
+    ['kind', 'layer', 'score', 'difference']
+    """
+    from headscope.ablation.spec import make_ablation_spec
+    from headscope.ablation.study import ablate as study
+
+    function = settings["score"] if callable(settings.get("score")) else None
+    if function is not None:
+        settings["score"] = "own"
+    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress, "function": function}
+    return _studied(study, make_ablation_spec, model, {"corpus": corpus}, out, settings, how)
+
+
+def probe_edge(
+    model: Model | str | Path = "mini",
+    corpus: Texts = "sampler",
+    dev: Texts | None = None,
+    out: str | Path | None = None,
+    *,
+    look: Texts | None = None,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """In which layers of a model labels of words and of pairs of words are to be found: edge probing (Tenney et al. 2019).
+
+    Probes are trained on `corpus` and scored on `dev`, without it on a part of the documents; targets of `look` are shown one by one.
+    `settings` are those of a specification (docs/edge-probing.md): `tasks`, `seeds`, `control`, `single`, `limit`, `preset`, ...
+
+    >>> import headscope as hs
+    >>> study = hs.probe_edge(tasks=["pos"], limit=20, seeds=1, checks=1, hidden=8, control=False, replicates=0)
+    >>> study["summary"].columns[:5]
+    ['task', 'n', 'embeddings', 'all_layers', 'expected_layer']
+    """
+    from headscope.probes.edge.spec import make_edge_spec
+    from headscope.probes.edge.study import probe_edge as study
+
+    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    return _studied(study, make_edge_spec, model, {"corpus": corpus, "dev": dev, "look": look}, out, settings, how)
+
+
+def probe_keywords(
+    model: Model | str | Path = "mini",
+    corpus: Texts = "sampler",
+    dev: Texts | None = None,
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """Which heads look at the words of keyphrases, and how well all of them together find those (Štefánik).
+
+    Learnt from `corpus` and tried on `dev`; without it documents are tried in turn. `settings` are those of a specification
+    (docs/keywords.md): `source`, `folds`, `penalty`, `limit`, `max_length`, ...
+
+    >>> import headscope as hs
+    >>> study = hs.probe_keywords(max_length=32, folds=2, replicates=0)
+    >>> study["keywords_scores"].columns[:5]
+    ['level', 'system', 'precision', 'recall', 'f1']
+    """
+    from headscope.probes.keywords.spec import make_keyword_spec
+    from headscope.probes.keywords.study import keywords as study
+
+    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    return _studied(study, make_keyword_spec, model, {"corpus": corpus, "dev": dev}, out, settings, how)
+
+
+def _studied(
+    study: Callable[..., Results],
+    make: Callable[[Mapping[str, Any]], Any],
+    model: Model | str | Path,
+    texts: Mapping[str, Texts | None],
+    out: str | Path | None,
+    settings: Mapping[str, Any],
+    how: Mapping[str, Any],
+) -> Study:
+    """A study of a model and of corpora, each by its name or in hand."""
+    names = {name: named(model, given)[1] for name, given in texts.items() if given is not None}
+    in_hand = {name: given if isinstance(given, Corpus) else None for name, given in texts.items()}
+    spec = make({"model": named(model, ())[0], **names, **settings})
+    loaded = None if isinstance(model, str | Path) else model
+    return Study(study(spec, Path(out) if out is not None else None, model=loaded, **in_hand, **how))
