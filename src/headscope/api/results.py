@@ -111,7 +111,7 @@ class Study:
 
     def plot(self, figure: str, quantity: str | None = None) -> Figure:
         """A figure of the study: of flow `westera1`, `westera2`, `trees` or `agreement`; of ablation `michel1`, `michel3`, `histogram` or
-        `importance`.
+        `importance`; by edge probing `tenney1`, `tenney2`, `tenney3` (of examples that `quantity` names: `pos/2`) or `layerscores`.
         """
         from headscope.figures import draw
 

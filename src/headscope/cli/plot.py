@@ -14,11 +14,15 @@ def plot(
         str,
         typer.Argument(
             help="of a run: clark2, clark3, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap; "
-            "of a study of flow: westera1, westera2, trees or agreement; of one of ablation: michel1, michel3, histogram or importance"
+            "of a study of flow: westera1, westera2, trees or agreement; of one of ablation: michel1, michel3, histogram or importance; "
+            "of one by edge probing: tenney1, tenney2, tenney3 or layerscores"
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,
-    quantity: Annotated[str | None, typer.Option(help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...")] = None,
+    quantity: Annotated[
+        str | None,
+        typer.Option(help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...; which examples tenney3 shows: pos, pos/2,5"),
+    ] = None,
     kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the first there is]")] = None,
     embedding: Annotated[str | None, typer.Option(help="clark6: metric, nonmetric or classical scaling [default: metric]")] = None,
     sqrt: Annotated[bool, typer.Option("--sqrt", help="square roots of distances, which are a metric")] = False,

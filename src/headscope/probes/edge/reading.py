@@ -121,7 +121,7 @@ def _read(
                     yield text
             for task, number in left.items():
                 if number > 0:
-                    tally.add(f"targets of {task} that no one {spec.unit} holds", document.id, number)
+                    tally.add(f"targets of {task} that no one text holds", document.id, number)
 
     found = list(picked(texts(), limit, seed=spec.seed))
     tally.update(corpus.skipped)
