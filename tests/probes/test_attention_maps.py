@@ -33,12 +33,12 @@ def plain(model: Model, text: Encoded, rows: str) -> np.ndarray:
     start = [0] if template.before else []
     end = [len(text) - 1] if template.after else []
     groups = [start, end, *([t for t, w in enumerate(text.word_of) if w == word] for word in range(len(text.words)))]
-    found = np.zeros((len(groups), len(maps), len(groups)))
+    found = np.zeros((len(groups), len(groups), len(maps)))
     for i, own in enumerate(groups):
         for j, other in enumerate(groups):
             if own and other:
                 part = maps[:, own][:, :, other].sum(2)
-                found[i, :, j] = part[:, 0] if rows == "first" else part.mean(1)
+                found[i, j] = part[:, 0] if rows == "first" else part.mean(1)
     return found
 
 
@@ -50,7 +50,7 @@ def test_maps_are_those_of_the_model(tmp_path: Path, name: str, rows: str) -> No
     assert maps.kind == ("decoder" if name in ("gpt2", "llama") else "encoder")
     found = maps.of(texts)
     for text, own in zip(texts, found, strict=True):
-        assert own.shape == (len(text.words) + SPECIALS, 12, len(text.words) + SPECIALS)
+        assert own.shape == (len(text.words) + SPECIALS, len(text.words) + SPECIALS, 12)
         np.testing.assert_allclose(own, plain(model, text, rows), atol=1e-5)
     one = Maps(model, rows, batch_tokens=1).of(texts)  # type: ignore[arg-type]
     for own, alone in zip(found, one, strict=True):

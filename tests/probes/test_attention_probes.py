@@ -33,7 +33,7 @@ def sentence(rng: np.random.Generator, size: int, unscored: bool = False) -> tup
     gold = [int(rng.choice([j for j in range(size + 1) if j != i + 1])) for i in range(size)]
     if unscored:
         gold[0] = UNSCORED
-    maps = torch.from_numpy(rng.dirichlet(np.ones(size + 2), (size + 2, HEADS)).astype(np.float32))
+    maps = torch.from_numpy(rng.dirichlet(np.ones(size + 2), (size + 2, HEADS)).astype(np.float32)).transpose(1, 2)
     return Sentence(torch.from_numpy(rng.integers(0, ROWS, size)), torch.tensor(gold)), maps
 
 
@@ -84,7 +84,7 @@ def plain_attention(probe: AttentionProbe | AttentionWordsProbe, seed: int, maps
 
     def feature(k: int, i: int, j: int) -> float:
         head = k % HEADS
-        return float(maps[i, head, j] if k < HEADS else maps[j, head, i]) * scale[k]
+        return float(maps[i, j, head] if k < HEADS else maps[j, i, head]) * scale[k]
 
     def weight(k: int, i: int, candidate: int) -> float:
         if isinstance(probe, AttentionProbe):
@@ -221,8 +221,8 @@ def test_one_sentence_a_step_by_a_loop_written_out() -> None:
     moments = [(torch.zeros_like(value), torch.zeros_like(value)) for value in values]
     for step, (tree, maps) in enumerate(zip(given.trees, given.store.given, strict=True), 1):  # type: ignore[union-attr]
         m = len(tree)
-        both = torch.cat([maps, maps.transpose(0, 2)], 1).double()  # [position, k, position]
-        met = torch.einsum("ikj,k->ij", both, weight[0])[2:]
+        both = torch.cat([maps, maps.transpose(0, 1)], 2).double()  # [position, position, k]
+        met = torch.einsum("ijk,k->ij", both, weight[0])[2:]
         scores = torch.cat([(met[:, :2] * ends[0]).sum(1, keepdim=True), met[:, 2:]], 1)
         scored = [i for i in range(m) if tree.gold[i] != UNSCORED]
         loss = torch.nn.functional.cross_entropy(scores[scored], tree.gold[scored], reduction="sum")
@@ -270,9 +270,9 @@ def planted(sizes: Sequence[int]) -> Sentences:
     trees, all_maps = [], []
     for size in sizes:
         tree, maps = sentence(rng, size)
-        maps[:, 1] = 0.01
+        maps[..., 1] = 0.01
         for i, gold in enumerate(tree.gold.tolist()):
-            maps[gold + 1 if gold else 0, 1, 2 + i] = 0.9
+            maps[gold + 1 if gold else 0, 2 + i, 1] = 0.9
         trees.append(tree)
         all_maps.append(maps)
     return Sentences([str(number) for number in range(len(sizes))], trees, Given(all_maps), CPU)  # type: ignore[arg-type]
@@ -313,7 +313,7 @@ def test_weights_and_pulls_pair_by_pair(kind: str) -> None:
                             assert probe.vectors.table is not None
                             table = probe.vectors.table
                             w = float(probe.own[1, k] @ table[forms[i]] + probe.other[1, k] @ table[forms[j]] + probe.bias[1, k])
-                        value = maps[2 + i, k % HEADS, 2 + j] if k < HEADS else maps[2 + j, k % HEADS, 2 + i]
+                        value = maps[2 + i, 2 + j, k % HEADS] if k < HEADS else maps[2 + j, 2 + i, k % HEADS]
                         parts[j, k] = w * float(value)
                         if j == gold - 1:
                             own[k] = w

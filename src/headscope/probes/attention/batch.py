@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
@@ -42,12 +43,12 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded sentences. `features[b, i, k, j]` is the attention of head k from i to j, and after all heads of all heads from j to i."""
+    """Padded sentences. `maps[b, i, j, h]` is the attention of head h from i to j."""
 
     gold: Int[torch.Tensor, "text word"]
     forms: Int[torch.Tensor, "text word"]
     sizes: Int[torch.Tensor, "text"]
-    features: Float[torch.Tensor, "text position 2*head position"] | None = None
+    maps: Float[torch.Tensor, "text position position head"] | None = None
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence], maps: Sequence[Map] | None, device: torch.device) -> Batch:
@@ -59,8 +60,19 @@ class Batch:
             gold[row, : len(sentence)] = sentence.gold
             forms[row, : len(sentence)] = sentence.forms
         sizes = torch.tensor([len(sentence) for sentence in sentences])
-        features = None if maps is None else _features(maps, width + SPECIALS, device)
-        return cls(gold.to(device), forms.to(device), sizes.to(device), features)
+        padded = None if maps is None else _padded(maps, width + SPECIALS, device)
+        return cls(gold.to(device), forms.to(device), sizes.to(device), padded)
+
+    @property
+    def given(self) -> Float[torch.Tensor, "text position position head"]:
+        """The maps, which must be there."""
+        assert self.maps is not None
+        return self.maps
+
+    @cached_property
+    def back(self) -> Float[torch.Tensor, "text position position head"]:
+        """The attention from j to i."""
+        return self.given.transpose(1, 2).contiguous()
 
     @property
     def words(self) -> Bool[torch.Tensor, "text word"]:
@@ -73,13 +85,10 @@ class Batch:
         return torch.nn.functional.pad(self.words, (1, 0), value=True)
 
 
-def _features(maps: Sequence[Map], width: int, device: torch.device) -> Float[torch.Tensor, "text position 2*head position"]:
-    heads = maps[0].shape[1]
-    found = torch.zeros(len(maps), width, 2 * heads, width, device=device)
+def _padded(maps: Sequence[Map], width: int, device: torch.device) -> Float[torch.Tensor, "text position position head"]:
+    found = torch.zeros(len(maps), width, width, maps[0].shape[2], device=device)
     for row, own in enumerate(maps):
-        size = len(own)
-        found[row, :size, :heads, :size] = own
-        found[row, :size, heads:, :size] = own.transpose(0, 2)
+        found[row, : len(own), : len(own)] = own
     return found
 
 

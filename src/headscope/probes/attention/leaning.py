@@ -32,14 +32,13 @@ class Leaning:
     @torch.no_grad()
     def observe(self, batch: Batch) -> None:
         """Take in a batch."""
-        assert batch.features is not None
         text, word = (batch.gold > 0).nonzero(as_tuple=True)
         if not len(text):
             return
         governor = batch.gold[text, word] - 1
-        features = batch.features[:, SPECIALS:, :, SPECIALS:]
-        given = features[text, word, :, governor]  # [n, k]
-        mean = (features.sum(-1) / batch.sizes[:, None, None])[text, word]
+        maps = torch.cat([batch.given, batch.back], -1)[:, SPECIALS:, SPECIALS:]
+        given = maps[text, word, governor]  # [n, k]
+        mean = (maps.sum(2) / batch.sizes[:, None, None])[text, word]
         if isinstance(self.probe, AttentionProbe):
             weight = (self.probe.weight * self.probe.scale)[None].expand(len(text), -1, -1)
             usual = weight * mean[:, None]
@@ -47,7 +46,7 @@ class Leaning:
             mine, theirs = (part[:, SPECIALS:] for part in self.probe.weights(batch))
             weight = mine[text, word] + theirs[text, governor]
             # What the other words' vectors add, each met by the attention to it.
-            other = torch.einsum("bjsk,bikj->bisk", theirs, features)[text, word] / batch.sizes[text, None, None]
+            other = torch.einsum("bjsk,bijk->bisk", theirs, maps)[text, word] / batch.sizes[text, None, None]
             usual = mine[text, word] * mean[:, None] + other
         self.n += len(text)
         self._weight = self._weight + weight.double().sum(0)

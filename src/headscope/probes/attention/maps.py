@@ -20,14 +20,14 @@ from headscope.models.model import Model
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-    Map = Float[torch.Tensor, "position head position"]
+    Map = Float[torch.Tensor, "position position head"]
 
 SPECIALS = 2  # positions before the words: what opens the text and what closes it, which together stand for the root
 _FLOAT = 4  # bytes
 
 
 class Maps:
-    """Reads a model's attention as maps [position, head, position] between `start`, `end` and the words of a sentence, in this order.
+    """Reads a model's attention as maps [from, to, head] between `start`, `end` and the words of a sentence, in this order.
 
     What a model does not put around a text is a row and a column of zeros.
     """
@@ -45,15 +45,15 @@ class Maps:
         for batch in batches(texts, self.batch_tokens):
             for text, maps in zip(batch, self._batch(batch), strict=True):
                 size = len(text.words) + SPECIALS
-                found[places[id(text)]] = maps[:size, :, :size]
+                found[places[id(text)]] = maps[:size, :size]
         return [found[number] for number in range(len(texts))]
 
-    def _batch(self, texts: Sequence[Encoded]) -> Float[torch.Tensor, "text position head position"]:
+    def _batch(self, texts: Sequence[Encoded]) -> Float[torch.Tensor, "text position position head"]:
         device = self.model.device
         groups = WordGroups.build(texts, device)
         places, there = self._places(groups)
         width = places.shape[1]
-        found = torch.zeros(len(texts), width, len(self.heads), width, device=device)
+        found = torch.zeros(len(texts), width, width, len(self.heads), device=device)
         first = dict(zip(self.sites, self._firsts(), strict=True))
 
         def take(index: int, weights: torch.Tensor, visible: object, again: object) -> None:
@@ -63,7 +63,7 @@ class Maps:
             words = words.gather(2, places[:, None, :, None].expand(-1, heads, -1, columns))
             words = words.gather(3, places[:, None, None, :].expand(-1, heads, width, -1))
             words = words * (there[:, None, :, None] & there[:, None, None, :])
-            found[:, :, first[index] : first[index] + heads] = words.transpose(1, 2)
+            found[..., first[index] : first[index] + heads] = words.permute(0, 2, 3, 1)
 
         self.model.stream(self.model.inputs(texts), take, frozenset(self.sites))
         return found
@@ -145,7 +145,7 @@ class Store:
     def _view(self, number: int) -> Map:
         assert self._kept is not None
         size = len(self.texts[number].words) + SPECIALS
-        return self._kept[self._ends[number] : self._ends[number + 1]].view(size, len(self.maps.heads), size)
+        return self._kept[self._ends[number] : self._ends[number + 1]].view(size, size, len(self.maps.heads))
 
     def ahead(self, steps: Sequence[Sequence[int]]) -> Iterator[tuple[Sequence[int], list[Map]]]:
         """The maps for each of several steps, worked out for as many steps at once as fill a batch of the model."""

@@ -85,19 +85,15 @@ class _Rooted(Probe):
             self.ends = self._drawn("ends", (SPECIALS, maps), math.sqrt(6 / (2 * maps)))
             self.at_root = self._constant(())
 
-    def _features(self, batch: Batch) -> Float[torch.Tensor, "text position k position"]:
-        assert batch.features is not None
-        return batch.features
-
-    def _with_root(self, scores: Float[torch.Tensor, "text position seed position"], batch: Batch) -> Scores:
+    def _with_root(self, scores: Float[torch.Tensor, "text position position seed"], batch: Batch) -> Scores:
         """Candidates from positions: the root first, then the words; of the rows the words alone."""
         scores = scores[:, SPECIALS:]
         if self.root == "shared":
-            root = (scores[..., :SPECIALS] * self.ends[None, None]).sum(-1)
+            root = (scores[:, :, :SPECIALS] * self.ends.T).sum(2)
         else:
-            ends = self._features(batch)[:, SPECIALS:, :, :SPECIALS]
-            root = torch.einsum("bike,sek->bis", ends, self.ends * self.scale) + self.at_root
-        return torch.cat([root[..., None], scores[..., SPECIALS:]], -1)
+            ends = torch.cat([batch.given[:, SPECIALS:, :SPECIALS], batch.given[:, :SPECIALS, SPECIALS:].transpose(1, 2)], -1)
+            root = torch.einsum("biek,sek->bis", ends, self.ends * self.scale) + self.at_root
+        return torch.cat([root[:, :, None], scores[:, :, SPECIALS:]], 2).transpose(2, 3)
 
 
 class AttentionProbe(_Rooted):
@@ -111,7 +107,10 @@ class AttentionProbe(_Rooted):
 
     def scores(self, batch: Batch) -> Scores:
         """See Probe."""
-        return self._with_root(torch.matmul(self.weight * self.scale, self._features(batch)), batch)
+        seeds, heads = len(self.seeds), self.maps // 2
+        weights = (self.weight * self.scale).view(seeds, 2, heads).permute(2, 1, 0).reshape(heads, 2 * seeds)
+        met = batch.given @ weights  # [text, position, position, direction * seed]
+        return self._with_root(met[..., :seeds] + met[..., seeds:].transpose(1, 2), batch)
 
 
 class Vectors(nn.Module):
@@ -182,11 +181,11 @@ class AttentionWordsProbe(_Rooted):
 
     def scores(self, batch: Batch) -> Scores:
         """See Probe. Weights of a candidate meet the maps at its own position, where each direction is the other one."""
+        seeds, heads = len(self.seeds), self.maps // 2
         mine, theirs = self.weights(batch)
-        both = torch.cat([mine, theirs.roll(self.maps // 2, -1)], 2)
-        met = both @ self._features(batch)  # [text, position, 2 seed, position]
-        seeds = len(self.seeds)
-        return self._with_root(met[:, :, :seeds] + met[:, :, seeds:].transpose(1, 3), batch)
+        both = torch.cat([mine, theirs.roll(heads, -1)], 2).transpose(2, 3)  # [text, position, k, 2 seed]
+        met = batch.given @ both[:, :, :heads] + batch.back @ both[:, :, heads:]
+        return self._with_root(met[..., :seeds] + met[..., seeds:].transpose(1, 2), batch)
 
 
 def _weighed(vectors: torch.Tensor, weights: Float[torch.Tensor, "seed k d"]) -> Float[torch.Tensor, "text place seed k"]:

@@ -58,7 +58,7 @@ class Sentences:
         heads = len(self.store.maps.heads) if self.store is not None else 0
         most = cells or (CELLS if self.device.type == "cpu" else GPU_CELLS)
         for number, (step, maps) in enumerate(self._maps(steps)):
-            for piece in pieces([len(self.trees[place]) for place in step], most, 2 * heads if maps is not None else _UNMAPPED):
+            for piece in pieces([len(self.trees[place]) for place in step], most, heads if maps is not None else _UNMAPPED):
                 own = None if maps is None else [maps[place] for place in piece]
                 chosen = [step[place] for place in piece]
                 yield number, chosen, Batch.of([self.trees[place] for place in chosen], own, self.device)
@@ -153,11 +153,10 @@ def standard_scale(learned: Sentences) -> Float[torch.Tensor, "k"]:
     n = 0
     chosen = sorted(range(len(learned.trees)), key=lambda place: learned.names[place])[:: max(1, len(learned.trees) // _SAMPLE)]
     for _, _, batch in learned.batches([[place] for place in chosen]):
-        assert batch.features is not None
-        pairs = batch.features[0, SPECIALS:, :, SPECIALS:].double()
-        total, square = total + pairs.sum((0, 2)).cpu(), square + (pairs**2).sum((0, 2)).cpu()
-        n += pairs.shape[0] * pairs.shape[2]
-    deviation = (square / n - (total / n) ** 2).clamp_min(0).sqrt()
+        pairs = batch.given[0, SPECIALS:, SPECIALS:].double().flatten(0, 1)
+        total, square = total + pairs.sum(0).cpu(), square + (pairs**2).sum(0).cpu()
+        n += len(pairs)
+    deviation = (square / n - (total / n) ** 2).clamp_min(0).sqrt().repeat(2)  # the same in either direction
     return (deviation.mean() / deviation.clamp_min(1e-3 * float(deviation.mean()))).float()
 
 
