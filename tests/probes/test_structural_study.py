@@ -90,7 +90,7 @@ def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
     documents = [{text.document for text in part.texts} for part in (parts.train, parts.held_out, parts.test)]
     assert [len(some) for some in documents] == [13, 1, 4]
     assert not documents[0] & documents[1] | documents[0] & documents[2] | documents[1] & documents[2]
-    assert parts.notes[0] == "no test corpus: 4 of 18 documents of the corpus itself are tested on"
+    assert parts.notes[0] == "no other corpus to score on: 4 of 18 documents of the corpus itself serve"
     moved = material(tiny, Corpus.of(reversed(list(few))), None, spec)
     assert {text.id for text in moved.test.texts} == {text.id for text in parts.test.texts}
     released = material(tiny, few, few, make_structural_spec({**SETTINGS, "preset": "reference"}).resolved())

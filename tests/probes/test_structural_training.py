@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,8 @@ from headscope.probes.structural.baselines import decay, projection
 from headscope.probes.structural.features import Features, batches
 from headscope.probes.structural.probe import Gold, Segment, Segments, losses
 from headscope.probes.structural.sweep import Checkpoint
-from headscope.probes.structural.training import Fit, Recipe, Sentences, mean_losses, sized, train
+from headscope.probes.structural.training import Fit, Recipe, Sentences, mean_losses, shuffled, sized, train
 from headscope.probes.structural.trees import Tree
-from headscope.stats.bootstrap import GOLDEN, mix
 
 CPU = torch.device("cpu")
 SIZE = 5
@@ -84,11 +82,9 @@ def test_one_probe_is_trained_as_torch_would() -> None:
     some = features()
     matrix = torch.nn.Parameter(layout.drawn(["model/1"], SIZE, torch.float64)[0])
     adam = torch.optim.Adam([matrix], 0.02)
-    keys = [hashlib.blake2b(f"0\x1fs{number}".encode(), digest_size=8).digest() for number in range(len(TREES))]
-    starts = np.array([int.from_bytes(key, "little") for key in keys], dtype=np.uint64)
     for epoch in range(3):
         assert float(fit.tensors["rate"][0, 0]) == 1.0  # the schedule has no part in this
-        order = np.argsort(mix(starts + np.array([epoch + 1], dtype=np.uint64) * GOLDEN))
+        order = shuffled([f"s{number}" for number in range(len(TREES))], 0, epoch)
         for begin in range(0, len(order), 3):
             loss = torch.zeros((), dtype=torch.float64)
             batch = order[begin : begin + 3]
@@ -200,6 +196,14 @@ def test_features_are_chosen_scaled_and_padded() -> None:
     torch.testing.assert_close(batch[0, 1], torch.from_numpy(states[2][1]) * 2)
     torch.testing.assert_close(batch[1, 0, :2], torch.from_numpy(other[0][1]) * 5)
     assert not batch[:, 0, 2:].any()
+
+
+def test_epochs_have_orders_of_their_own() -> None:
+    names = [f"s{number}" for number in range(30)]
+    orders = [shuffled(names, seed, epoch) for seed, epoch in ((0, 0), (0, 1), (1, 0))]
+    assert all(sorted(order) == list(range(30)) for order in orders)
+    assert orders[0] != orders[1] != orders[2]
+    assert [names[number] for number in orders[0]] == [names[::-1][number] for number in shuffled(names[::-1], 0, 0)]
 
 
 def test_batches_hold_every_sentence_once() -> None:

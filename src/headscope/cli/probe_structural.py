@@ -19,9 +19,7 @@ def structural(
     corpus: Annotated[
         list[str] | None, Option(help="file to train on, or 'sampler' (embedded); may be repeated [default: sampler]")
     ] = None,
-    test: Annotated[
-        list[str] | None, Option("--test", "--dev", help="file to score on; may be repeated [default: some documents of the corpus]")
-    ] = None,
+    dev: Annotated[list[str] | None, Option(help="file to score on; may be repeated [default: some documents of the corpus]")] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/structural-MODEL-CORPUS]")] = None,
     layers: Annotated[str | None, Option(help="as in 0,6-8; 0: embeddings, n: what block n gives [default: all]")] = None,
     rank: Annotated[int | None, Option(help="rank of the probes of each layer [default: as many as a vector has numbers]", min=1)] = None,
@@ -35,7 +33,7 @@ def structural(
         str | None, Option(help="vectors and first matrices to one size (unit), or as they are (none) [default: unit]")
     ] = None,
     punct: Annotated[str | None, Option(help="punctuation by tag and relation (tag), or by the Penn Treebank's tags (ptb)")] = None,
-    held_out: Annotated[str | None, Option(help="stop by a part of the training corpus (train), or by the test (test)")] = None,
+    held_out: Annotated[str | None, Option(help="stop by a part of the training corpus (train), or by what is scored (dev)")] = None,
     rate: Annotated[float, Option(help="learning rate")] = 1e-3,
     batch: Annotated[int, Option(help="sentences a step", min=1)] = 20,
     epochs: Annotated[int, Option(help="epochs at most", min=1)] = 40,
@@ -59,8 +57,8 @@ def structural(
     """Train the structural probe (Hewitt & Manning 2019): a linear map under which distances between words are those of the tree.
 
     headscope probe structural --out PROBE
-    headscope probe structural --corpus en_ewt-train.conllu --test en_ewt-dev.conllu --seeds 3 --out PROBE
-    headscope probe structural --model bert-base-cased --corpus train.conllu --test dev.conllu --layers 6-8 --out PROBE
+    headscope probe structural --corpus en_ewt-train.conllu --dev en_ewt-dev.conllu --seeds 3 --out PROBE
+    headscope probe structural --model bert-base-cased --corpus train.conllu --dev dev.conllu --layers 6-8 --out PROBE
     headscope show PROBE structural
     headscope plot PROBE structural -o layers.pdf
     headscope plot PROBE structural_ranks -o ranks.pdf
@@ -71,7 +69,7 @@ def structural(
     chosen = [*(corpus or ["sampler"])]
     spec = make_structural_spec(
         {
-            "model": model, "corpus": chosen, "test": test or None, "layers": numbers(layers) if layers is not None else None,
+            "model": model, "corpus": chosen, "dev": dev or None, "layers": numbers(layers) if layers is not None else None,
             "rank": rank, "ranks": None if ranks is None else [] if ranks == "none" else numbers(ranks), "ranks_layer": ranks_layer,
             "baselines": [] if baselines == "none" else names(baselines), "seeds": seeds, "limit": limit, "preset": preset, "scale": scale,
             "punct": punct, "held_out": held_out, "rate": rate, "batch": batch, "epochs": epochs, "patience": patience, "reset": reset,

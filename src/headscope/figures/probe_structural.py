@@ -86,7 +86,7 @@ def _panels(results: Results, table: Table, panel: Callable[[Axes, str], None]) 
         if len(handles) > 1:
             figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8, frameon=False)
         seeds = max((count for count in table["seeds"] if count is not None), default=1)
-        over = f"{table['sentences'][0]:,} test sentences of {table['documents'][0]:,} documents"
+        over = f"{table['sentences'][0]:,} sentences of {table['documents'][0]:,} documents"
         more = f"; means of {seeds} seeds" if seeds > 1 else ""
         sign(figure, f"{over}{more}. Bands: 95% interval over documents", results.signature)
     return figure

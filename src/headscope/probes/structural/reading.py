@@ -47,14 +47,14 @@ class Material:
     notes: tuple[str, ...]
 
 
-def material(model: Model, corpus: Corpus, test: Corpus | None, spec: StructuralSpec) -> Material:
-    """The sentences of a study. Without a test corpus some documents are set aside; and so are some to stop by, unless the test serves."""
+def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralSpec) -> Material:
+    """The sentences of a study. Without `dev` some documents are set aside to score on; and some to stop by, unless `dev` serves."""
     counts, notes = Counts(), []
     texts = list(picked(_read(model, corpus, spec, counts), spec.limit, "random", spec.seed))
-    tested: list[Encoded] = list(_read(model, test, spec, counts)) if test is not None else []
-    if test is None:
+    tested: list[Encoded] = list(_read(model, dev, spec, counts)) if dev is not None else []
+    if dev is None:
         texts, tested, by = _divided(texts, TESTED, "test", spec.seed)
-        notes.append(f"no test corpus: {by} of the corpus itself are tested on")
+        notes.append(f"no other corpus to score on: {by} of the corpus itself serve")
     held: list[Encoded] = []
     if spec.held_out == "train":
         texts, held, by = _divided(texts, HELD_OUT, "held out", spec.seed)
@@ -64,7 +64,7 @@ def material(model: Model, corpus: Corpus, test: Corpus | None, spec: Structural
     parts = [_part(every, spec, counts) for every in (texts, tested, held)]
     for part, name in zip(parts[: 2 + (spec.held_out == "train")], ("to train on", "to score", "to stop by"), strict=False):
         if not len(part):
-            raise RunError(f"no sentence with a tree is left {name}", "Use a larger corpus with dependencies, or give another with --test")
+            raise RunError(f"no sentence with a tree is left {name}", "Use a larger corpus with dependencies, or give another with --dev")
     return Material(parts[0], parts[2] if spec.held_out == "train" else parts[1], parts[1], counts, tuple(notes))
 
 

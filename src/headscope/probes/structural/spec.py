@@ -14,12 +14,12 @@ from headscope.runs.spec import validated
 
 Baseline = Literal["linear", "decay", "projection", "random"]
 Scale = Literal["unit", "none"]
-HeldOut = Literal["train", "test"]
+HeldOut = Literal["train", "dev"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 # METHODS §10: what the released code does, where it differs.
 _PRESETS: Mapping[str, Mapping[str, str]] = {
     "recommended": {"scale": "unit", "punct": "tag", "held_out": "train"},
-    "reference": {"scale": "none", "punct": "ptb", "held_out": "test"},
+    "reference": {"scale": "none", "punct": "ptb", "held_out": "dev"},
 }
 
 
@@ -31,7 +31,7 @@ class StructuralSpec(BaseModel):
     model: str = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     corpus: tuple[str, ...] = ("sampler",)
-    test: tuple[str, ...] | None = None
+    dev: tuple[str, ...] | None = None
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
     preset: Literal["recommended", "reference"] = "recommended"
@@ -56,7 +56,7 @@ class StructuralSpec(BaseModel):
     replicates: int = Field(1000, ge=0, le=100_000)
     seed: int = 0
 
-    @field_validator("corpus", "test", "baselines", mode="before")
+    @field_validator("corpus", "dev", "baselines", mode="before")
     @classmethod
     def _one(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
@@ -66,7 +66,7 @@ class StructuralSpec(BaseModel):
     def _number(cls, value: object) -> object:
         return (value,) if isinstance(value, int) else value
 
-    @field_validator("corpus", "test", "layers", "ranks", "baselines")
+    @field_validator("corpus", "dev", "layers", "ranks", "baselines")
     @classmethod
     def _once(cls, value: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
         if value is not None and len(set(value)) < len(value):

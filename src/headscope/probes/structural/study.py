@@ -46,7 +46,7 @@ def probe_structural(
     *,
     model: Model | None = None,
     corpus: Corpus | None = None,
-    test: Corpus | None = None,
+    dev: Corpus | None = None,
     device: str | None = None,
     cache: Path | None = None,
     limit_bytes: int = 8 * 2**30,
@@ -56,16 +56,17 @@ def probe_structural(
 ) -> Results:
     """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name.
 
-    Hidden states are kept in `cache` for whoever asks for them next; without it, in `out` or a temporary folder until the study is done.
+    Probes are trained on `corpus` and scored on `dev`, or on some documents of `corpus` without it. Hidden states are kept in `cache` for
+    whoever asks for them next; without it, in `out` or a temporary folder until the study is done.
     """
     folder = Folder(out) if out is not None else None
     if folder is not None:
         look_first(folder, resume, overwrite)
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
-    if test is None and spec.test is not None:
-        test = read(*spec.test, format=spec.format, on_error=spec.on_error)
-    for some in (corpus, *([test] if test is not None else [])):
+    if dev is None and spec.dev is not None:
+        dev = read(*spec.dev, format=spec.format, on_error=spec.on_error)
+    for some in (corpus, *([dev] if dev is not None else [])):
         if not some.layers({"trees"}):
             name = ", ".join(map(str, some.paths)) or "the corpus"
             raise RunError(f"a structural probe needs trees, and {name} has none", "Use a corpus with dependencies, such as a CoNLL-U file")
@@ -73,11 +74,11 @@ def probe_structural(
         model = load(spec.model, device, spec.dtype)
     spec = _fitted(spec.resolved().model_copy(update={"dtype": model.dtype}), model)
     now = study_identity(spec, model, corpus)
-    now["settings"]["test"] = test.hash() if test is not None else None
+    now["settings"]["dev"] = dev.hash() if dev is not None else None
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
             return finished
-        return Study(spec, model, material(model, corpus, test, spec), folder, cache, limit_bytes, progress).run(now, resume)
+        return Study(spec, model, material(model, corpus, dev, spec), folder, cache, limit_bytes, progress).run(now, resume)
 
 
 def _fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:

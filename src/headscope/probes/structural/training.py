@@ -99,16 +99,20 @@ def train(
     progress: Callable[[float], None] = lambda share: None,
 ) -> Fit:
     """Train until every probe has stopped or all epochs are over. `after` is called after each epoch, `progress` within."""
-    names = [hashlib.blake2b(f"{recipe.seed}\x1f{name}".encode(), digest_size=8).digest() for name in train.ids]
-    keys = np.array([int.from_bytes(name, "little") for name in names], dtype=np.uint64)
     while fit.epoch < recipe.epochs and fit.running[0]:
-        # By names alone, so that the order of documents changes nothing.
-        order = np.argsort(mix(keys + np.array([fit.epoch + 1], dtype=np.uint64) * GOLDEN), kind="stable").tolist()
-        _epoch(fit, train, order, recipe, progress)
+        _epoch(fit, train, shuffled(train.ids, recipe.seed, fit.epoch), recipe, progress)
         fit.epoch += 1
         _judge(fit, mean_losses(fit.matrices, fit.segments, held_out, *fit.running), recipe)
         after(fit)
     return fit
+
+
+def shuffled(ids: Sequence[str], seed: int, epoch: int) -> list[int]:
+    """The numbers of sentences in an order of chance, by their names alone: the order of documents changes nothing."""
+    names = [hashlib.blake2b(f"{seed}\x1f{name}".encode(), digest_size=8).digest() for name in ids]
+    keys = np.array([int.from_bytes(name, "little") for name in names], dtype=np.uint64)
+    order: list[int] = np.argsort(mix(keys + np.array([epoch + 1], dtype=np.uint64) * GOLDEN), kind="stable").tolist()
+    return order
 
 
 def _epoch(fit: Fit, train: Sentences, order: Sequence[int], recipe: Recipe, progress: Callable[[float], None]) -> None:
