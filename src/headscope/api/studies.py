@@ -77,6 +77,35 @@ def ablate(
     return _studied(study, make_ablation_spec, model, {"corpus": corpus}, out, settings, how)
 
 
+def probe_attention(
+    model: Model | str | Path = "mini",
+    corpus: Texts = "sampler",
+    dev: Texts | None = None,
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """How many governors of words can be found from the attention of all heads together: attention probes (Clark et al. 2019, §5).
+
+    Probes learn from `corpus` and are tried on `dev`, without it on documents held out. `settings` are those of a specification
+    (docs/attention-probe.md): `probes`, `words`, `vectors`, `seeds`, `root`, `decode`, `preset`, ...
+
+    >>> import headscope as hs
+    >>> study = hs.probe_attention(probes=["attention", "right-branching"], limit=20, epochs=1, seeds=1, max_length=24, replicates=0)
+    >>> study["summary"]["probe"]
+    ['attention', 'right-branching']
+    """
+    from headscope.probes.attention.spec import make_attention_probe_spec
+    from headscope.probes.attention.study import probe_attention as study
+
+    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    return _studied(study, make_attention_probe_spec, model, {"corpus": corpus, "dev": dev}, out, settings, how)
+
+
 def probe_edge(
     model: Model | str | Path = "mini",
     corpus: Texts = "sampler",

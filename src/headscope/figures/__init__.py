@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import ablation, alike, contests, curves, dendrogram, flow, heatmap, keywords, matrix, probe_edge, probe_structural
+from headscope.figures import (
+    ablation,
+    alike,
+    contests,
+    curves,
+    dendrogram,
+    flow,
+    heatmap,
+    keywords,
+    matrix,
+    probe_attention,
+    probe_edge,
+    probe_structural,
+)
 from headscope.figures.alike import FOLLOWED, Choices
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
@@ -38,6 +51,9 @@ FIGURES = {
     "histogram": "how many heads change the score by how much (headscope ablate)",
     "michel3": "Michel et al. 2019, Figure 3: the score with more and more heads gone (headscope ablate)",
     "importance": "importance of heads beside what the score loses without them (headscope ablate)",
+    "table3": "Clark et al. 2019, Table 3: governors found by attention probes and what they are compared with (headscope probe attention)",
+    "probe_heads": "the weight of each head in an attention probe, and how far it pulls towards the governor (headscope probe attention)",
+    "probe_relations": "governors found by attention probes, relation by relation (headscope probe attention)",
     "tenney1": "Tenney et al. 2019, Figure 1: tasks by expected layer and centre of gravity (headscope probe edge)",
     "tenney2": "Tenney et al. 2019, Figure 2: mixing weights and what each layer adds to the score, a row a task (headscope probe edge)",
     "tenney3": "Tenney et al. 2019, Figure 3: belief by layer for single examples; --quantity pos/2 names one (headscope probe edge)",
@@ -59,6 +75,9 @@ _STUDIES: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = 
     "histogram": (ablation.histogram, "ablation", "ablate --parts heads"),
     "michel3": (ablation.pruning, "pruning", "ablate --parts heads,importance,pruning"),
     "importance": (ablation.importance, "importance_foretells", "ablate --parts heads,importance"),
+    "table3": (probe_attention.bars, "attention_probe", "probe attention"),
+    "probe_heads": (probe_attention.weights, "attention_probe_heads", "probe attention --probes attention"),
+    "probe_relations": (probe_attention.relations, "attention_probe_relations", "probe attention"),
     "tenney1": (probe_edge.order, "edge_mix", "probe edge"),
     "tenney2": (probe_edge.layers, "edge_mix", "probe edge"),
     "tenney3": (probe_edge.beliefs, "edge_beliefs", "probe edge"),

@@ -9,10 +9,11 @@ from typing import Any
 from headscope.ablation import sentences as ablation
 from headscope.figures import draw, render
 from headscope.flows import sentences as flow
+from headscope.probes.attention import sentences as attention
 from headscope.probes.edge import sentences as edge
 from headscope.probes.keywords import sentences as keyword_sentences
 from headscope.probes.structural import sentences as structural
-from headscope.report import keywords, probe_edge, probe_structural
+from headscope.report import keywords, probe_attention, probe_edge, probe_structural
 from headscope.runs.results import Results
 from headscope.runs.table import display
 
@@ -96,6 +97,7 @@ _STUDIES: dict[str, tuple[str, str, Figures, str]] = {
         "BERT. Compare shapes, not decimals: the model, the task and the texts are others.",
     ),
     "keywords": (keywords.TITLE, keywords.ABOUT, keywords.FIGURES, keywords.PUBLISHED),
+    "attention_probe": (probe_attention.TITLE, probe_attention.ABOUT, probe_attention.FIGURES, probe_attention.PUBLISHED),
     "edge_probe": (probe_edge.TITLE, probe_edge.ABOUT, probe_edge.FIGURES, probe_edge.PUBLISHED),
     "structural_probe": (probe_structural.TITLE, probe_structural.ABOUT, probe_structural.FIGURES, probe_structural.PUBLISHED),
 }
@@ -104,6 +106,7 @@ _STUDIES: dict[str, tuple[str, str, Figures, str]] = {
 _FINDINGS: dict[str, Callable[[Results], list[str]]] = {
     "flow": flow.sentences,
     "ablation": lambda results: ablation.sentences(results, results.manifest["settings"]["score"]),
+    "attention_probe": attention.sentences,
     "edge_probe": edge.sentences,
     "keywords": keyword_sentences.sentences,
     "structural_probe": lambda results: structural.sentences(results, results.manifest["best_layer"]),

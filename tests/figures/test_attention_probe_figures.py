@@ -1,0 +1,71 @@
+"""Figures, pages and the command of a study of attention probes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.core.document import Document
+from headscope.corpora import Corpus, read
+from headscope.errors import RunError
+from headscope.figures import render
+
+SHORT = Corpus.of(Document(d.id, tuple(s for s in d.sentences if len(s) < 9)) for d in read("sampler"))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
+    out = tmp_path_factory.mktemp("probe") / "study"
+    return hs.probe_attention("mini", SHORT, SHORT, out, epochs=1, seeds=2, words="model", replicates=20)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("table3", ["attention and words", "words and distances", "right-branching", "Clark et al. 2019", "Governors found"]),
+        ("probe_heads", ["attention from the word to the candidate", "pull towards the governor", "Probe: attention"]),
+        ("probe_relations", ["nsubj (", "Governors found"]),
+    ],
+)
+def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]) -> None:
+    drawn = render(study.plot(name), "svg").decode()
+    for word in words:
+        assert word in drawn
+    with pytest.raises(RunError, match=r"michel1 shows ablation.*headscope ablate"):
+        study.plot("michel1")
+
+
+def test_a_page_and_the_study_opened_again(study: hs.Study) -> None:
+    text = study.report().read_text(encoding="utf-8")
+    assert text.count("data:image/svg+xml;base64") == 3
+    assert "What all heads together know of syntax" in text
+    assert "A weighted sum of all heads finds the governors of" in text
+    again = hs.open_study(study.results.path or "")
+    assert repr(again) == repr(study)
+    assert "attention_probe_heads" in again.tables
+
+
+def test_the_command(tmp_path: Path) -> None:
+    treebank = tmp_path / "a.conllu"
+    rows = ["1\tDogs\tdog\tNOUN\t_\t_\t2\tnsubj\t_\t_", "2\tbark\tbark\tVERB\t_\t_\t0\troot\t_\t_", "3\t.\t.\tPUNCT\t_\t_\t2\tpunct\t_\t_"]
+    treebank.write_text("".join(f"# newdoc id = d{n}\n" + "\n".join(rows) + "\n\n" for n in range(6)))
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("dogs 1 0\nbark 0 1\n")
+    command = ["probe", "attention", "--corpus", str(treebank), "--dev", str(treebank), "--vectors", str(vectors)]
+    options = ["--seeds", "2", "--epochs", "12", "--batch", "2", "--decode", "tree", "--replicates", "10"]
+    out = tmp_path / "x"
+    done = CliRunner().invoke(app, [*command, *options, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "attention-words" in done.output
+    summary = {row["probe"]: row for row in hs.open_study(out)["summary"]}
+    assert summary["attention-words"]["uas"] == 1  # three words, seen again and again
+    assert summary["right-branching"]["uas"] == 0.5
+    assert summary["attention-words"]["tree"] == 1
+    with pytest.raises(RunError, match="no GloVe vectors here"):
+        CliRunner().invoke(app, [*command[:4], "--words", "glove", "--out", str(tmp_path / "y")], catch_exceptions=False)
+    with pytest.raises(RunError, match="the options: root = 'wild'"):
+        CliRunner().invoke(app, [*command, "--root", "wild"], catch_exceptions=False)
