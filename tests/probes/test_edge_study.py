@@ -141,9 +141,27 @@ def test_dev_and_look_and_a_task_of_ones_own(model: object) -> None:
         hs.probe_edge(model, train, dev, **{**quick, "max_length": 999})  # type: ignore[arg-type]
 
 
+def test_the_order_of_documents_does_not_matter(model: object) -> None:
+    texts = [("the cat sat", "x y z"), ("elephants trumpeted loudly", "y y z"), ("a dog ran away", "x y z z"), ("it rained", "x z")]
+    documents = [_toy(number, *texts[number % 4]) for number in range(24)]
+    quick = {**QUICK, "seeds": 1, "checks": 3, "dev_limit": 3, "cache_dtype": "float32"}
+    one, other = (hs.probe_edge(model, Corpus.of(order), **quick) for order in (documents, documents[::-1]))  # type: ignore[arg-type]
+    for name in ("edge_scores", "edge_mix", "edge_tasks"):
+        for column in one[name].columns:
+            left, right = one[name][column], other[name][column]
+            if isinstance(left[0], float):
+                np.testing.assert_allclose(left, right, atol=1e-5)
+            else:
+                assert left == right
+
+
 def test_studies_are_joined_in_the_order_of_their_layers(study: hs.Study, model: object, tmp_path: Path) -> None:
     train = Corpus.of(_toy(number, "a cat sat", "x y y", other=True) for number in range(6))
-    other = hs.probe_edge(model, train, **{**QUICK, "seeds": 1, "control": False})  # type: ignore[arg-type]
+    other = hs.probe_edge(model, train, **{**QUICK, "seeds": 1, "control": False, "examples": 0})  # type: ignore[arg-type]
+    assert len(other["edge_examples"]) == 0
+    with pytest.raises(RunError, match="no examples to show"):
+        other.plot("tenney3")
+    assert "size: F1" in repr(other)
     whole = joined([study.results, other.results], tmp_path / "all")
     assert sorted(whole["summary"]["task"]) == ["coref", "pos", "size"]
     layers = [value for value in whole["summary"]["expected_layer"] if value == value]
@@ -228,7 +246,7 @@ def test_the_command(tmp_path: Path) -> None:
     ]
     done = CliRunner().invoke(app, options)
     assert done.exit_code == 0, done.output
-    assert "expected" in done.output
+    assert "spans: F1" in done.output
     shown = CliRunner().invoke(app, ["show", str(out), "edge_scores", "--format", "csv"])
     assert shown.output.count("cumulative") == 13
     drawn = CliRunner().invoke(app, ["plot", str(out), "tenney2", "-o", str(tmp_path / "f.svg")])
@@ -246,3 +264,18 @@ def test_presets_and_settings_that_make_no_sense() -> None:
     for settings, match in (({"tasks": []}, "at least one"), ({"negatives": "abs"}, "negatives"), ({"tusks": 1}, "no setting is called")):
         with pytest.raises(RunError, match=match):
             make_edge_spec(settings)
+
+
+@pytest.mark.parametrize(
+    ("path", "task", "slots"),
+    [("probing/uds_spr-dev.jsonl.xz", "spr", 2), ("probing/wnut17-dev.conll.xz", "entities", 1)],
+)
+def test_real_corpora(data: Path, model: object, path: str, task: str, slots: int) -> None:
+    quick = {**QUICK, "limit": 40, "checks": 1, "seeds": 1, "control": False, "examples": 2}
+    study = hs.probe_edge(model, data / path, **quick)  # type: ignore[arg-type]
+    (row,) = study["edge_tasks"]
+    assert row["task"] == task
+    assert row["trained"] > row["n"] > 0
+    assert row["published_layer"] is not None
+    for example in study["edge_examples"]:
+        assert example["text"].count("[") >= slots

@@ -71,7 +71,6 @@ def edge(
     headscope plot EDGE tenney3 --quantity pos/2 -o belief.pdf
     """
     from headscope.cli.options import names
-    from headscope.cli.summary import summarise
     from headscope.probes.edge.spec import make_edge_spec
 
     settings = {
@@ -86,7 +85,7 @@ def edge(
     usual = Path("runs") / "-".join(["edge", *(Path(name).name.split(".")[0] for name in (spec.model, spec.corpus[0]))])
     results = _probe(spec, out or usual, device, resume, overwrite, quiet)
     if not quiet:
-        summarise(results)
+        _print(results)
 
 
 def _probe(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
@@ -108,10 +107,18 @@ def join(
     headscope probe join POS SRL COREF --out ALL
     headscope plot ALL tenney2 -o figure2.pdf
     """
-    from headscope.cli.summary import summarise
     from headscope.probes.edge.join import joined
     from headscope.runs.results import Results
 
     results = joined([Results.open(path) for path in studies], out, overwrite)
     if not quiet:
-        summarise(results)
+        _print(results)
+
+
+def _print(results: Results) -> None:
+    from headscope.cli.summary import summarise
+    from headscope.probes.edge.sentences import sentences
+
+    summarise(results)
+    for line in (*sentences(results), *results.manifest["notes"]):
+        typer.echo(line)

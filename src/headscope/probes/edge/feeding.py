@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 POOL = 16  # batches whose texts are sorted by length, so that little is padded
 LARGEST = 2048  # targets, or padded tokens, of a batch that is only looked at
+PIECE = 1 << 25  # numbers that are brought to a device at a time
 HELD = 0.4  # share of a GPU's free memory that states may take
 
 
@@ -27,7 +28,7 @@ class Rows:
         self.states, self.device = states, device
         values = states.values
         fits = device.type == "cuda" and values.nbytes < HELD * torch.cuda.mem_get_info(device)[0]
-        self._there = torch.from_numpy(np.array(values)).to(device).view(-1, states.size) if fits else None
+        self._there = _uploaded(values, device).view(-1, states.size) if fits else None
         self._mapped = values.reshape(-1, states.size)
 
     def take(self, rows: Int[np.ndarray, "*shape"], dtype: torch.dtype) -> Float[torch.Tensor, "*shape d"]:
@@ -39,6 +40,14 @@ class Rows:
         return taken.to(dtype).view(*rows.shape, -1)
 
 
+def _uploaded(values: np.ndarray, device: torch.device) -> torch.Tensor:
+    """All of a mapped file on a device, a piece at a time, so that it is never in memory as a whole."""
+    there = torch.empty(len(values), dtype=torch.from_numpy(np.zeros(1, values.dtype)).dtype, device=device)
+    for start in range(0, len(values), PIECE):
+        there[start : start + PIECE] = torch.from_numpy(np.array(values[start : start + PIECE]))
+    return there
+
+
 class Feeder:
     """Targets with their states. `variants` are labels of the same targets: the true ones first, then those of a control."""
 
@@ -46,14 +55,16 @@ class Feeder:
         self.items, self.dtype = items, dtype
         self._rows = rows
         self._labels = np.stack(variants)
+        # By name, so that the order of documents in a corpus does not matter.
+        self._texts = sorted(items.laid, key=lambda text: items.sources[text.text].id)
 
     def __len__(self) -> int:
         return len(self.items)
 
     def shuffled(self, seed: int, epoch: int, size: int) -> list[list[Laid]]:
-        """The texts in batches of `size`, in an order of chance that depends on seed and epoch alone; like lengths together."""
+        """The texts in batches of `size`, in an order of chance that depends on seed and epoch; like lengths together."""
         drawn = np.random.default_rng((seed, epoch))
-        texts = self.items.laid
+        texts = self._texts
         order = drawn.permutation(len(texts))
         found = []
         for start in range(0, len(order), POOL * size):

@@ -19,6 +19,7 @@ from headscope.runs.counts import Counts
 from headscope.runs.studies import picked
 
 SEEN = 200  # documents that are looked at for tasks
+Read = tuple[Encoded, dict[str, list[Edge]]]
 
 
 @dataclass(frozen=True)
@@ -58,24 +59,30 @@ def found_tasks(corpus: Corpus, choices: Choices, wanted: Sequence[str] | None, 
 def gather(spec: EdgeSpec, model: Model, corpus: Corpus, dev: Corpus | None, look: Corpus | None) -> Texts:
     """Texts and targets of all corpora; what is passed over is counted."""
     counts = Counts()
-    own = list(_read(spec, model, corpus, spec.limit, counts))
+    own = list(_read(spec, model, corpus, spec.limit, counts, spec.corpus))
     if dev is not None:
-        other = list(_read(spec, model, dev, spec.dev_limit, counts))
+        other = list(_read(spec, model, dev, spec.dev_limit, counts, spec.dev))
     else:
         chosen = apart([text for text, _ in own], spec.test, f"test {spec.seed}")
         own, other = [own[n] for n in range(len(own)) if n not in chosen], [own[n] for n in sorted(chosen)]
-        other = other[: spec.dev_limit]
-    held: list[tuple[Encoded, dict[str, list[Edge]]]] = []
+        other = _some(other, spec.dev_limit, spec.seed)
+    held: list[Read] = []
     if spec.select == "held_out":
         chosen = apart([text for text, _ in own], spec.held_out, f"held out {spec.seed}")
         own, held = [own[n] for n in range(len(own)) if n not in chosen], [own[n] for n in sorted(chosen)]
-    shown = list(_read(spec, model, look, None, counts)) if look is not None else []
+    shown = list(_read(spec, model, look, None, counts, spec.look)) if look is not None else []
     both = [*own, *held, *other, *shown]
     for text, _ in both:
         counts.add(text)
     ends = [0, *accumulate(map(len, (own, held, other, shown)))]
     train, held_out, scored, looked = (range(*bounds) for bounds in pairwise(ends))
     return Texts([text for text, _ in both], [edges for _, edges in both], train, held_out, scored, looked, counts)
+
+
+def _some(texts: list[Read], limit: int | None, seed: int) -> list[Read]:
+    """So many of the texts, drawn by their names."""
+    chosen = {text.id for text in picked((text for text, _ in texts), limit, seed=seed)}
+    return [pair for pair in texts if pair[0].id in chosen]
 
 
 def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
@@ -95,9 +102,7 @@ def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
     return {number for number, name in enumerate(unit) if name in chosen}
 
 
-def _read(
-    spec: EdgeSpec, model: Model, corpus: Corpus, limit: int | None, counts: Counts
-) -> Iterator[tuple[Encoded, dict[str, list[Edge]]]]:
+def _read(spec: EdgeSpec, model: Model, corpus: Corpus, limit: int | None, counts: Counts, named: Sequence[str]) -> Iterator[Read]:
     """Texts that have something to label, with what it is."""
     encoder = Encoder(
         model.tokenizer,
@@ -126,6 +131,6 @@ def _read(
     found = list(picked(texts(), limit, seed=spec.seed))
     tally.update(corpus.skipped)
     if not found:
-        problem = f"nothing to probe: no text of {', '.join(spec.corpus)} has a target"
+        problem = f"nothing to probe: no text of {', '.join(named)} has a target"
         raise RunError(problem, "; ".join(tally.lines()))
     yield from ((text, edges[text.id]) for text in found)
