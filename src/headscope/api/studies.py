@@ -165,6 +165,39 @@ def probe_keywords(
     return _studied(study, make_keyword_spec, model, {"corpus": corpus, "dev": dev}, out, settings, how)
 
 
+def probe_structural(
+    model: Model | str | Path = "mini",
+    corpus: Texts = "sampler",
+    dev: Texts | None = None,
+    out: str | Path | None = None,
+    *,
+    cache: str | Path | None = None,
+    cache_limit: float = 8.0,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """Whether trees lie in the vectors of each layer, as distances and as depths: the structural probe (Hewitt & Manning 2019).
+
+    Probes learn from `corpus` and are scored on `dev`, without it on some of the documents. Hidden states are kept in a folder `cache` if
+    one is named, and take `cache_limit` GiB at most. `settings` are those of a specification (docs/structural-probe.md): `layers` (0:
+    embeddings), `rank`, `ranks`, `baselines`, `seeds`, `limit`, `epochs`, `preset`, ...
+
+    >>> import headscope as hs
+    >>> study = hs.probe_structural(layers=[0, 7], ranks=[], baselines=["linear"], limit=20, epochs=1, replicates=0)
+    >>> study["structural"].where(metric="UUAS")["source"]
+    ['model', 'model', 'linear']
+    """
+    from headscope.probes.structural.spec import make_structural_spec
+    from headscope.probes.structural.study import probe_structural as study
+
+    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    kept = {"cache": Path(cache) if cache is not None else None, "limit_bytes": int(cache_limit * 2**30)}
+    return _studied(study, make_structural_spec, model, {"corpus": corpus, "dev": dev}, out, settings, {**how, **kept})
+
+
 def _studied(
     study: Callable[..., Results],
     make: Callable[[Mapping[str, Any]], Any],

@@ -42,7 +42,7 @@ def structural(
     max_length: Annotated[int, Option(help="tokens a sentence may have; longer ones are left out")] = 128,
     cache: Annotated[Path | None, Option(help="folder to keep hidden states in for other studies [default: kept only meanwhile]")] = None,
     store: Annotated[str, Option(help="hidden states on disk as float16 or float32")] = "float16",
-    states_gib: Annotated[float, Option(help="GiB that hidden states of one part of the corpus may take", min=0)] = 8,
+    cache_limit: Annotated[float, Option(help="GiB that the hidden states of a part of the corpus may take", min=0)] = 8.0,
     format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
     on_error: Annotated[str, Option(help="raise, or skip bad sentences and count them")] = "raise",
     resample: Annotated[str, Option(help="what intervals resample: document or sentence")] = "document",
@@ -79,7 +79,7 @@ def structural(
         "the options",
     )  # fmt: skip
     usual = Path("runs") / "-".join(["structural", *(Path(name).name.split(".")[0] for name in (model, chosen[0]))])
-    results = _study(spec, out or usual, device, cache, int(states_gib * 2**30), resume, overwrite, quiet)
+    results = _study(spec, out or usual, device, cache, int(cache_limit * 2**30), resume, overwrite, quiet)
     if not quiet:
         _print(results)
 
