@@ -73,9 +73,9 @@ def _plain(parameters: dict[str, np.ndarray], states: np.ndarray, spans: list[tu
     return found
 
 
-@pytest.mark.parametrize("pairs", [False, True])
-def test_logits_are_those_of_the_plain_probe(pairs: bool) -> None:
-    states, own = _world(pairs)
+@pytest.mark.parametrize(("pairs", "texts"), [(False, 9), (True, 9), (True, 1)])  # more spans than features, and fewer
+def test_logits_are_those_of_the_plain_probe(pairs: bool, texts: int) -> None:
+    states, own = _world(pairs, texts)
     shown = [*cumulative(LAYERS), *single(LAYERS)]
     probes = Probes(Shape(LAYERS, SIZE, own.slots, 2, 5), shown, [3, 4], CPU, torch.float64)
     for number, value in enumerate(probes.parameters.values()):

@@ -87,8 +87,7 @@ class Probes:
         for slot, spans in enumerate(batch.slots):
             project, scorer = p[f"project_{slot}"], p[f"scorer_{slot}"]
             pooled = _pooled(states, (project @ scorer[..., None])[..., 0], spans.held).flatten(2, 3)
-            joined = (pooled @ project + p[f"project_{slot}_bias"][:, :, None]) @ p[f"inner_{slot}"]
-            inner = inner + _taken(joined, spans.of)
+            inner = inner + _taken(_twice(pooled, project, p[f"project_{slot}_bias"][:, :, None], p[f"inner_{slot}"]), spans.of)
         found = torch.nn.functional.layer_norm(inner.tanh(), inner.shape[-1:], eps=EPSILON)
         found = found * p["norm"][:, :, None] + p["norm_bias"][:, :, None]
         if kept is not None:
@@ -99,6 +98,18 @@ class Probes:
     def weights(self) -> Float[torch.Tensor, "seed probe layer"]:
         """How much of each layer is in each probe's mix."""
         return shares(self.parameters["mix"].detach(), self.seen)
+
+
+def _twice(
+    rows: Float[torch.Tensor, "seed probe span d"],
+    first: Float[torch.Tensor, "seed probe d hidden"],
+    bias: Float[torch.Tensor, "seed probe 1 hidden"],
+    second: Float[torch.Tensor, "seed probe hidden hidden"],
+) -> Float[torch.Tensor, "seed probe span hidden"]:
+    """Rows through two linear layers, whose matrices are multiplied first where there are more rows than that costs."""
+    if rows.shape[2] > first.shape[2]:
+        return rows @ (first @ second) + bias @ second
+    return (rows @ first + bias) @ second
 
 
 def _pooled(
