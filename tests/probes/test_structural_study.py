@@ -156,6 +156,18 @@ def test_stopped_and_gone_on_with(tiny: Model, few: Corpus, whole: Results, tmp_
     assert not (out / "partial").exists()
 
 
+@pytest.mark.parametrize(("architecture", "tokenizer"), [("gpt2", "gpt2"), ("t5", "t5")])
+def test_decoders_and_encoders_of_encoder_decoders(few: Corpus, architecture: str, tokenizer: str) -> None:
+    tokens = FAMILIES[tokenizer]()
+    network = build(architecture, vocabulary=len(tokens))
+    model = Model(architecture, network, Tokenizer(tokens), *find_sites(network))
+    spec = make_structural_spec({**SETTINGS, "epochs": 1, "baselines": ["random"], "ranks": [2]})
+    found = probe_structural(spec, model=model, corpus=few)
+    rows = found["structural"].where(metric="UUAS")
+    assert list(zip(rows["source"], rows["layer"], strict=True)) == [("model", 0), ("model", 1), ("model", 2), ("random", 1), ("random", 2)]
+    assert all(0 < value < 100 for value in rows["value"])
+
+
 def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
     for name in ("structural", "structural_ranks"):
         svg = render(draw(name, whole), "svg").decode()

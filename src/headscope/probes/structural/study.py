@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +197,7 @@ class Study:
             layers: Sequence[int] = (0,) if whose == "embeddings" else self.spec.layers or ()
             model = self.model
             if whose == "random":
-                model = untrained(model, self.spec.seed)
+                model = self._control
                 layers = tuple(layer for layer in layers if layer > 0) or (0,)
             self._states[whose, id(part)] = hidden_states(
                 model,
@@ -209,6 +210,10 @@ class Study:
                 progress=self.progress,
             )
         return self._states[whose, id(part)]
+
+    @cached_property
+    def _control(self) -> Model:
+        return untrained(self.model, self.spec.seed)
 
     def _telling(self, number: int, sweeps: int) -> Callable[[float], None]:
         texts, words = len(self.material.train), sum(len(text.words) for text in self.material.train.texts)
