@@ -137,7 +137,10 @@ def test_rarity_and_places_by_hand() -> None:
 
 def test_heads_alone_by_hand(model: Model, tmp_path: Path) -> None:
     corpus, dev = Corpus.of(documents(4)), Corpus.of([replace(one, id=f"dev/{one.id}") for one in documents(2)])
-    found = keywords(make_keyword_spec({"replicates": 20}), tmp_path / "kw", model=model, corpus=corpus, dev=dev)
+    found = keywords(
+        make_keyword_spec({"replicates": 20, "dev": "/some/where/dev.jsonl"}), tmp_path / "kw", model=model, corpus=corpus, dev=dev
+    )
+    assert "|dev:dev.jsonl|" in found.signature
     study = Results.open(tmp_path / "kw")
     assert study.study == "keywords"
     words = read_words(model, encoded(model, 2), "all")

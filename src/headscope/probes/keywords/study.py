@@ -122,16 +122,17 @@ class Study:
         """All folds, and the tables."""
         started = time.monotonic()
         spec = self.spec
-        manifest = begin(STUDY, spec, now, study_signature(spec, now, _NAMED, _UNUSUAL), self.model, folder)
+        named = spec.model_copy(update={"dev": tuple(Path(name).name for name in spec.dev)})
+        manifest = begin(STUDY, spec, now, study_signature(named, now, _NAMED, _UNUSUAL), self.model, folder)
         ledger = Ledger(folder, key(now), resume)
         words = self.words(corpus, spec.limit)
         other = self.words(dev, None) if dev is not None else None
-        folds = [(words, other)] if other is not None else list(self._folds(words))
+        folds = [(words, other)] if other is not None else list(self.folds(words))
         for number, (learnt_from, held) in enumerate(folds):
             if not ledger.done(number):
                 ledger.add(number, {"fold": self._fold(learnt_from, held).state, "whole": Kept().state})
         if not ledger.done(len(folds)):
-            ledger.add(len(folds), {"fold": Kept().state, "whole": self._whole(words).state})
+            ledger.add(len(folds), {"fold": Kept().state, "whole": self.whole(words).state})
         assert ledger.merged is not None
         kept = Kept(ledger.merged["fold"])
         documents = kept.words("document")
@@ -153,7 +154,7 @@ class Study:
         }
         return finish(manifest, tables, self.model, self.counts, ledger, ledger.merged, folder, said)
 
-    def _folds(self, words: Words) -> Iterator[tuple[Words, Words]]:
+    def folds(self, words: Words) -> Iterator[tuple[Words, Words]]:
         """Documents in turn, by their names alone; each is tried once."""
         fold = np.array([group_of(f"{self.spec.seed}/{name}", self.spec.folds) for name in words.documents])
         if len(set(fold)) < 2:
@@ -167,7 +168,7 @@ class Study:
         kept.say("document", held.documents)
         observe(learnt_from, held, self.spec.penalty, kept)
         for name, learn in self.systems.items():
-            cuts = tuned(learn, learnt_from, self.spec.penalty, self._tuning(learnt_from))
+            cuts = tuned(learn, learnt_from, self.spec.penalty, self.tuning(learnt_from))
             found = learn(learnt_from, self.spec.penalty)
             scores = found.score(held)
             counted = [counts(scores, held, level, cut) for level, cut in zip(LEVELS, cuts, strict=True)]
@@ -176,10 +177,11 @@ class Study:
                 kept.add(f"weights/{name}", found.weights[None])
         return kept
 
-    def _tuning(self, words: Words) -> Bool[np.ndarray, "text"]:
+    def tuning(self, words: Words) -> Bool[np.ndarray, "text"]:
+        """The texts that thresholds are tuned on, by their names alone."""
         return np.array([group_of(f"tuning/{name}", TUNING) == 0 for name in words.documents], dtype=bool)
 
-    def _whole(self, words: Words) -> Kept:
+    def whole(self, words: Words) -> Kept:
         """What a finder of keywords needs, learnt from all documents: of all heads together."""
         learn = SYSTEMS["all heads"]
         found = learn(words, self.spec.penalty)
@@ -190,5 +192,6 @@ class Study:
         kept.add("spread", found.scale.spread)
         kept.add("coefficients", found.fit.coefficients)
         kept.add("intercept", [found.fit.intercept])
-        kept.add("cuts", tuned(learn, words, self.spec.penalty, self._tuning(words)))
+        kept.add("cuts", tuned(learn, words, self.spec.penalty, self.tuning(words)))
+        kept.add("lengths", [len(text) for text in words.texts])
         return kept
