@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from headscope.core.names import printable
 from headscope.probes.states import DType
 from headscope.probes.structural.training import Recipe
 from headscope.probes.structural.trees import Punct
@@ -96,8 +97,10 @@ class StructuralSpec(BaseModel):
         return self.model_copy(update={**_PRESETS[self.preset], **given})
 
     def unusual(self) -> StructuralSpec:
-        """The settings without those that are as the preset has them."""
-        return self.model_copy(update={name: None for name, value in _PRESETS[self.preset].items() if getattr(self, name) == value})
+        """The settings as a signature shows them: without those that are as the preset has them, and files by their names alone."""
+        usual = {name: None for name, value in _PRESETS[self.preset].items() if getattr(self, name) == value}
+        named = None if self.dev is None else tuple(printable(name.rsplit("/", 1)[-1]) for name in self.dev)
+        return self.model_copy(update={**usual, "dev": named})
 
 
 def make_structural_spec(settings: Mapping[str, Any], where: str = "the settings") -> StructuralSpec:

@@ -35,7 +35,7 @@ from headscope.runs.work import Progress
 
 _NAMED = ("preset", "layers", "rank", "ranks", "seeds", "limit", "max_length", "replicates", "seed")
 _UNUSUAL = (
-    *("baselines", "ranks_layer", "scale", "punct", "held_out", "rate", "batch", "epochs", "patience", "reset", "store", "resample"),
+    *("dev", "baselines", "ranks_layer", "scale", "punct", "held_out", "rate", "batch", "epochs", "patience", "reset", "store", "resample"),
     *("dtype", "on_error"),
 )
 SWEEPS = ("layers", "random", "baselines", "ranks")
