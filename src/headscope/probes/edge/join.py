@@ -76,7 +76,9 @@ def _manifest(studies: Sequence[Results], tasks: Sequence[str], tables: Sequence
         "measures": {STUDY: {"tasks": list(tasks)}},
         "counts": counts,
         "dropped": list(dict.fromkeys(line for study in studies for line in study.manifest["dropped"])),
-        "notes": [f"joined: {study.signature}" for study in studies]
-        + [line for study in studies for line in study.manifest.get("notes", ())],
+        "notes": [
+            *(line for study in studies for line in study.manifest.get("notes", ())),
+            *(f"joined: {study.signature.replace('|', ' | ')}" for study in studies),
+        ],
         "seconds": round(sum(study.manifest.get("seconds", 0.0) for study in studies), 3),
     }
