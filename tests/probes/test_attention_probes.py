@@ -55,7 +55,7 @@ def some(sizes: Sequence[int], seed: int = 0) -> Sentences:
 
 
 def everything(given: Sentences) -> Batch:
-    (_, _, batch), *rest = given.batches([range(len(given.trees))], cells=2**40)
+    (_, _, batch), *rest = given.batches([range(len(given.trees))], 1, cells=2**40)
     assert not rest
     return batch
 
@@ -241,10 +241,25 @@ def test_padding_and_pieces_change_no_loss(kind: str) -> None:
     given = some([5, 3, 4, 1, 6])
     probe = filled(make(kind, (0, 1)))
     whole = probe.losses(everything(given)).detach()
-    for cells in (1, 600):
-        parts = [batch for _, _, batch in given.batches([range(5)], cells=cells)]
+    for cells in (1, 300):
+        parts = [batch for _, _, batch in given.batches([range(5)], HEADS, cells=cells)]
         assert len(parts) > 1
         torch.testing.assert_close(torch.stack([probe.losses(part) for part in parts]).sum(0), whole, rtol=1e-5, atol=1e-5)
+
+
+def test_the_compiled_loss_and_its_gradients_are_the_plain_ones() -> None:
+    given = some([5, 3, 1, 6])
+    probe = AttentionProbe(range(3), 2 * HEADS, scale=torch.linspace(0.5, 2, 2 * HEADS))
+    filled(probe)
+    batch = everything(given)
+    factors = torch.tensor([1.0, 2.0, -0.5])
+    fast, plain = probe.losses(batch), Probe.losses(probe, batch)
+    assert type(fast.grad_fn).__name__ == "_LearntBackward"
+    torch.testing.assert_close(fast, plain, rtol=1e-5, atol=1e-5)
+    one, other = (torch.autograd.grad(losses @ factors, list(probe.parameters())) for losses in (fast, plain))
+    for left, right in zip(one, other, strict=True):
+        torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-5)
+        assert left.abs().min() > 0
 
 
 def test_pieces_hold_everything_once() -> None:
@@ -296,7 +311,7 @@ def test_weights_and_pulls_pair_by_pair(kind: str) -> None:
     probe = filled(make(kind, (0, 1)))
     assert isinstance(probe, AttentionProbe | AttentionWordsProbe)
     leaning = Leaning(probe)
-    for _, _, batch in given.batches([[0], [1]]):
+    for _, _, batch in given.batches([[0], [1]], 1):
         leaning.observe(batch)
     weight, pull = [], []
     for tree, maps in zip(given.trees, given.store.given, strict=True):  # type: ignore[union-attr]

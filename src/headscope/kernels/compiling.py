@@ -15,7 +15,16 @@ _turn = Lock()  # numba's simplest pool of threads takes one caller at a time
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function compiled when it is first called, and kept on disk for the next process where there is room for it."""
-    options: dict[str, bool] = {"parallel": True, "fastmath": True, "nogil": True}
+    return _kept(function, parallel=True)
+
+
+def serial(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for what is too small to be shared by threads: `using` is not needed then."""
+    return _kept(function, parallel=False)
+
+
+def _kept(function: Callable[..., Any], parallel: bool) -> Callable[..., Any]:
+    options: dict[str, bool] = {"parallel": parallel, "fastmath": True, "nogil": True}
     try:
         loop: Callable[..., Any] = njit(cache=True, **options)(function)
     except RuntimeError:  # no folder that can be written

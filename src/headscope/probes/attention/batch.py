@@ -43,12 +43,12 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded sentences. `maps[b, i, j, h]` is the attention of head h from i to j."""
+    """Padded sentences, and the maps of each, if there are any."""
 
     gold: Int[torch.Tensor, "text word"]
     forms: Int[torch.Tensor, "text word"]
     sizes: Int[torch.Tensor, "text"]
-    maps: Float[torch.Tensor, "text position position head"] | None = None
+    maps: Sequence[Map] | None = None
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence], maps: Sequence[Map] | None, device: torch.device) -> Batch:
@@ -60,14 +60,13 @@ class Batch:
             gold[row, : len(sentence)] = sentence.gold
             forms[row, : len(sentence)] = sentence.forms
         sizes = torch.tensor([len(sentence) for sentence in sentences])
-        padded = None if maps is None else _padded(maps, width + SPECIALS, device)
-        return cls(gold.to(device), forms.to(device), sizes.to(device), padded)
+        return cls(gold.to(device), forms.to(device), sizes.to(device), maps)
 
-    @property
+    @cached_property
     def given(self) -> Float[torch.Tensor, "text position position head"]:
-        """The maps, which must be there."""
+        """The attention from i to j, padded. Large: what can do with the maps of one sentence after the other should."""
         assert self.maps is not None
-        return self.maps
+        return padded(self.maps, self.gold.shape[1] + SPECIALS)
 
     @cached_property
     def back(self) -> Float[torch.Tensor, "text position position head"]:
@@ -85,10 +84,15 @@ class Batch:
         return torch.nn.functional.pad(self.words, (1, 0), value=True)
 
 
-def _padded(maps: Sequence[Map], width: int, device: torch.device) -> Float[torch.Tensor, "text position position head"]:
-    found = torch.zeros(len(maps), width, width, maps[0].shape[2], device=device)
+def padded(maps: Sequence[Float[torch.Tensor, "position position k"]], width: int) -> Float[torch.Tensor, "text width width k"]:
+    """Maps of several sentences as one tensor, with zeros where a sentence ends."""
+    found = maps[0].new_empty(len(maps), width, width, maps[0].shape[2])
     for row, own in enumerate(maps):
-        found[row, : len(own), : len(own)] = own
+        size = len(own)
+        found[row, :size, :size] = own
+        if size < width:
+            found[row, size:] = 0
+            found[row, :size, size:] = 0
     return found
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from torch import nn
 
+from headscope.kernels import kernel
 from headscope.probes.attention.batch import UNSCORED, Batch
 from headscope.probes.attention.maps import SPECIALS
 
@@ -27,6 +28,11 @@ class Probe(nn.Module):
     """What all probes share: seeds, how they are drawn, the loss. `rate` is how fast one learns well, in batches of 32 sentences."""
 
     rate: ClassVar[float] = 0.002
+
+    @property
+    def each(self) -> int:
+        """Numbers that it works on at once for a pair of words, about."""
+        return 4 * len(self.seeds)
 
     def __init__(self, seeds: Sequence[int]) -> None:
         super().__init__()
@@ -108,9 +114,46 @@ class AttentionProbe(_Rooted):
     def scores(self, batch: Batch) -> Scores:
         """See Probe."""
         seeds, heads = len(self.seeds), self.maps // 2
-        weights = (self.weight * self.scale).view(seeds, 2, heads).permute(2, 1, 0).reshape(heads, 2 * seeds)
-        met = batch.given @ weights  # [text, position, position, direction * seed]
+        weights = (self.weight * self.scale).view(seeds, 2, heads).transpose(0, 1).reshape(2 * seeds, heads)
+        met = nn.functional.linear(batch.given, weights)  # [text, position, position, direction * seed]
         return self._with_root(met[..., :seeds] + met[..., seeds:].transpose(1, 2), batch)
+
+    def losses(self, batch: Batch) -> Float[torch.Tensor, "seed"]:
+        """See Probe; by a compiled loop where there is one."""
+        plain = self.root != "shared" or self.weight.device.type != "cpu" or self.weight.dtype != torch.float32
+        if plain or not torch.is_grad_enabled() or _fast() is None:
+            return super().losses(batch)
+        weights = (self.weight * self.scale).view(len(self.seeds), 2, -1)
+        found: torch.Tensor = _Learnt.apply(batch, weights, self.ends)  # type: ignore[no-untyped-call]
+        return found
+
+
+class _Learnt(torch.autograd.Function):
+    """The losses of the simplest probe, with gradients that are worked out along with them, sentence by sentence."""
+
+    @staticmethod
+    def forward(ctx: Any, batch: Batch, weights: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        assert batch.maps is not None
+        learn = _fast()
+        assert learn is not None
+        losses, slopes, end_slopes = torch.zeros(len(ends)), torch.zeros_like(weights), torch.zeros_like(ends)
+        given = [tensor.detach().numpy() for tensor in (weights, ends)]
+        found = [tensor.numpy() for tensor in (losses, slopes, end_slopes)]
+        gold = batch.gold.numpy()
+        for row, own in enumerate(batch.maps):
+            learn(own.numpy(), *given, gold[row, : len(own) - SPECIALS], *found)
+        ctx.save_for_backward(slopes, end_slopes)
+        return losses
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[None, torch.Tensor, torch.Tensor]:
+        weights, ends = ctx.saved_tensors
+        return None, slopes[0][:, None, None] * weights, slopes[0][:, None] * ends
+
+
+def _fast() -> Callable[..., None] | None:
+    module = kernel("probe_cpu")
+    return None if module is None else module.learn
 
 
 class Vectors(nn.Module):
@@ -169,6 +212,11 @@ class AttentionWordsProbe(_Rooted):
         self.other = self._drawn("other", (maps, vectors.size), limit)
         self.bias = self._constant((maps,)) if bias else None
 
+    @property
+    def each(self) -> int:
+        """See Probe."""
+        return self.maps
+
     def weights(self, batch: Batch) -> tuple[Float[torch.Tensor, "text position seed k"], Float[torch.Tensor, "text position seed k"]]:
         """What each position adds to the weights as the word whose governor is sought, the bias in it, and as the candidate."""
         own = nn.functional.pad(batch.forms, (SPECIALS, 0))
@@ -206,6 +254,11 @@ class WordsDistancesProbe(Probe):
         self.apart = self._drawn("apart", (hidden, DISTANCES), limit)
         self.bias = self._constant((hidden,))
         self.out = self._drawn("out", (hidden,), math.sqrt(6 / (hidden + 1)))
+
+    @property
+    def each(self) -> int:
+        """See Probe."""
+        return 2 * self.out.shape[1]
 
     def scores(self, batch: Batch) -> Scores:
         """See Probe."""

@@ -12,7 +12,7 @@ import torch
 
 from headscope.probes.attention.batch import Batch, Sentence, pieces
 from headscope.probes.attention.maps import SPECIALS, Store
-from headscope.probes.attention.probes import HIDDEN, Probe
+from headscope.probes.attention.probes import Probe
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -23,9 +23,8 @@ Name = TypeVar("Name", bound=str)
 Optimiser = Literal["adam", "sgd"]
 Decay = Literal["none", "linear"]
 Order = Literal["shuffled", "file"]
-# Numbers of a batch's features that are worked on at once: small enough for a CPU's caches, large enough to keep a GPU busy.
+# Numbers of a batch that are worked on at once: small enough for a CPU's caches, large enough to keep a GPU busy.
 CELLS, GPU_CELLS = 2**21, 2**27
-_UNMAPPED = 2 * HIDDEN  # numbers that a pair of words takes in a probe without maps
 _SAMPLE = 500  # sentences by which maps are standardised
 _BUCKET = 16  # batches whose sentences are sorted by length among themselves, so that little is padding
 
@@ -53,12 +52,13 @@ class Sentences:
     store: Store | None
     device: torch.device
 
-    def batches(self, steps: Sequence[Sequence[int]], cells: int | None = None) -> Iterator[tuple[int, Sequence[int], Batch]]:
-        """Each step in pieces that fit: the number of the step, the sentences of the piece, and their tensors."""
-        heads = len(self.store.maps.heads) if self.store is not None else 0
+    def batches(self, steps: Sequence[Sequence[int]], each: int, cells: int | None = None) -> Iterator[tuple[int, Sequence[int], Batch]]:
+        """Each step in pieces that fit, if a pair of words takes `each` numbers: the number of the step, the sentences of the piece, and
+        their tensors.
+        """
         most = cells or (CELLS if self.device.type == "cpu" else GPU_CELLS)
         for number, (step, maps) in enumerate(self._maps(steps)):
-            for piece in pieces([len(self.trees[place]) for place in step], most, heads if maps is not None else _UNMAPPED):
+            for piece in pieces([len(self.trees[place]) for place in step], most, each):
                 own = None if maps is None else [maps[place] for place in piece]
                 chosen = [step[place] for place in piece]
                 yield number, chosen, Batch.of([self.trees[place] for place in chosen], own, self.device)
@@ -100,11 +100,11 @@ def train(
     optimiser = torch.optim.Adam(groups) if recipe.optimiser == "adam" else torch.optim.SGD(groups)
     best = {name: _Best(probe) for name, probe in probes.items()}
     total = recipe.epochs * math.ceil(len(learned.trees) / recipe.batch)
-    done = 0
+    done, each = 0, each_of(probes)
     for epoch in range(recipe.epochs):
         plan = steps(learned.trees, learned.names, recipe, epoch)
         last = -1
-        for number, _, batch in learned.batches(plan):
+        for number, _, batch in learned.batches(plan, each):
             if number != last:
                 if last >= 0:
                     optimiser.step()
@@ -136,10 +136,15 @@ def train(
 def evaluate(probes: Mapping[Name, Probe], held: Sentences) -> dict[Name, Float[torch.Tensor, "seed"]]:
     """The loss of each seed of each probe over some sentences."""
     found = {name: torch.zeros(len(probe.seeds), dtype=torch.float64) for name, probe in probes.items()}
-    for _, _, batch in held.batches(in_order(held)):
+    for _, _, batch in held.batches(in_order(held), each_of(probes)):
         for name, probe in probes.items():
             found[name] += probe.losses(batch).double().cpu()
     return found
+
+
+def each_of(probes: Mapping[Name, Probe]) -> int:
+    """Numbers that a pair of words takes in the greediest of these probes."""
+    return max(probe.each for probe in probes.values())
 
 
 def in_order(some: Sentences, size: int = 32) -> list[list[int]]:
@@ -152,7 +157,7 @@ def standard_scale(learned: Sentences) -> Float[torch.Tensor, "k"]:
     total = square = torch.zeros(())
     n = 0
     chosen = sorted(range(len(learned.trees)), key=lambda place: learned.names[place])[:: max(1, len(learned.trees) // _SAMPLE)]
-    for _, _, batch in learned.batches([[place] for place in chosen]):
+    for _, _, batch in learned.batches([[place] for place in chosen], 1):
         pairs = batch.given[0, SPECIALS:, SPECIALS:].double().flatten(0, 1)
         total, square = total + pairs.sum(0).cpu(), square + (pairs**2).sum(0).cpu()
         n += len(pairs)

@@ -32,7 +32,7 @@ def put_to_the_test(probes: Mapping[Name, Probe], tried: Sentences, material: Ma
     leanings = {name: Leaning(probe) for name, probe in probes.items() if isinstance(probe, AttentionProbe | AttentionWordsProbe)}
     gold, scored = material.gold(), material.scored()
     found: dict[str, dict[int, np.ndarray]] = {}
-    for _, places, batch in tried.batches(in_order(tried)):
+    for _, places, batch in tried.batches(in_order(tried), max(2 * probe.each for probe in probes.values())):
         for name, probe in probes.items():
             scores = probe(batch)
             ways = {"right": best_candidates(scores)} | ({"tree": best_trees(scores, batch)} if trees else {})
