@@ -13,9 +13,10 @@ from headscope.core.document import Edge, Word
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.probes.edge.examples import Turn, marked, settled, shown_labels, turn, verdict
-from headscope.probes.edge.reading import apart
+from headscope.probes.edge.reading import _inside, apart
 from headscope.probes.edge.scoring import f1
 from headscope.probes.edge.tables import Found
+from headscope.probes.edge.tasks import inside
 from headscope.stats.bootstrap import poisson_weights
 
 NAMES = ("A", "B", "C")
@@ -99,6 +100,12 @@ def test_documents_are_held_out_whole() -> None:
     assert len(apart(texts[:3], 0.2, "key")) == 1  # of one document, single texts
     with pytest.raises(RunError, match="too few texts"):
         apart(texts[:1], 0.2, "key")
+
+
+def test_edges_of_a_text_are_found_among_those_of_a_long_document() -> None:
+    edges = [Edge("t", ("x",), (start, start + size)) for start in range(30) for size in (1, 3)]
+    for positions in (range(5), range(7, 20), range(25, 33), (4, 5, 9)):
+        assert _inside(edges, list(positions)) == inside(edges, list(positions))
 
 
 def test_intervals_draw_documents_and_seeds_again() -> None:

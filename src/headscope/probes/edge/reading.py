@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -102,6 +103,13 @@ def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
     return {number for number, name in enumerate(unit) if name in chosen}
 
 
+def _inside(edges: Sequence[Edge], positions: Sequence[int]) -> list[Edge]:
+    """`inside` of edges that are sorted by where they begin: of a long document only those are looked at that begin in the text."""
+    start = bisect_left(edges, positions[0], key=lambda edge: edge.first[0])
+    stop = bisect_right(edges, positions[-1], key=lambda edge: edge.first[0])
+    return inside(edges[start:stop], positions)
+
+
 def _read(spec: EdgeSpec, model: Model, corpus: Corpus, limit: int | None, counts: Counts, named: Sequence[str]) -> Iterator[Read]:
     """Texts that have something to label, with what it is."""
     encoder = Encoder(
@@ -119,7 +127,7 @@ def _read(spec: EdgeSpec, model: Model, corpus: Corpus, limit: int | None, count
             there = {task: targets(document, task, spec.choices) for task in spec.tasks or ()}
             left = {task: len(own) for task, own in there.items()}
             for text in encoder.texts([document], tally):
-                own = {task: inside(all_of, text.annotation.positions) for task, all_of in there.items()}
+                own = {task: _inside(all_of, text.annotation.positions) for task, all_of in there.items()}
                 left = {task: number - len(own[task]) for task, number in left.items()}
                 if any(own.values()):
                     edges[text.id] = own
