@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headscope.api.results import Measured, Run, Study, TwinHeads, open_run, open_study
-from headscope.api.running import load, measure, run, train, twins, view
+from headscope.api.running import keywords, load, measure, run, train, twins, view
 from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural
 from headscope.core.document import Word
 from headscope.corpora import read
@@ -16,6 +16,7 @@ __all__ = [
     "Word",
     "ablate",
     "flow",
+    "keywords",
     "load",
     "measure",
     "open_run",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.results import Run, TwinHeads
+from headscope.api.results import Run, Study, TwinHeads
 from headscope.corpora import Corpus, read
 from headscope.errors import MeasureError, ModelError, RunError
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from headscope.core.heads import HeadId
     from headscope.models.model import Model
     from headscope.models.recipe import Trained
+    from headscope.probes.keywords.finder import Finder
     from headscope.runs.grids import Level, Specials
     from headscope.runs.work import Progress
+    from headscope.widget.keywords import Keywords
     from headscope.widget.view import View
 
 Measures = Sequence[str] | Mapping[str, Mapping[str, Any]]
@@ -194,6 +196,47 @@ def view(
 
     named = [heads] if isinstance(heads, str) else heads
     return View(load(model) if isinstance(model, str | Path) else model, text, second, named, level, specials, max_length)
+
+
+def keywords(
+    text: str | Sequence[str],
+    model: Model | str | Path | None = None,
+    learned: str | Path | Study | Corpus | Finder | None = None,
+    *,
+    top: int = 15,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> Keywords:
+    """The phrases of a text that matter, ranked by heads that have learnt what matters from other texts.
+
+    `learned` is a study of keywords (its folder, or what `probe_keywords` gave), or a corpus with keyphrases; without it the embedded
+    sampler, which takes some seconds. `model` is by default that of the study, or `mini`. The `finder` of what is returned can be given as
+    `learned` again. Drawn in a notebook, or saved with `.save("page.html")` or `.save("figure.svg")`.
+    """
+    from headscope.probes.keywords.finder import Finder, plain
+    from headscope.widget.keywords import Keywords
+
+    loaded = load(model, device) if isinstance(model, str | Path) else model
+    finder = learned if isinstance(learned, Finder) else _finder(loaded, learned, device, progress)
+    if loaded is not None and finder.model.fingerprint != loaded.fingerprint:
+        raise ModelError(f"what was learnt is of {finder.model.name}, not of {loaded.name}", "Leave the model out, or learn from it")
+    texts = [text] if isinstance(text, str) else list(text)
+    names = ["text"] if isinstance(text, str) else [f"text {number}" for number in range(1, len(texts) + 1)]
+    documents = [replace(plain(one), id=name) for name, one in zip(names, texts, strict=True)]
+    return Keywords([finder.find(document) for document in documents], finder, top)
+
+
+def _finder(model: Model | None, learned: str | Path | Study | Corpus | None, device: str | None, progress: Progress | None) -> Finder:
+    from headscope.probes.keywords.finder import Finder, learn
+
+    if isinstance(learned, str | Path):
+        return Finder.open(learned, model, device)
+    if isinstance(learned, Study):
+        return Finder.of(learned.results, model, device)
+    model = model or load("mini", device)
+    if learned is None:
+        return learn(model, progress=progress)
+    return learn(model, learned, ", ".join(path.name for path in learned.paths) or "memory", progress=progress)
 
 
 def twins(

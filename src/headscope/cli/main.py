@@ -15,6 +15,7 @@ from headscope.cli import (
     doctor,
     flow,
     inspect,
+    keywords,
     plot,
     probe,
     prune,
@@ -48,6 +49,7 @@ app = typer.Typer(
     headscope train --corpus T.tsv --out M   fine-tune a model on labelled texts
     headscope report RUN                     one offline page with everything
     headscope view "Keys open doors."        what heads look at in a text of your own
+    headscope keywords article.txt           what is important in it, as heads have learnt to tell
     headscope compare A B                    two runs, head by head
     headscope serve RUN                      the same in the browser, and a box to type a sentence into
     """),
@@ -59,6 +61,7 @@ app = typer.Typer(
 )
 _VERBS = (
     *(run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, alike.alike, twins.twins, inspect.inspect),
+    keywords.keywords,
     flow.flow,
     ablate.ablate,
     ablate.importance,

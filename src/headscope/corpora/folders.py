@@ -93,10 +93,9 @@ def _files(folder: Path, what: str, suffix: str) -> dict[str, Path]:
     """The files with this ending, compressed or not, by their names without it."""
     places = [folder / where for where in _WHERE[what] if (folder / where).is_dir()]
     files = sorted((path for place in places for path in place.iterdir() if path.is_file()), reverse=True)
-    named = {path: base_name(path) for path in files}
-    return dict(
-        sorted((name[: -len(suffix)], path) for path, name in named.items() if name.lower().endswith(suffix) and len(name) > len(suffix))
-    )
+    named = ((base_name(path), path) for path in files)
+    found = {name[: -len(suffix)]: path for name, path in named if name.lower().endswith(suffix) and len(name) > len(suffix)}
+    return dict(sorted(found.items()))
 
 
 def _phrases(source: Source, found: Listing, stem: str, text: Path) -> tuple[str, ...]:
@@ -105,8 +104,8 @@ def _phrases(source: Source, found: Listing, stem: str, text: Path) -> tuple[str
     if not there:
         source.tally.add("texts without a file of keys (read without keyphrases)", printable(text.name))
         return ()
-    for _, path in there[1:]:
-        source.tally.add(f"second files of keys of a text passed over ({path.suffix})", printable(path.name))
+    for suffix, path in there[1:]:
+        source.tally.add(f"second files of keys of a text passed over ({suffix})", printable(path.name))
     suffix, path = there[0]
     own = replace(source, path=path)
     phrases = list(dict.fromkeys(brat_phrases(own, text) if suffix == ".ann" else _keys(own, suffix)))

@@ -35,7 +35,7 @@ def draw(grids: Mapping[HeadId, Grid], n: str, signature: str) -> Figure:
         raise RunError("without special tokens there is nothing to draw", "Use --specials show")
     with theme():
         panels = {head: [[label(word) for word in words] for words in (grid.rows, grid.columns)] for head, grid in grids.items()}
-        widths = [max(_wide(word) for labels in panels.values() for word in labels[side]) for side in (0, 1)]
+        widths = [max(width_of(word, _SIZE) for labels in panels.values() for word in labels[side]) for side in (0, 1)]
         wide = widths[0] + _GAP + widths[1]
         tall = _STEP * (max(len(side) for labels in panels.values() for side in labels) + 2)
         across = max(1, min(4, len(panels), int((_WIDTH + _SPACE) / (wide + _SPACE))))
@@ -73,10 +73,10 @@ def _panel(axes: Axes, head: HeadId, grid: Grid, labels: list[list[str]], start:
     axes.add_collection(LineCollection(ends, colors=colours, linewidths=1.4, capstyle="round"), autolim=False)
 
 
-def label(word: str) -> str:
+def label(word: str, longest: int = _LONGEST) -> str:
     """A word as it is drawn: no longer than there is room for, and without signs that a picture cannot hold."""
     shown = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(mark) in ("Cc", "Cs") else mark for mark in word)
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 def lacking(words: Iterable[str]) -> str:
@@ -84,12 +84,12 @@ def lacking(words: Iterable[str]) -> str:
     return "".join(sorted({mark for word in words for mark in label(word)} - _letters()))
 
 
-def _wide(word: str) -> float:
-    """How wide a word is drawn, in inches."""
+def width_of(word: str, size: float) -> float:
+    """How wide a word of so many points is drawn, in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    width, _, _ = text_to_path.get_text_width_height_descent(word, FontProperties(size=_SIZE), ismath=False)
+    width, _, _ = text_to_path.get_text_width_height_descent(word, FontProperties(size=size), ismath=False)
     return float(width) / 72
 
 

@@ -1,0 +1,165 @@
+"""`headscope keywords`: what is important in a text, by the heads that have learnt it from other texts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headscope.errors import CorpusError, RunError
+
+if TYPE_CHECKING:
+    from headscope.core.document import Document
+    from headscope.probes.keywords.finder import Finder
+    from headscope.widget.keywords import Keywords
+
+Option = typer.Option
+STDIN = "-"
+FORMATS = ("table", "json", "csv")
+
+
+def keywords(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="text files, any corpus, or - for standard input")],
+    model: Annotated[str | None, Option(help="mini, a local folder, or a hub id [default: that of --learned, or mini]")] = None,
+    learned: Annotated[Path | None, Option(help="folder that headscope probe keywords wrote [default: learn from the sampler]")] = None,
+    top: Annotated[int, Option(help="phrases of a text", min=1)] = 15,
+    format: Annotated[str, Option(help="table, json or csv")] = "table",
+    out: Annotated[Path | None, Option("--out", "-o", help="picture to write: .html (a page), .svg, .pdf or .png")] = None,
+    read_as: Annotated[str | None, Option(help="corpus format of the files, if their names do not tell")] = None,
+    on_error: Annotated[str, Option(help="raise, or skip what is bad in a file and count it")] = "raise",
+    device: Annotated[str | None, Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no notes")] = False,
+) -> None:
+    """Find the keywords of a text of your own, and see it shaded by what the heads find important.
+
+    headscope keywords article.txt
+    cat article.txt | headscope keywords - --top 5
+    headscope keywords article.txt -o article.html
+    headscope keywords reports.jsonl --format csv > phrases.csv
+    headscope probe keywords --corpus inspec-train.jsonl --dev inspec-dev.jsonl --out KEYS
+    headscope keywords abstract.txt --learned KEYS
+    """
+    if format not in FORMATS:
+        raise RunError(f"there is no format {format!r}", f"Use {', '.join(FORMATS)}; what the files are is said with --read-as")
+    if out is not None:
+        from headscope.widget.files import suffix_of
+
+        suffix_of(out)  # before a model is loaded for nothing
+    documents, passed = _documents(files, read_as, on_error)
+    if out is not None and suffix_of(out) != "html" and len(documents) > 1:
+        raise RunError(f"a picture shows one text, not {len(documents):,}", "Write a page: -o page.html")
+    from headscope.widget.keywords import Keywords
+
+    finder = _finder(model, learned, device, quiet)
+    from headscope.cli.progress import bar
+
+    texts = []
+    with bar("finding", hidden=quiet or len(documents) == 1) as progress:
+        for number, document in enumerate(documents, 1):
+            texts.append(finder.find(document))
+            progress(number / len(documents), number, 0)
+    found = Keywords(texts, finder, top)
+    if not quiet:
+        for line in passed:
+            typer.echo(f"headscope: passed over: {line}", err=True)
+    if out is not None:
+        typer.echo(found.save(out))
+    elif format == "json":
+        typer.echo(json.dumps(_plain(found), ensure_ascii=False, indent=1))
+    elif format == "csv":
+        typer.echo(found.table.to_text("csv"), nl=False)
+    else:
+        from headscope.cli.shading import print_keywords
+
+        print_keywords(found)
+    if not quiet and (out is not None or format != "table"):
+        for line in dict.fromkeys([found.trained, *(f"{one.document.id}: {note}" for one in texts for note in one.notes)]):
+            typer.echo(f"headscope: {line}", err=True)
+
+
+def _finder(model: str | None, learned: Path | None, device: str | None, quiet: bool) -> Finder:
+    from headscope.models.load import load
+    from headscope.probes.keywords.finder import Finder, learn
+
+    loaded = load(model, device) if model is not None else None
+    if learned is not None:
+        return Finder.open(learned, loaded, device)
+    from headscope.cli.progress import bar
+
+    if not quiet:
+        said = "learning from the 19 documents of the sampler, which takes some seconds; for more of your kind of text see --learned"
+        typer.echo(f"headscope: {said}", err=True)
+    with bar("learning", hidden=quiet) as progress:
+        return learn(loaded or load("mini", device), progress=progress)
+
+
+def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[list[Document], list[str]]:
+    """All texts, and what was passed over in reading them. A file whose name tells no format is plain text."""
+    from headscope.corpora import FORMATS as KNOWN
+    from headscope.corpora import Corpus, read
+    from headscope.corpora.formats import guess_format
+
+    found: list[Document] = []
+    passed: list[str] = []
+    for file in files:
+        if file == STDIN:
+            found.append(_standard_input())
+            continue
+        format = read_as
+        if format is None and Path(file).is_file():
+            try:
+                guess_format(Path(file))
+            except CorpusError:
+                format = "text"
+        corpus = read(file, format=format, on_error=on_error)  # type: ignore[arg-type]
+        found += corpus
+        passed += corpus.skipped.lines()
+    if not found:
+        raise RunError("there is no text in the files", f"Check them, and what they are read as (--read-as {', '.join(KNOWN)})")
+    return list(Corpus.of(found)), passed  # which gives those of the same name other names
+
+
+def _standard_input() -> Document:
+    from headscope.core.document import Document
+    from headscope.corpora.text import text_paragraphs
+
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RunError(f"standard input is not UTF-8 (byte {error.start + 1})", "Convert it, as with iconv -t utf-8") from None
+    if not text.strip():
+        raise RunError("standard input is empty", "Pipe a text into it, or name a file")
+    return Document("standard input", tuple(text_paragraphs(text.replace("\r\n", "\n"))))
+
+
+def _plain(found: Keywords) -> dict[str, Any]:
+    """Everything as JSON: words with their weights, phrases with the places of their words [start, end)."""
+    trained = found.finder.trained
+    held = {"f1": trained.f1, "low": trained.low, "high": trained.high, "on": trained.tried}
+    return {
+        "signature": found.signature,
+        "trained": {
+            "model": trained.model,
+            "corpus": trained.corpus,
+            "documents": trained.texts,
+            "held_out": {name: None if value != value else value for name, value in held.items()},
+        },
+        "texts": [
+            {
+                "document": one.document.id,
+                "notes": list(one.notes),
+                "phrases": [
+                    {"phrase": phrase.text, "score": round(phrase.score, 6), "places": [list(place) for place in phrase.places]}
+                    for phrase in one.phrases[: found.top]
+                ],
+                "words": [
+                    {"word": word.form, "weight": round(float(weight), 6)}
+                    for word, weight in zip(one.document.words, one.weights, strict=True)
+                ],
+            }
+            for one in found.texts
+        ],
+    }

@@ -1,0 +1,103 @@
+"""Texts shaded by the weight of their words, the found phrases underlined, as one page without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from headscope.core.names import printable
+from headscope.probes.keywords.finder import Found
+from headscope.views.page import STYLE
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+SHADES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the key
+LEAST = 0.02  # a fainter shade cannot be seen
+_STYLE = (
+    ":root{--hue:0,114,178;--depth:.75;--mark:#d55e00}@media(prefers-color-scheme:dark){:root{--hue:86,180,233;--depth:.52;--mark:#ffa35c}}"
+    "body{max-width:56rem;padding:1.5rem 1rem 4rem}h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 .4rem;overflow-wrap:anywhere}"
+    ".text{font-size:1.05rem;line-height:1.9;overflow-wrap:anywhere}.text p{margin:.7rem 0}"
+    ".text span{background:rgba(var(--hue),calc(var(--v)*var(--depth)));border-radius:.2rem;padding:.1rem 0}"
+    ".text u{text-decoration:none;border-bottom:2.5px solid var(--mark);padding-bottom:.12rem}"
+    ".text u:target{outline:2px solid var(--mark);outline-offset:.15rem}"
+    ".note,.key{font-size:.88rem;color:var(--faint);margin:.3rem 0}.key i{font-style:normal;color:var(--ink);padding:.1rem .4rem}"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem;margin-top:.6rem}"
+    "th,td{padding:.15rem .7rem .15rem 0;text-align:right}th{font-weight:600;border-bottom:1px solid var(--line)}"
+    "th:nth-child(2),td:nth-child(2){text-align:left;overflow-wrap:anywhere}"
+    ".signature{font:.76rem/1.5 ui-monospace,monospace;color:var(--faint);overflow-wrap:anywhere;margin-top:2.5rem}"
+)
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<p>{trained}.</p>
+<p class="key">{key}</p>
+{sections}
+<p class="signature">{signature}</p>
+</main>
+</body>
+</html>
+"""
+
+
+def page(texts: Sequence[Found], top: int, signature: str) -> str:
+    """The whole page; it loads and runs nothing, and what stands in a text stays text."""
+    one = len(texts) == 1
+    shades = "".join(f'<i style="background:rgba(var(--hue),calc({value}*var(--depth)))">{value:.1f}</i>' for value in SHADES)
+    return _PAGE.format(
+        policy=POLICY,
+        title=_safe(f"Keywords: {texts[0].document.id}" if one else f"Keywords of {len(texts):,} texts"),
+        style=STYLE + _STYLE,
+        trained=_safe(texts[0].trained.sentence),
+        key=f"The stronger its shade, the likelier a word is part of a keyphrase: {shades} Underlined: the best phrases, up to {top}.",
+        sections="\n".join(_section(found, top, number, heading=not one) for number, found in enumerate(texts, 1)),
+        signature=_safe(signature),
+    )
+
+
+def _section(found: Found, top: int, number: int, heading: bool) -> str:
+    title = f"<h2>{_safe(found.document.id)}</h2>\n" if heading else ""
+    notes = "".join(f'<p class="note">{_safe(note)}.</p>\n' for note in found.notes)
+    rows = "\n".join(
+        f'<tr><td>{rank}</td><td><a href="#t{number}p{rank}">{_safe(phrase.text)}</a></td>'
+        f"<td>{phrase.score:.2f}</td><td>{len(phrase.places)}</td></tr>"
+        for rank, phrase in enumerate(found.phrases[:top], 1)
+    )
+    table = f"<table><thead><tr><th></th><th>phrase</th><th>score</th><th>places</th></tr></thead><tbody>\n{rows}\n</tbody></table>"
+    nothing = '<p class="note">No phrase is found.</p>'
+    return f'<section>\n{title}{notes}<div class="text">\n{_text(found, top, number)}\n</div>\n{table if rows else nothing}\n</section>'
+
+
+def _text(found: Found, top: int, number: int) -> str:
+    """The paragraphs, their words shaded and the phrases underlined; the first place of a phrase can be linked to."""
+    best = found.phrases[:top]
+    opens = {start: "" for phrase in best for start, _ in phrase.places}
+    opens |= {phrase.places[0][0]: f' id="t{number}p{rank}"' for rank, phrase in enumerate(best, 1)}
+    closes = {place[1] for phrase in best for place in phrase.places}
+    parts: list[str] = []
+    at = 0
+    for sentences in found.document.paragraphs():
+        parts.append("<p>")
+        for word in (word for sentence in sentences for word in sentence.words):
+            weight = float(found.weights[at])
+            if at in opens:
+                parts.append(f"<u{opens[at]}>")
+            form = _safe(word.form)
+            parts.append(f'<span style="--v:{weight:.2f}" title="{weight:.2f}">{form}</span>' if weight >= LEAST else form)
+            at += 1
+            if at in closes:
+                parts.append("</u>")
+            parts.append(" " * word.space_after)
+        parts.append("</p>\n")
+    return "".join(parts).rstrip()
+
+
+def _safe(text: str) -> str:
+    return escape(printable(text))

@@ -1,0 +1,115 @@
+"""The keywords of a text: to look at in a notebook, to save as a page or a picture."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headscope.errors import RunError
+from headscope.probes.keywords.finder import Finder, Found
+from headscope.probes.keywords.phrases import Phrase
+from headscope.runs.signature import versions
+from headscope.runs.store import write_atomically
+from headscope.runs.table import Table
+from headscope.widget.files import suffix_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TOP = 15
+
+
+class Keywords:
+    """What was found in one text, or in several. In a notebook it shows the text shaded by weight; `save` writes a page or a picture.
+
+    `finder` finds more in other texts without learning anew: `hs.keywords(other, learned=found.finder)`.
+    """
+
+    def __init__(self, texts: Sequence[Found], finder: Finder, top: int = TOP) -> None:
+        if not texts:
+            raise RunError("there is no text", "Give at least one")
+        if top < 1:
+            raise RunError(f"top is {top}", "Ask for 1 phrase or more")
+        self.texts, self.finder, self.top = tuple(texts), finder, top
+
+    @property
+    def phrases(self) -> tuple[Phrase, ...]:
+        """The best phrases of the first text, each with its score and its places among the words."""
+        return self.texts[0].phrases[: self.top]
+
+    @property
+    def words(self) -> list[tuple[str, float]]:
+        """The words of the first text, each with the chance that it is part of a keyphrase."""
+        found = self.texts[0]
+        return [(word.form, float(weight)) for word, weight in zip(found.document.words, found.weights, strict=True)]
+
+    @property
+    def table(self) -> Table:
+        """A row a phrase, the best first: of all texts, one after the other."""
+        rows = [(found.document.id, rank, one) for found in self.texts for rank, one in enumerate(found.phrases[: self.top], 1)]
+        return Table.of(
+            {
+                "document": [document for document, _, _ in rows],
+                "rank": [rank for _, rank, _ in rows],
+                "phrase": [one.text for _, _, one in rows],
+                "score": [one.score for _, _, one in rows],
+                "places": [len(one.places) for _, _, one in rows],
+            }
+        )
+
+    @property
+    def trained(self) -> str:
+        """What the heads' weights were learnt from, and how well that did on documents that were not learnt from."""
+        return self.finder.trained.sentence
+
+    @property
+    def signature(self) -> str:
+        """The line that says which model read which texts, and what it was taught by."""
+        trained = self.finder.trained
+        read = "\f".join(" ".join(word.form for word in found.document.words) for found in self.texts)
+        digest = hashlib.sha256(read.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        learnt = f"{trained.corpus}:{trained.texts}"
+        return f"headscope:{versions()['headscope']}|model:{trained.model}@{trained.fingerprint[:8]}|learnt:{learnt}|text:{digest}"
+
+    def plot(self) -> Figure:
+        """The text shaded by weight, its best phrases underlined and listed, as a matplotlib figure."""
+        from headscope.figures.shaded import draw
+
+        if len(self.texts) > 1:
+            raise RunError(f"a picture shows one text, not {len(self.texts):,}", "Write a page: -o page.html")
+        return draw(self.texts[0], self.top, self.signature)
+
+    def page(self) -> str:
+        """One HTML page that works offline."""
+        from headscope.views.shaded import page
+
+        return page(self.texts, self.top, self.signature)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a page (.html) or a picture (.svg, .pdf, .png), and return where it is."""
+        target = Path(path)
+        if suffix_of(target) == "html":
+            write_atomically(target, self.page().encode())
+        else:
+            from headscope.figures import save
+
+            save(self.plot(), target)
+        return target
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, which can run nothing."""
+        words = sum(len(found.document.words) for found in self.texts)
+        height = min(260 + 2 * words + 26 * sum(min(self.top, len(found.phrases)) for found in self.texts), 900)
+        style = f"width:100%;height:{height}px;border:0;resize:vertical;overflow:auto"
+        return f'<iframe srcdoc="{escape(self.page())}" sandbox title="headscope: keywords" style="{style}"></iframe>'
+
+    def __repr__(self) -> str:
+        lines = []
+        for found in self.texts[:5]:
+            best = ", ".join(f"{phrase.text} {phrase.score:.2f}" for phrase in found.phrases[: min(self.top, 8)])
+            lines.append(f"{found.document.id}: {best or 'nothing found'}")
+        more = [f"and {len(self.texts) - 5:,} more texts"] if len(self.texts) > 5 else []
+        return "\n".join([*lines, *more, f"{self.trained}."])
