@@ -23,6 +23,7 @@ from headscope.figures import draw, render
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.probes import states as caching
+from headscope.probes.structural import reading
 from headscope.probes.structural import study as module
 from headscope.probes.structural.reading import material
 from headscope.probes.structural.sentences import sentences
@@ -58,7 +59,7 @@ def numbers(results: Results) -> dict[str, list[dict[str, str]]]:
 
 
 def test_tables_and_manifest(whole: Results) -> None:
-    assert list(whole) == ["summary", "structural", "structural_ranks", "structural_training"]
+    assert list(whole) == ["summary", "structural", "structural_ranks", "structural_training", "structural_trees"]
     table = whole["structural"]
     rows = table.where(metric="UUAS")
     places = list(zip(rows["source"], rows["layer"], rows["rank"], rows["seeds"], strict=True))
@@ -82,6 +83,30 @@ def test_tables_and_manifest(whole: Results) -> None:
     # A probe of the layer sweep and the same one among the ranks are one probe.
     same = whole["structural_ranks"].where(rank=16, metric="UUAS")["value"]
     assert same == pytest.approx(table.where(source="model", layer=best, metric="UUAS")["value"])
+
+
+def test_some_trees_are_kept_to_look_at(tiny: Model, few: Corpus, whole: Results) -> None:
+    """The words are those of test sentences; the edges are those that UUAS counts, and the roots those that Root% does."""
+    words = list(whole["structural_trees"])
+    parts = material(tiny, few, None, make_structural_spec(SETTINGS).resolved())
+    texts = {text.id: (text, tree) for text, tree in zip(parts.test.texts, parts.test.trees, strict=True)}
+    names = list(dict.fromkeys(word["text"] for word in words))
+    assert len(names) == min(12, sum(6 <= len(text.words) <= 18 for text in parts.test.texts))
+    for name in names:
+        own, (text, tree) = [word for word in words if word["text"] == name], texts[name]
+        assert [word["form"] for word in own] == [word.form for word in text.words]
+        assert [word["head"] for word in own] == [head + 1 for head in text.annotation.heads]
+        assert [word["depth"] for word in own] == tree.depths.tolist()
+        assert [word["joined"] is None for word in own] == [not scored for scored in tree.scored]
+        joined = [(word["word"], word["joined"]) for word in own if word["joined"]]
+        assert len(joined) == len(tree.edges)  # a tree: one edge fewer than words
+        assert len({frozenset(edge) for edge in joined}) == len(joined)
+        assert all(word["predicted"] >= 0 for word in own)
+    svg = render(draw("structural_trees", whole, quantity="2,1"), "svg").decode()
+    assert svg.index(f"2. {names[1]}") < svg.index(f"1. {names[0]}")
+    for wrong in ("0", "x", "1,99", ""):
+        with pytest.raises(RunError, match="names no sentences"):
+            draw("structural_trees", whole, quantity=wrong)
 
 
 def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
@@ -120,7 +145,8 @@ def test_planted_trees_are_found(few: Corpus, tmp_path: Path, monkeypatch: pytes
         return caching.States(tuple(layers), 48, tuple(lengths), np.concatenate(blocks))
 
     monkeypatch.setattr(module, "hidden_states", planted)
-    monkeypatch.setattr(module, "hidden_shape", lambda model: (2, 48))
+    for place in (module, reading):
+        monkeypatch.setattr(place, "hidden_shape", lambda model: (2, 48))
     spec = make_structural_spec({**SETTINGS, "epochs": 40, "rate": 0.03, "batch": 5, "baselines": ["linear"], "ranks": [1, 24]})
     found = probe_structural(spec, model=tiny, corpus=few)
     table = found["structural"].where(source="model")
@@ -219,6 +245,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "BERT-base 7: 79.8" in result.output
     assert "Under a linear map of layer 7 (what block 7 gives, `hidden_states[7]`)" in result.output
-    assert list(Results.open(out)) == ["summary", "structural", "structural_training"]
+    assert list(Results.open(out)) == ["summary", "structural", "structural_training", "structural_trees"]
     with pytest.raises(RunError, match="already holds a run"):
         CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out)], catch_exceptions=False)

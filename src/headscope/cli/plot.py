@@ -16,7 +16,8 @@ def plot(
             help="of a run: clark2, clark3, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap; "
             "of a study of flow: westera1, westera2, trees or agreement; of one of ablation: michel1, michel3, histogram or importance; "
             "of one by edge probing: tenney1, tenney2, tenney3 or layerscores; of one of attention probes: table3, probe_heads or "
-            "probe_relations; of a structural probe: structural or structural_ranks"
+            "probe_relations; of a structural probe: structural, structural_ranks or "
+            "structural_trees"
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,

@@ -62,6 +62,7 @@ FIGURES = {
     "keyword_losses": "heads by how much they tell of keywords alone (headscope probe keywords)",
     "keyword_scores": "how well heads find keywords, beside baselines (headscope probe keywords)",
     "structural": "Hewitt & Manning 2019: trees in vectors, by layer, beside baselines (headscope probe structural)",
+    "structural_trees": "Hewitt & Manning 2019: some trees, and what distances make of them; --quantity 2,5 (headscope probe structural)",
     "structural_ranks": "Hewitt & Manning 2019: trees in vectors, by the rank of the probe (headscope probe structural)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
@@ -86,6 +87,7 @@ _STUDIES: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = 
     "keyword_scores": (keywords.scores, "keywords_scores", "probe keywords"),
     "layerscores": (probe_edge.scores, "edge_scores", "probe edge"),
     "structural": (probe_structural.layers, "structural", "probe structural"),
+    "structural_trees": (probe_structural.trees, "structural_trees", "probe structural"),
     "structural_ranks": (probe_structural.ranks, "structural_ranks", "probe structural"),
 }
 _DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
@@ -122,7 +124,7 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
         made = f"Make one with headscope {_STUDIES[name][2]}" if name in _STUDIES else ""
         remedy = made or f"Run again with --measures {','.join(needs)}"
         raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", remedy)
-    return drawn(results, quantity if name == "tenney3" else kind)
+    return drawn(results, quantity if name in ("tenney3", "structural_trees") else kind)
 
 
 def default_figure(measure: str) -> str:

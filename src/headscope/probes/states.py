@@ -53,6 +53,11 @@ class States:
         start, stop = self.places[number], self.places[number + 1]
         return self.values[start:stop].reshape(len(self.layers), self.lengths[number], self.size)
 
+    def some(self, numbers: Sequence[int]) -> States:
+        """The states of some texts alone, in memory."""
+        values = np.concatenate([self[number].reshape(-1) for number in numbers])
+        return States(self.layers, self.size, tuple(self.lengths[number] for number in numbers), values)
+
     def padded(self, numbers: Sequence[int]) -> tuple[Float[torch.Tensor, "layer text token d"], Bool[torch.Tensor, "text token"]]:
         """The states of some texts as float32, padded with 0 on the right, and where there is text."""
         lengths = torch.tensor([self.lengths[number] for number in numbers])

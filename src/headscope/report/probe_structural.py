@@ -22,4 +22,11 @@ FIGURES = (
         "by an untrained BiLSTM, and a chain of words.",
     ),
     ("structural_ranks", "structural_ranks", "By rank", "In how few dimensions trees lie: probes of smaller and larger rank on one layer."),
+    (
+        "structural_trees",
+        "structural_trees",
+        "Some trees",
+        "Above the words, the tree; below, the smallest spanning tree of predicted distances. Edges that the tree has, too, are blue; "
+        "punctuation, in grey, is left out.",
+    ),
 )

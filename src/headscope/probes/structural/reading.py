@@ -1,4 +1,4 @@
-"""Which sentences probes are trained on, stopped by, and scored on."""
+"""What a study has to work with: settings that suit the model, and sentences to train on, to stop by, and to score."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
+from headscope.models.hidden import hidden_shape
 from headscope.models.model import Model
 from headscope.probes.structural.spec import StructuralSpec
 from headscope.probes.structural.trees import Tree, tree_of
@@ -45,6 +46,26 @@ class Material:
     test: Part
     counts: Counts
     notes: tuple[str, ...]
+
+
+def fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
+    """The settings with what the model decides: its layers, and ranks up to the size of its vectors."""
+    count, size = hidden_shape(model)
+    if model.max_length is not None and spec.max_length > model.max_length:
+        remedy = f"Use --max-length {model.max_length}"
+        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
+    for layer in (*(spec.layers or ()), *(() if spec.ranks_layer is None else (spec.ranks_layer,))):
+        if not 0 <= layer < count:
+            raise RunError(f"{spec.model} has no layer {layer}", f"Its hidden states are those of layers 0 (embeddings) to {count - 1}")
+    layers = tuple(range(count)) if spec.layers is None else spec.layers
+    if spec.ranks_layer is not None and spec.ranks_layer not in layers:
+        raise RunError(f"layer {spec.ranks_layer}, which ranks are tried on, is not among the layers", "Add it to --layers")
+    for rank in (*((spec.rank,) if spec.rank is not None else ()), *(spec.ranks or ())):
+        if rank > size:
+            raise RunError(f"rank {rank} is more than the {size} numbers of a vector of {spec.model}", f"Use ranks from 1 to {size}")
+    powers = tuple(2**power for power in range(size.bit_length()) if 2**power < size)
+    ranks = (*powers, size) if spec.ranks is None else spec.ranks
+    return spec.model_copy(update={"layers": layers, "rank": spec.rank or size, "ranks": ranks})
 
 
 def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralSpec) -> Material:

@@ -16,7 +16,7 @@ from headscope.stats.correlation import ranks
 from headscope.stats.spanning import prim
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Float64
+    from jaxtyping import Float, Float64, Int64
 
 # Of a sentence: edges found and asked for; correlations of words' distances, summed, and how many; root found and asked for; the
 # correlation of depths, and whether there is one; words.
@@ -28,10 +28,8 @@ LENGTHS = range(5, 51)  # words of the sentences whose correlations count
 def score_distances(predicted: Float[torch.Tensor, "probe word word"], tree: Tree) -> Float64[np.ndarray, "probe 4"]:
     """The numbers of `DISTANCE` for one sentence."""
     found = np.zeros((len(predicted), 4))
-    scored = torch.from_numpy(tree.scored)
     if len(tree.edges):
-        values = predicted.clamp_min(0)
-        joined = prim((values.amax((-1, -2), keepdim=True) - values)[None], scored[None])[0].numpy()
+        joined = spanning(predicted, tree)
         gold = np.array(tree.edges)
         arcs = (joined[:, gold[:, 0]] == gold[:, 1]) | (joined[:, gold[:, 1]] == gold[:, 0])
         found[:, 0], found[:, 1] = arcs.sum(1), len(gold)
@@ -39,6 +37,15 @@ def score_distances(predicted: Float[torch.Tensor, "probe word word"], tree: Tre
         rho = _spearman(predicted.numpy(), tree.distances)
         found[:, 2], found[:, 3] = np.nansum(rho, 1), np.isfinite(rho).sum(1)
     return found
+
+
+def spanning(predicted: Float[torch.Tensor, "probe word word"], tree: Tree) -> Int64[np.ndarray, "probe word"]:
+    """For each word that is scored the one it is joined to in the smallest spanning tree; -1 for the first, and for the others."""
+    values = predicted.clamp_min(0)
+    joined: Int64[np.ndarray, "probe word"] = prim(
+        (values.amax((-1, -2), keepdim=True) - values)[None], torch.from_numpy(tree.scored)[None]
+    )[0].numpy()
+    return joined
 
 
 def score_depths(predicted: Float[torch.Tensor, "probe word"], tree: Tree, single: bool = False) -> Float64[np.ndarray, "probe 4"]:
@@ -67,10 +74,13 @@ def _spearman(values: Float[np.ndarray, "probe *row word"], gold: Float[np.ndarr
 
 @torch.no_grad()
 def predictions(
-    matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: Sentences
+    matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: Sentences, features: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[torch.Tensor]]]:
-    """For each sentence its number and, a segment at a time, what the probes predict: [feature, word, word] or [feature, word]."""
-    features = list(range(len(matrices)))
+    """For each sentence its number and, a segment at a time, what the probes predict: [feature, word, word] or [feature, word].
+
+    `features` are those that the matrices are for, if not all.
+    """
+    features = list(range(len(matrices))) if features is None else features
     order = sorted(range(len(sentences.trees)), key=lambda number: sentences.features.lengths[number])
     for batch in batches(sentences.features.lengths, order, READ):
         states = sentences.features.batch(batch, features, matrices.dtype)

@@ -18,7 +18,8 @@ from headscope.models.model import Model
 from headscope.models.random import untrained
 from headscope.probes.states import States, hidden_states
 from headscope.probes.structural.baselines import decay, projection
-from headscope.probes.structural.reading import Material, Part, material
+from headscope.probes.structural.examples import table as trees
+from headscope.probes.structural.reading import Material, Part, fitted, material
 from headscope.probes.structural.scoring import score_chain
 from headscope.probes.structural.spec import StructuralSpec
 from headscope.probes.structural.summary import summary
@@ -73,33 +74,13 @@ def probe_structural(
             raise RunError(f"a structural probe needs trees, and {name} has none", "Use a corpus with dependencies, such as a CoNLL-U file")
     if model is None:
         model = load(spec.model, device, spec.dtype)
-    spec = _fitted(spec.resolved().model_copy(update={"dtype": model.dtype}), model)
+    spec = fitted(spec.resolved().model_copy(update={"dtype": model.dtype}), model)
     now = study_identity(spec, model, corpus)
     now["settings"]["dev"] = dev.hash() if dev is not None else None
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
             return finished
         return Study(spec, model, material(model, corpus, dev, spec), folder, cache, limit_bytes, progress).run(now, resume)
-
-
-def _fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
-    """The settings with what the model decides: its layers, and ranks up to the size of its vectors."""
-    count, size = hidden_shape(model)
-    if model.max_length is not None and spec.max_length > model.max_length:
-        remedy = f"Use --max-length {model.max_length}"
-        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
-    for layer in (*(spec.layers or ()), *(() if spec.ranks_layer is None else (spec.ranks_layer,))):
-        if not 0 <= layer < count:
-            raise RunError(f"{spec.model} has no layer {layer}", f"Its hidden states are those of layers 0 (embeddings) to {count - 1}")
-    layers = tuple(range(count)) if spec.layers is None else spec.layers
-    if spec.ranks_layer is not None and spec.ranks_layer not in layers:
-        raise RunError(f"layer {spec.ranks_layer}, which ranks are tried on, is not among the layers", "Add it to --layers")
-    for rank in (*((spec.rank,) if spec.rank is not None else ()), *(spec.ranks or ())):
-        if rank > size:
-            raise RunError(f"rank {rank} is more than the {size} numbers of a vector of {spec.model}", f"Use ranks from 1 to {size}")
-    powers = tuple(2**power for power in range(size.bit_length()) if 2**power < size)
-    ranks = (*powers, size) if spec.ranks is None else spec.ranks
-    return spec.model_copy(update={"layers": layers, "rank": spec.rank or size, "ranks": ranks})
 
 
 class Study:
@@ -140,18 +121,19 @@ class Study:
             if number == 0 and "linear" in spec.baselines:
                 self._chain(kept)
             ledger.add(number, {"structural": kept.state})
+        assert ledger.merged is not None
         tables = self._tables(ledger)
         found = {"structural": tables.scores("layers", "random", "baselines", "linear")}
         if spec.ranks:
             found["structural_ranks"] = tables.scores("ranks")
         found["structural_training"] = tables.training(*SWEEPS)
+        found["structural_trees"] = trees(Kept(ledger.merged["structural"]))
         said = {
             "measures": {"structural_probe": {name: manifest["settings"][name] for name in ("layers", "rank", "ranks", "baselines")}},
             "seconds": round(time.monotonic() - started, 3),
             "best_layer": tables.best(),
             "notes": list(self.material.notes),
         }
-        assert ledger.merged is not None
         everything = {"summary": summary(found, tables.best(), hidden_shape(self.model)[0] - 1), **found}
         results = finish(manifest, everything, self.model, self.material.counts, ledger, ledger.merged, self.folder, said)
         self._states.clear()

@@ -14,6 +14,7 @@ from safetensors.torch import save
 
 from headscope.errors import RunError
 from headscope.probes.states import States
+from headscope.probes.structural.examples import choose, keep
 from headscope.probes.structural.features import Features
 from headscope.probes.structural.probe import KINDS, Segment, Segments
 from headscope.probes.structural.reading import Material, Part
@@ -75,8 +76,21 @@ class Sweep:
         train(fit, sentences[0], sentences[1], spec.recipe, after, within)
         numbers = score(fit.tensors["best"], segments, sentences[2], single=spec.reference)
         kept = self._kept(fit, every[0], numbers)
+        if self.name == "layers":
+            self._show(kept, fit, every[2], material.test, spec)
         checkpoint.drop()
         return kept
+
+    def _show(self, kept: Kept, fit: Fit, features: Features, part: Part, spec: StructuralSpec) -> None:
+        """Keep some sentences as the layer of least loss sees them."""
+        best = int(fit.tensors["loss"][:, : spec.seeds].mean(1).argmin())  # distance comes first among segments
+        chosen = choose(part, spec.seed)
+        few = Part(tuple(part.texts[number] for number in chosen), tuple(part.trees[number] for number in chosen))
+        states = tuple((source, own.some(chosen)) for source, own in features.parts)
+        sentences = Sentences(
+            Features(states, features.device, features.scales, features.chosen), few.trees, [text.id for text in few.texts]
+        )
+        keep(kept, fit.tensors["best"][best], fit.segments, best, sentences, few)
 
     def _kept(self, fit: Fit, features: Features, numbers: Float64[np.ndarray, "sentence feature pair 9"]) -> Kept:
         kept = Kept()
