@@ -8,14 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from architectures import build
+from families import FAMILIES
 from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
 from headscope.core.document import Document, Edge, Sentence, Word
 from headscope.corpora import Corpus
+from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
 from headscope.figures import render
+from headscope.models.model import Model
+from headscope.models.sites import find_sites
 from headscope.probes.edge import job as jobs
 from headscope.probes.edge.join import joined
 from headscope.probes.edge.sentences import sentences
@@ -153,6 +158,17 @@ def test_the_order_of_documents_does_not_matter(model: object) -> None:
                 np.testing.assert_allclose(left, right, atol=1e-5)
             else:
                 assert left == right
+
+
+@pytest.mark.parametrize(("architecture", "tokenizer"), [("gpt2", "gpt2"), ("t5", "t5")])
+def test_decoders_and_encoder_decoders(architecture: str, tokenizer: str) -> None:
+    tokens = FAMILIES[tokenizer]()
+    network = build(architecture, vocabulary=len(tokens))
+    tiny = Model(architecture, network, Tokenizer(tokens), *find_sites(network))
+    train = Corpus.of(_toy(number, "the unbelievable words split", "x y z z", other=True) for number in range(8))
+    study = hs.probe_edge(tiny, train, **{**QUICK, "seeds": 1, "checks": 20, "rate": 0.02, "batch": 1, "hidden": 32})  # type: ignore[arg-type]
+    assert study["edge_mix"]["layer"] == [0, 1, 2]
+    assert study["edge_tasks"]["all_layers"] == [1.0]  # the words decide, and any layer knows them
 
 
 def test_studies_are_joined_in_the_order_of_their_layers(study: hs.Study, model: object, tmp_path: Path) -> None:
