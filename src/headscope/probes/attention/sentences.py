@@ -51,12 +51,14 @@ def _heads(tables: Mapping[str, Table]) -> Iterator[str]:
     if "attention_probe_heads" not in tables:
         return
     for probe in ("attention", "attention-words"):
-        rows = list(tables["attention_probe_heads"].where(probe=probe).sort("rank").head(LISTED))
-        if rows:
-            ways = list(dict.fromkeys(row["direction"] for row in rows))
-            told = ", ".join(str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)) for row in rows)
-            how = _WAYS[ways[0]] if len(ways) == 1 else "in either direction"
-            yield f"The heads that pull most towards the governor ({probe}) are {told}, {how}."
+        found: dict[str, set[str]] = {}
+        for row in tables["attention_probe_heads"].where(probe=probe).sort("rank"):
+            if len(found) < LISTED:
+                found.setdefault(str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)), set()).add(row["direction"])
+        if found:
+            ways = set().union(*found.values())
+            how = _WAYS[ways.pop()] if len(ways) == 1 else "some from the word to its governor, some back"
+            yield f"The heads that pull most towards the governor ({probe}) are {', '.join(found)}, {how}."
             return
 
 

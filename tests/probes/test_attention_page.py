@@ -1,0 +1,39 @@
+"""The page on attention probes names every option, table and column."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from headscope.cli.probe_attention import attention
+from headscope.figures import FIGURES
+from headscope.probes.attention.spec import NAMES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "attention-probe.md").read_text(encoding="utf-8")
+USUAL = {"model", "corpus", "format", "replicates", "seed", "device", "overwrite", "quiet", "out"}  # as everywhere
+
+
+@pytest.mark.parametrize("option", [name for name in inspect.signature(attention).parameters if name not in USUAL])
+def test_every_option_is_explained(option: str) -> None:
+    assert f"--{'no-' if option == 'bias' else ''}{option.replace('_', '-')}" in PAGE
+
+
+def test_probes_tables_and_figures_are_named() -> None:
+    ends = ("", "_differences", "_relations", "_heads")
+    for name in (
+        *NAMES,
+        "summary",
+        *(f"attention_probe{end}" for end in ends),
+        "weight",
+        "pull",
+        "rank",
+        "with_punct",
+        "sd",
+        "low",
+        "high",
+    ):
+        assert f"`{name}`" in PAGE, name
+    for figure in (name for name, about in FIGURES.items() if "headscope probe attention" in about):
+        assert figure in PAGE
