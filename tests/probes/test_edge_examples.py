@@ -13,9 +13,9 @@ from headscope.core.document import Edge, Word
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.probes.edge.examples import Turn, marked, settled, shown_labels, turn, verdict
+from headscope.probes.edge.found import Found
 from headscope.probes.edge.reading import _inside, apart
 from headscope.probes.edge.scoring import f1
-from headscope.probes.edge.tables import Found
 from headscope.probes.edge.tasks import inside
 from headscope.stats.bootstrap import poisson_weights
 

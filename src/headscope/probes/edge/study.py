@@ -16,11 +16,12 @@ from headscope.models.hidden import hidden_shape
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.probes.edge.feeding import Rows
+from headscope.probes.edge.found import Found
 from headscope.probes.edge.job import Job
 from headscope.probes.edge.reading import Texts, found_tasks, gather
 from headscope.probes.edge.spec import EdgeSpec
 from headscope.probes.edge.summary import notes, summary, task_table
-from headscope.probes.edge.tables import Found, example_tables, mix_table, score_table, seed_table
+from headscope.probes.edge.tables import example_tables, mix_table, score_table, seed_table
 from headscope.probes.states import hidden_states
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headscope.probes.edge.tables import Found, over_seeds
+from headscope.probes.edge.found import Found, over_seeds
 from headscope.runs.table import Table
 from headscope.stats.layers import centre_of_gravity, differential_divergence, divergence_from_even, expected_layer, trouble
 

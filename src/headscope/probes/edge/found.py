@@ -1,0 +1,101 @@
+"""What the probes of one task decided and believed, of all seeds, and how much of it could be chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.probes.edge.job import Job
+from headscope.probes.edge.scoring import f1
+from headscope.runs.kept import Kept
+from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.layers import Negatives
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+Interval = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the probes of one task decided. Intervals draw documents and seeds again; where there is one document, or no seed to draw,
+    they are of what there is more of.
+    """
+
+    job: Job
+    seeds: Sequence[int]
+    counts: Float64[np.ndarray, "seed variant probe document 3"]
+    mix: Float64[np.ndarray, "seed variant probe layer"]
+    steps: Float64[np.ndarray, "seed variant probe"]
+    beliefs: Float64[np.ndarray, "seed layer target label"]
+    negatives: Negatives = "keep"
+    replicates: int = 1000
+    seed: int = 0
+
+    @classmethod
+    def of(cls, job: Job, kept: Kept) -> Found:
+        """From what was kept of a task."""
+        counts, mix, steps, beliefs = (kept.numbers(f"{name}/{job.task}") for name in ("counts", "mix", "steps", "beliefs"))
+        seeds = [int(seed) for seed in kept.numbers(f"seed/{job.task}")]
+        return cls(job, seeds, counts, mix, steps, beliefs, job.spec.negatives, job.spec.replicates, job.spec.seed)
+
+    @property
+    def resampled(self) -> bool:
+        """Whether there is anything to resample."""
+        return self.replicates > 0 and (len(self.job.documents) > 1 or len(self.seeds) > 1)
+
+    @cached_property
+    def each(self) -> Float64[np.ndarray, "seed variant probe"]:
+        """The score of every probe."""
+        return f1(self.counts.sum(3))
+
+    @cached_property
+    def scores(self) -> Float64[np.ndarray, "variant probe"]:
+        """Scores, mean over seeds."""
+        found: Float64[np.ndarray, "variant probe"] = self.each.mean(0)
+        return found
+
+    @cached_property
+    def drawn_seeds(self) -> np.ndarray:
+        """For each replicate, which seeds are drawn."""
+        return np.random.default_rng(self.seed).integers(len(self.seeds), size=(self.replicates, len(self.seeds)))
+
+    @cached_property
+    def drawn(self) -> Float64[np.ndarray, "replicate variant probe"]:
+        """The same where documents and seeds are drawn again."""
+        names = self.job.documents
+        weights = poisson_weights(names, self.replicates, self.seed)[:, 1:] if len(names) > 1 else np.ones((1, self.replicates))
+        sums = np.tensordot(weights, self.counts, axes=([0], [3]))
+        scores = f1(sums)  # replicate, seed, variant, probe
+        found: Float64[np.ndarray, "replicate variant probe"] = scores[np.arange(self.replicates)[:, None], self.drawn_seeds].mean(1)
+        return found
+
+    def interval(self, replicates: Float64[np.ndarray, "replicate *shape"]) -> Interval:
+        """Bounds of what was found in replicates."""
+        return percentile_interval(replicates, np.full(replicates.shape[1:], self.resampled))
+
+    @property
+    def size(self) -> int:
+        """Layers, layer 0 among them."""
+        return self.job.layers
+
+    @cached_property
+    def curve(self) -> Float64[np.ndarray, "layer"]:
+        """The scores of cumulative probes for the true labels."""
+        return self.scores[0, : self.size]
+
+    @property
+    def weights(self) -> Float64[np.ndarray, "seed layer"]:
+        """How the probe that sees all layers mixes them, for each seed."""
+        return self.mix[:, 0, self.size - 1]
+
+
+def over_seeds(found: Found, values: Float64[np.ndarray, "seed *shape"]) -> Interval:
+    """Bounds of a mean over seeds; NaN for one seed."""
+    means = values[found.drawn_seeds].mean(1)
+    return percentile_interval(means, np.full(means.shape[1:], len(found.seeds) > 1))
