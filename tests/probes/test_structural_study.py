@@ -244,7 +244,7 @@ def test_the_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out), "--device", "cpu"])
     assert result.exit_code == 0, result.output
     assert "BERT-base 7: 79.8" in result.output
-    assert "Under a linear map of layer 7 (what block 7 gives, `hidden_states[7]`)" in result.output
+    assert "Under a linear map of layer 7 (what block 7 gives, hidden_states[7])" in result.output
     assert list(Results.open(out)) == ["summary", "structural", "structural_training", "structural_trees"]
     with pytest.raises(RunError, match="already holds a run"):
         CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out)], catch_exceptions=False)
