@@ -23,7 +23,7 @@ from headscope.figures import draw, render
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.probes import states as caching
-from headscope.probes.structural import reading
+from headscope.probes.structural import reading, sweep
 from headscope.probes.structural import study as module
 from headscope.probes.structural.reading import material
 from headscope.probes.structural.sentences import sentences
@@ -160,7 +160,11 @@ def test_planted_trees_are_found(few: Corpus, tmp_path: Path, monkeypatch: pytes
     assert ranks[0] + 20 < ranks[1]
 
 
-def test_stopped_and_gone_on_with(tiny: Model, few: Corpus, whole: Results, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [0.0, 1e9], ids=["every epoch kept", "no epoch kept"])
+def test_stopped_and_gone_on_with(
+    tiny: Model, few: Corpus, whole: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
+) -> None:
+    monkeypatch.setattr(sweep, "EVERY", every)
     spec, out = make_structural_spec({**SETTINGS, "seeds": 2}), tmp_path / "stopped"
     for least in (0.1, 0.3, 0.8):  # in the first sweep, in the second, in the last
 

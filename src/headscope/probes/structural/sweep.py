@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float64
 
 MEASURED = 512  # sentences that say how long the vectors of a layer are
+EVERY = 20.0  # seconds of training that may be lost, if an epoch takes no longer
 
 Read = Callable[[Part], tuple[tuple[str, States], ...]]
 
@@ -66,8 +68,13 @@ class Sweep:
             if spec.scale == "unit":  # the numbers of a matrix with fewer rows are larger, and so are its steps
                 fit.tensors["rate"] *= torch.tensor([(every[0].size / segment.rank) ** 0.5 for segment in segments.every])
 
+        written = time.monotonic()
+
         def after(fit: Fit) -> None:
-            checkpoint.write(fit)
+            nonlocal written
+            if time.monotonic() - written >= EVERY:
+                checkpoint.write(fit)
+                written = time.monotonic()
             progress(fit.epoch / spec.recipe.epochs)
 
         def within(share: float) -> None:
