@@ -105,7 +105,7 @@ def _kind(model: Model) -> Kind:
 class Store:
     """The maps of many texts: worked out when they are asked for, and kept for the next time if all of them fit into `limit` bytes.
 
-    On a CPU they are kept in a temporary file that is mapped into memory, on another device in its memory.
+    On a CPU they are kept in a temporary file that is mapped into memory, on a GPU in its memory, of which half may be used.
     """
 
     def __init__(self, maps: Maps, texts: Sequence[Encoded], limit: int, again: bool = True) -> None:
@@ -116,6 +116,8 @@ class Store:
         self._done = [False] * len(texts)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._kept: torch.Tensor | None = None
+        if maps.model.device.type == "cuda":
+            limit = min(limit, torch.cuda.mem_get_info(maps.model.device)[0] // 2)
         if again and 0 < self.bytes <= limit:
             self._kept = self._room()
 
