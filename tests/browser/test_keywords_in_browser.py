@@ -1,0 +1,42 @@
+"""The page of shaded texts in a real browser: nothing runs, nothing is fetched, everything can be read, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browsing import Visitor, violations
+
+from headscope.probes.keywords.finder import Found, Trained, plain
+from headscope.probes.keywords.phrases import phrases
+from headscope.views.shaded import page
+
+TEXT = "The cat <script>document.title = 'gone'</script> sat on <img src=https://example.org/x.png> the mat.\n\nA dog came " + "x" * 200
+
+
+def found(text: str) -> Found:
+    """A text whose words weigh from 0 to 1 in turn, so that every shade is there."""
+    document = plain(text)
+    weights = np.linspace(0, 1, len(document.words))[::-1]
+    return Found(
+        document, weights, tuple(phrases(document, weights, 0.2)), 0.2, Trained("mini", "", "some <b>corpus</b>", 3, 0.5, "3 folds")
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page(visitor: Visitor, tmp_path: Path, dark: bool, width: int) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(page([found(TEXT), found("One more text.")], 5, "headscope:0|text:x"), encoding="utf-8")
+    opened = visitor.open(path.as_uri(), width, dark, offline=True, drawn=False)
+    assert opened.title() == "Keywords of 2 texts"
+    assert opened.locator("script").count() == opened.locator("img").count() == opened.locator("b").count() == 0
+    assert "<script>document.title = 'gone'</script>" in opened.locator(".text").first.inner_text()
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    assert opened.locator("u").count() > 2
+    shades = {opened.locator(".text span").nth(place).evaluate("one => getComputedStyle(one).backgroundColor") for place in (0, 5, 10)}
+    assert len(shades) == 3
+    opened.locator("section a").first.click()
+    assert opened.locator("u:target").count() == 1
+    assert violations(opened) == []
