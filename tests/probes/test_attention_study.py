@@ -93,6 +93,7 @@ def test_stopped_and_gone_on_with(whole: Results, model: Model, tmp_path: Path) 
     with pytest.raises(RunError, match="epochs was 2 and is 3"):
         probe_attention(spec.model_copy(update={"epochs": 3}), tmp_path / "x", model=model, corpus=SHORT, resume=True)
     shares: list[float] = []
+    spec = spec.model_copy(update={"cache_bytes": 1 << 20})  # changes no result
     resumed = probe_attention(
         spec, tmp_path / "x", model=model, corpus=SHORT, resume=True, progress=lambda share, *_: shares.append(share or 0)
     )
@@ -192,6 +193,8 @@ def test_no_glove_is_said(model: Model) -> None:
     found = probe_attention(spec, model=model, corpus=SHORT)
     assert found.manifest["settings"]["words"] == "model"
     assert "no GloVe vectors here" in found.manifest["notes"][0]
+    bare = probe_attention(spec.model_copy(update={"probes": ("attention",)}), model=model, corpus=SHORT)
+    assert not bare.manifest["notes"]
 
 
 def test_what_cannot_be_done_is_said(model: Model) -> None:

@@ -70,16 +70,17 @@ def probe_attention(
         remedy = f"Use --max-length {model.max_length}"
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
     material = Material.of(spec, model, corpus, dev)
-    asked = spec.words
+    fallen_back = spec.words is None and material.lexicon.source == "model" and any("words" in name for name in spec.probes)
     table = material.lexicon.table
     decided = {"dtype": model.dtype, "words": _kind(material.lexicon.source), "epochs": spec.epochs_for(len(material.learned))}
     spec = spec.model_copy(update=decided)
     now = study_identity(spec, model, corpus)
     now["settings"] |= {"dev": None if dev is None else dev.hash(), "vectors": material.lexicon.digest if table is not None else None}
+    del now["settings"]["cache_bytes"]  # what is kept changes no result
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
             return finished
-        return _Study(spec, model, material, progress, asked is None and spec.words == "model").run(folder, now, resume)
+        return _Study(spec, model, material, progress, fallen_back).run(folder, now, resume)
 
 
 def _kind(source: str) -> str:
