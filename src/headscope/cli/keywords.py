@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Option = typer.Option
 STDIN = "-"
 FORMATS = ("table", "json", "csv")
+NOTED = 3  # texts of which it is said what was left out of them, or how they were read
 
 
 def keywords(
@@ -76,7 +77,9 @@ def keywords(
 
         print_keywords(found)
     if not quiet and (out is not None or format != "table"):
-        for line in dict.fromkeys([found.trained, *(f"{one.document.id}: {note}" for one in texts for note in one.notes)]):
+        noted = [f"{one.document.id}: {'; '.join(one.notes)}" for one in texts if one.notes]
+        more = [f"and the like of {len(noted) - NOTED:,} more texts"] if len(noted) > NOTED else []
+        for line in [found.trained, *noted[:NOTED], *more]:
             typer.echo(f"headscope: {line}", err=True)
 
 
