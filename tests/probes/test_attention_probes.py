@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from attention_probe import Plain
 from headscope.probes.attention.batch import UNSCORED, Batch, Sentence, pieces
 from headscope.probes.attention.decoding import best_candidates, best_trees
 from headscope.probes.attention.leaning import Leaning
@@ -260,6 +261,22 @@ def test_the_compiled_loss_and_its_gradients_are_the_plain_ones() -> None:
     for left, right in zip(one, other, strict=True):
         torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-5)
         assert left.abs().min() > 0
+
+
+@torch.no_grad()
+def test_the_benchmark_compares_with_the_same_probe() -> None:
+    given = some([5, 3])
+    probe = AttentionProbe([0], 2 * HEADS)
+    filled(probe)
+    other = Plain(2 * HEADS)
+    other.weight.copy_(probe.weight[0])
+    other.start.copy_(probe.ends[0, 0])
+    other.end.copy_(probe.ends[0, 1])
+    scores = probe(everything(given))
+    for row, place in enumerate((1, 0)):
+        size = len(given.trees[place])
+        maps = given.store.given[place]  # type: ignore[union-attr]
+        torch.testing.assert_close(other(maps.permute(2, 0, 1)), scores[row, :size, 0, : size + 1], rtol=1e-4, atol=1e-5)
 
 
 def test_pieces_hold_everything_once() -> None:
