@@ -51,7 +51,7 @@ def test_the_directed_tree_with_scores_for_the_root(size: int, seed: int) -> Non
     assert is_tree(found)
 
     def whole(heads: tuple[int, ...]) -> float:
-        return total(scores, heads) + roots[heads.index(-1)]
+        return total(scores, heads) + float(roots[heads.index(-1)])
 
     every = (heads for heads in itertools.product(range(-1, size), repeat=size) if is_tree(heads))
     assert whole(found) == pytest.approx(max(map(whole, every)))
