@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import lzma
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy.stats import spearmanr
 import headscope as hs
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
+from headscope.models.load import load_tokenizer
 from headscope.probes.states import States
 from headscope.probes.structural.features import Features
 from headscope.probes.structural.metrics import METRICS, Scored
@@ -128,8 +129,9 @@ def test_the_chain_on_a_real_treebank(data: Path) -> None:
     """Beside a reading of the file itself: arcs between neighbours among words that are no punctuation."""
     path = data / "ud" / "en_ewt-ud-dev.conllu.xz"
     neighbours = edges = roots = 0
+    documents = list(islice(hs.read(path), 60))
     with lzma.open(path, "rt") as file:
-        blocks = file.read().strip().split("\n\n")
+        blocks = file.read().strip().split("\n\n")[: sum(len(document.sentences) for document in documents)]
     for block in blocks:
         rows = [line.split("\t") for line in block.splitlines() if not line.startswith("#")]
         words = [row for row in rows if row[0].isdecimal()]
@@ -141,11 +143,11 @@ def test_the_chain_on_a_real_treebank(data: Path) -> None:
             neighbours += sum((row[0], row[6]) in pairs or (row[6], row[0]) in pairs for row in kept)
             edges += max(0, len(kept) - 1)
         roots += len(kept) > 1 and kept[0][6] == "0"
-    texts = Encoder(hs.load(device="cpu").tokenizer, max_length=512).texts(hs.read(path), Tally())
+    texts = Encoder(load_tokenizer("mini"), max_length=512).texts(documents, Tally())
     trees = [tree for text in texts if (tree := tree_of(text)) is not None]
     assert len(trees) == len(blocks)
     under = [tree for tree in trees if any(tree.distances[edge] > 1 for edge in tree.edges)]
     numbers = score_chain([tree for tree in trees if all(tree.distances[edge] == 1 for edge in tree.edges)])
-    assert len(under) < 40
+    assert len(under) < 15
     assert (int(numbers[:, 0].sum()), int(numbers[:, 1].sum())) == (neighbours, edges)
     assert int(score_chain(trees)[:, 4].sum()) == roots
