@@ -43,7 +43,7 @@ def heads(results: Results, kind: str | None = None) -> Figure:
         axes.set_ylabel("Layer")
         axes.set_title("Attention to words of keyphrases, minus to others, by its spread", fontsize=9, loc="left")
         figure.colorbar(image, ax=axes, shrink=0.8)
-        sign(figure, f"{max(table['n']):,} texts. Dots: p < .05 by Welch's t over texts, corrected (Holm)", results.signature)
+        sign(figure, f"{max(table['n']):,} texts. Dots: p < .05 by a paired t-test over texts, corrected (Holm)", results.signature)
     return figure
 
 

@@ -117,7 +117,7 @@ def read_words(
         )
     received = np.zeros((int(starts[-1]), len(HOWS), heads), dtype=np.float32)
     place = {id(text): number for number, text in enumerate(texts)}
-    seen = 0
+    seen = tokens = 0
     for batch in batches(texts, batch_tokens):
         groups = WordGroups.build(batch, model.device)
         rows = torch.from_numpy(_rows(groups, source)).to(model.device)[:, None, :, None]
@@ -134,8 +134,9 @@ def read_words(
             number = place[id(text)]
             received[starts[number] : starts[number + 1]] = found[:, row][:, :, np.flatnonzero(words[row])].transpose(2, 0, 1)
         seen += len(batch)
+        tokens += sum(map(len, batch))
         if progress is not None:
-            progress(seen / len(texts), seen, sum(map(len, batch)))
+            progress(seen / len(texts), seen, tokens)
     return Words(tuple(texts), received)
 
 

@@ -141,7 +141,7 @@ class Finder:
         document = plain(text)
         words = document.words
         if not words:
-            raise RunError("there is no word in the text", "Give a text")
+            raise RunError(f"there is no word in {document.id}", "Give a text")
         tally = Tally()
         sizes = np.bincount(self.model.tokenizer.tokens(words, tally)[1], minlength=len(words))
         room = self.length - self.model.tokenizer.single.size

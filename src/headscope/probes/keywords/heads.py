@@ -13,7 +13,7 @@ from headscope.runs.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.bootstrap import percentile_interval, poisson_weights
 from headscope.stats.logistic import log_losses, one_by_one
-from headscope.stats.significance import holm, welch
+from headscope.stats.significance import holm, paired, welch
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -59,7 +59,8 @@ def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates
     """`keywords_heads`: a row a head and way of summing up.
 
     `relative` is what a word of a keyphrase receives less what another word does, the mean over texts, with its interval; `effect` the same
-    in units of the spread within a text; `t` and `p` are Welch's over texts; `gain` is how much smaller the loss of a regression on this
+    in units of the spread within a text; `t` and `p` are Welch's over texts, `paired_t` and `paired_p` those of the two means
+    of each text, and `p_holm` the latter corrected for all heads; `gain` is how much smaller the loss of a regression on this
     one feature is than that of knowing the share of keywords alone, in nats a word; `direct` takes attention itself for the chance.
     """
     key, other, effect, auc = (kept.numbers(name) for name in NUMBERS)
@@ -72,8 +73,8 @@ def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates
         relative = sums / sizes
     low, high = percentile_interval(relative[1:], np.full(relative.shape[1:], len(set(documents)) > 1))
     there = usable[:, 0, 0]
-    test = welch(key[there], other[there])
-    corrected = np.stack([holm(row) for row in test.p])
+    test, both = welch(key[there], other[there]), paired(key[there], other[there])
+    corrected = np.stack([holm(row) for row in both.p])
     count = kept.numbers("words").sum()
     loss, direct, constant = (
         kept.numbers("loss").sum(0) / count,
@@ -100,6 +101,8 @@ def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates
             "auc": column(aucs),
             "t": column(test.t),
             "p": column(test.p),
+            "paired_t": column(both.t),
+            "paired_p": column(both.p),
             "p_holm": column(corrected),
             "loss": column(loss),
             "gain": column(constant - loss),

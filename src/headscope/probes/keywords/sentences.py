@@ -32,8 +32,8 @@ def _alone(heads: Table) -> Iterator[str]:
     more = sum(row["p_holm"] < 0.05 and row["relative"] > 0 for row in rows)
     less = sum(row["p_holm"] < 0.05 and row["relative"] < 0 for row in rows)
     yield (
-        f"{more} of {len(rows)} heads give more attention to words of keyphrases than to others, and {less} less (Welch over documents, "
-        "Holm, p < .05)."
+        f"{more} of {len(rows)} heads give more attention to words of keyphrases than to others, and {less} less (t-test over documents, "
+        "paired, Holm, p < .05)."
     )
     best = sorted(rows, key=lambda row: row["loss"])[:LISTED]
     listed = ", ".join(f"{row['layer']}-{row['head']} (AUC {row['auc']:.2f})" for row in best)
