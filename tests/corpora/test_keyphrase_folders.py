@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 from collections.abc import Mapping
 from pathlib import Path
@@ -165,3 +166,22 @@ def test_the_hash_covers_every_file_and_their_names(tmp_path: Path) -> None:
     third = read(path).hash()
     assert len({first, second, third}) == 3
     assert read(path, tmp_path / "y").hash() not in (first, third)
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("kpcrowd", "key"), ("inspec-dev", "uncontr")])
+def test_real_texts_read_the_same_from_a_folder(data: Path, tmp_path: Path, name: str, suffix: str) -> None:
+    """The files as the corpora were first published, written from lines of JSON: the same words and phrases."""
+    with lzma.open(data / "keyphrase" / f"{name}.jsonl.xz") as stream:
+        lines = [json.loads(line) for line in stream]
+    known = {line["id"]: line for line in lines}
+    for line in lines:
+        (tmp_path / f"{line['id']}.txt").write_text(line["text"], encoding="utf-8")
+        joint = "\n" if suffix == "key" else ";\n\t"
+        (tmp_path / f"{line['id']}.{suffix}").write_text(joint.join(line["keyphrases"]), encoding="utf-8")
+    corpus, beside = read(tmp_path), {one.id: one for one in read(data / "keyphrase" / f"{name}.jsonl.xz")}
+    found = list(corpus)
+    assert len(found) == len(known) == 500
+    for document in found:
+        other = beside[document.id]
+        assert document.sentences == other.sentences
+        assert list(document.keyphrases) == list(dict.fromkeys(" ".join(one.split()) for one in other.keyphrases))

@@ -223,7 +223,7 @@ def test_a_study_on_disk(model: Model, finder: Finder, tmp_path: Path) -> None:
 
 
 def test_texts_that_cannot_be_read(finder: Finder) -> None:
-    with pytest.raises(RunError, match="there is no word"):
+    with pytest.raises(RunError, match="there is no word in text"):
         finder.find(" \n ")
     endless = "-".join(["cat"] * 400)
     with pytest.raises(HeadscopeError, match="longer than the"):

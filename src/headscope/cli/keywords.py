@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,8 @@ from headscope.errors import CorpusError, RunError
 
 if TYPE_CHECKING:
     from headscope.core.document import Document
-    from headscope.probes.keywords.finder import Finder
+    from headscope.probes.keywords.finder import Finder, Found
+    from headscope.runs.work import Progress
     from headscope.widget.keywords import Keywords
 
 Option = typer.Option
@@ -57,11 +59,9 @@ def keywords(
     finder = _finder(model, learned, device, quiet)
     from headscope.cli.progress import bar
 
-    texts = []
-    with bar("finding", hidden=quiet or len(documents) == 1) as progress:
-        for number, document in enumerate(documents, 1):
-            texts.append(finder.find(document))
-            progress(number / len(documents), number, 0)
+    with bar("finding", hidden=quiet) as progress:
+        reading = _Texts(progress, len(documents))
+        texts = [reading.find(finder, document) for document in documents]
     found = Keywords(texts, finder, top)
     if not quiet:
         for line in passed:
@@ -81,6 +81,28 @@ def keywords(
         more = [f"and the like of {len(noted) - NOTED:,} more texts"] if len(noted) > NOTED else []
         for line in [found.trained, *noted[:NOTED], *more]:
             typer.echo(f"headscope: {line}", err=True)
+
+
+@dataclass
+class _Texts:
+    """How far all texts are read, as each tells how far it is."""
+
+    progress: Progress
+    texts: int
+    done: int = 0
+    tokens: int = 0
+
+    def find(self, finder: Finder, document: Document) -> Found:
+        """The keywords of the next text."""
+        before = self.tokens
+
+        def tell(share: float | None, texts: int, tokens: int) -> None:
+            self.tokens = before + tokens
+            self.progress((self.done + (share or 0.0)) / self.texts, self.done, self.tokens)
+
+        found = finder.find(document, tell)
+        self.done += 1
+        return found
 
 
 def _finder(model: str | None, learned: Path | None, device: str | None, quiet: bool) -> Finder:

@@ -40,7 +40,8 @@ def bar(what: str, hidden: bool = False) -> Iterator[Progress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(file=sys.stderr), disable=hidden, transient=True) as progress:
+    console = Console(file=sys.stderr)
+    with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as progress:
         task = progress.add_task(what, total=None, texts=0, rate=0.0)
 
         def tell(share: float | None, texts: int, tokens: int) -> None:
