@@ -279,3 +279,11 @@ def test_page_and_figure(finder: Finder, tmp_path: Path) -> None:
         hs.keywords(text, learned=finder, top=0)
     with pytest.raises(RunError, match="no text"):
         hs.keywords([], learned=finder)
+
+
+@pytest.mark.parametrize("family", ["bart", "roberta"])
+def test_other_families(tmp_path: Path, family: str) -> None:
+    """Encoder–decoders, and tokenizers that spell a word otherwise where nothing stands before it: no word is lost in windows."""
+    found = learn(loaded(tmp_path, family), corpus(2), "pets", folds=2).find(LONG)
+    assert "windows" in found.notes[0]
+    assert ((found.weights > 0) & (found.weights < 1)).all()
