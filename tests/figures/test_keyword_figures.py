@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli.main import app
 from headscope.figures import draw, render
-from headscope.report.studies import findings, study_section
+from headscope.report.studies import study_section
 from headscope.runs.results import Results
+from headscope.views.findings import findings
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from predicting import loaded
+from typer.testing import CliRunner
 
+from headscope.cli.main import app
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.heads import HeadId
 from headscope.core.tally import Tally
@@ -305,3 +307,12 @@ def test_mini_knows_syntax(data: Path) -> None:
     found = {row["probe"]: row["uas"] for row in probe_attention(spec, model=load(device="cpu"))["summary"]}
     assert found["attention"] > 0.45
     assert found["attention"] > found["right-branching"] + 0.1
+
+
+def test_probes_that_are_compared_with_nothing_have_findings_too(tmp_path: Path) -> None:
+    """One probe and no other: no table of differences, and no complaint about that."""
+    done = CliRunner().invoke(
+        app, ["probe", "attention", "--probes", "right-branching", "--limit", "20", "--out", str(tmp_path / "one")], catch_exceptions=False
+    )
+    assert done.exit_code == 0
+    assert "attention_probe_differences" not in Results.open(tmp_path / "one")

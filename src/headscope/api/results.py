@@ -124,7 +124,7 @@ class Study:
         return write_report(self.results, Path(path) if path is not None else None)
 
     def __repr__(self) -> str:
-        from headscope.report.studies import findings
+        from headscope.views.findings import findings
 
         return "\n".join([*findings(self.results), self.signature])
 

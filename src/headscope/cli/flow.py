@@ -89,5 +89,3 @@ def _print(results: Results) -> None:
     from headscope.cli.summary import summarise
 
     summarise(results)
-    for line in results.manifest["notes"]:
-        typer.echo(line)

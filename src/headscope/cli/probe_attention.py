@@ -77,12 +77,7 @@ def attention(
     usual = Path("runs") / "-".join(["attention-probe", *(Path(name).name.split(".")[0] for name in (spec.model, spec.corpus[0]))])
     results = _probe(spec, out or usual, device, resume, overwrite, quiet)
     if not quiet:
-        from headscope.probes.attention.sentences import sentences
-
         summarise(results)
-        typer.echo()
-        for line in (*sentences(results), *results.manifest["notes"]):
-            typer.echo(line)
 
 
 def _probe(spec: Any, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:

@@ -117,8 +117,5 @@ def join(
 
 def _print(results: Results) -> None:
     from headscope.cli.summary import summarise
-    from headscope.probes.edge.sentences import sentences
 
     summarise(results)
-    for line in (*sentences(results), *results.manifest["notes"]):
-        typer.echo(line)

@@ -98,8 +98,5 @@ def _study(
 
 def _print(results: Results) -> None:
     from headscope.cli.summary import summarise
-    from headscope.probes.structural.sentences import sentences
 
     summarise(results)
-    for line in (*sentences(results, results.manifest["best_layer"]), *results.manifest["notes"]):
-        typer.echo(line)

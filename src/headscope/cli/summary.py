@@ -28,6 +28,8 @@ def summarise(results: Results) -> None:
         console.print(f"passed over: {line}", style="dim", soft_wrap=True, markup=False)
     if "summary" in results:
         _print_summary(results)
+    if results.study is not None:
+        _print_findings(console, results)
     for name, table in results.of_heads().items():
         if f"{name}_best" in results:
             _print_best(results, name)
@@ -38,6 +40,15 @@ def summarise(results: Results) -> None:
     console.print(results.signature, style="dim", soft_wrap=True, markup=False)
     if results.path is not None:
         console.print(f"\nheadscope show {results.path}\nheadscope report {results.path}", soft_wrap=True, markup=False)
+
+
+def _print_findings(console: Console, results: Results) -> None:
+    """The same in plain words, and what a reader should know of how it was done."""
+    from headscope.views.findings import findings
+
+    for line in (*findings(results), *results.manifest.get("notes", ())):
+        console.print(line, soft_wrap=True, markup=False)
+    console.print()
 
 
 def _print_summary(results: Results) -> None:

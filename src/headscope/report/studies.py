@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from typing import Any
 
-from headscope.ablation import sentences as ablation
 from headscope.figures import draw, render
-from headscope.flows import sentences as flow
-from headscope.probes.attention import sentences as attention
-from headscope.probes.edge import sentences as edge
-from headscope.probes.keywords import sentences as keyword_sentences
-from headscope.probes.structural import sentences as structural
 from headscope.report import keywords, probe_attention, probe_edge, probe_structural
 from headscope.runs.results import Results
 from headscope.runs.table import display
+from headscope.views.findings import findings
 
 Figures = tuple[tuple[str, str, str, str], ...]
 # Of each part of a study: its figure, the table that must be there, a heading, and how to read it.
@@ -101,21 +95,6 @@ _STUDIES: dict[str, tuple[str, str, Figures, str]] = {
     "edge_probe": (probe_edge.TITLE, probe_edge.ABOUT, probe_edge.FIGURES, probe_edge.PUBLISHED),
     "structural_probe": (probe_structural.TITLE, probe_structural.ABOUT, probe_structural.FIGURES, probe_structural.PUBLISHED),
 }
-
-
-_FINDINGS: dict[str, Callable[[Results], list[str]]] = {
-    "flow": flow.sentences,
-    "ablation": lambda results: ablation.sentences(results, results.manifest["settings"]["score"]),
-    "attention_probe": attention.sentences,
-    "edge_probe": edge.sentences,
-    "keywords": keyword_sentences.sentences,
-    "structural_probe": lambda results: structural.sentences(results, results.manifest["best_layer"]),
-}
-
-
-def findings(results: Results) -> list[str]:
-    """What a study found, in plain words."""
-    return _FINDINGS[results.study or ""](results)
 
 
 def study_title(results: Results) -> str:

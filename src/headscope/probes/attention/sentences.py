@@ -15,7 +15,9 @@ _WAYS = {"dep-to-head": "from the word to its governor", "head-to-dep": "from th
 def sentences(tables: Mapping[str, Table]) -> list[str]:
     """The findings: how much is found, how much of it words or the architecture would give alone, and by which heads."""
     rows = {row["probe"]: row for row in tables["summary"]}
-    differences = {(row["probe"], row["than"]): row for row in tables.get("attention_probe_differences", ())}
+    differences: dict[tuple[str, str], Mapping[str, Any]] = {}
+    if "attention_probe_differences" in tables:
+        differences = {(row["probe"], row["than"]): row for row in tables["attention_probe_differences"]}
     return [*_found(rows), *_beyond(rows, differences), *_heads(tables)]
 
 
