@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.figures.theme import COLOURS, sign, theme
-from headscope.probes.keywords.learning import BASELINES
+from headscope.probes.keywords import BASELINES
 from headscope.runs.results import Results
 
 if TYPE_CHECKING:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 
-from headscope.ablation import sentences as ablation
-from headscope.flows import sentences as flow
-from headscope.probes.attention import sentences as attention
-from headscope.probes.edge import sentences as edge
-from headscope.probes.keywords import sentences as keywords
-from headscope.probes.structural import sentences as structural
 from headscope.runs.results import Results
 
-_FINDINGS: dict[str, Callable[[Results], list[str]]] = {
-    "flow": flow.sentences,
-    "ablation": lambda results: ablation.sentences(results, results.manifest["settings"]["score"]),
-    "attention_probe": attention.sentences,
-    "edge_probe": edge.sentences,
-    "keywords": keywords.sentences,
-    "structural_probe": lambda results: structural.sentences(results, results.manifest["best_layer"]),
+# Where the sentences of each kind of study are made; imported when they are asked for.
+_MODULES = {
+    "flow": "headscope.flows.sentences",
+    "ablation": "headscope.ablation.sentences",
+    "attention_probe": "headscope.probes.attention.sentences",
+    "edge_probe": "headscope.probes.edge.sentences",
+    "keywords": "headscope.probes.keywords.sentences",
+    "structural_probe": "headscope.probes.structural.sentences",
 }
 
 
 def findings(results: Results) -> list[str]:
     """The findings of a study, a sentence or two each."""
-    return _FINDINGS[results.study or ""](results)
+    study, manifest = results.study or "", results.manifest
+    further = {"ablation": lambda: manifest["settings"]["score"], "structural_probe": lambda: manifest["best_layer"]}
+    found: list[str] = import_module(_MODULES[study]).sentences(results, *([further[study]()] if study in further else []))
+    return found

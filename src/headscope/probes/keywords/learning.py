@@ -137,7 +137,6 @@ SYSTEMS: Mapping[str, Callable[[Words, float], Learnt]] = {
     "all heads, position, tf-idf": heads_and_more,
     "yake": yake,
 }
-BASELINES = ("every word", "position", "tf-idf", "yake")
 
 
 def _received(words: Words) -> Float[np.ndarray, "word feature"]:

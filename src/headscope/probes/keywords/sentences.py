@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from headscope.probes.keywords.learning import BASELINES
+from headscope.probes.keywords import BASELINES
 from headscope.runs.table import Table
 
 LISTED = 5
+_WHAT = {"words": "the words of keyphrases", "phrases": "whole keyphrases"}
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
@@ -21,7 +22,7 @@ def _together(scores: Table) -> Iterator[str]:
         ours = rows["all heads"]
         base = max((rows[name] for name in BASELINES if name in rows), key=lambda row: row["f1"])
         yield (
-            f"All heads together find {level} of keyphrases with an F1 of {ours['f1']:.2f} [{ours['low']:.2f} {ours['high']:.2f}] "
+            f"All heads together find {_WHAT[level]} with an F1 of {ours['f1']:.2f} [{ours['low']:.2f} {ours['high']:.2f}] "
             f"on documents that were not learnt from; the best baseline, {base['system']}, has {base['f1']:.2f}, the best single head "
             f"{rows['best head']['f1']:.2f}."
         )
