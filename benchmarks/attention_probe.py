@@ -6,7 +6,8 @@ The model is the embedded one. Its maps are worked out once and kept, as the rel
 reading the maps is part of it. The one-sentence form is written out plainly: maps [head, from, to] as a model gives them and as they are
 kept there, transposed and put beside themselves, the root's column before the words, the sum of 288 products, the sum of the
 cross-entropies, Adam at .002, the order of the file. Ours is the recommended recipe with a single epoch. Both are tried on DEV; ours may
-not find less (by .5 points): one epoch of a few thousand sentences is too few steps for batches. Several seeds are trained one after the other there, and together here.
+not find less (by .5 points): one epoch of a few thousand sentences is too few steps for batches. Several seeds are trained one after the
+other there, and together here.
 """
 
 from __future__ import annotations
