@@ -27,6 +27,35 @@ def test_phrases_end_where_signs_begin() -> None:
     assert phrase_tags(text) == ["O", "O", "B", "I", "B", "I", "O", "B", "B", "O", "O"]
 
 
+def plainly(forms: list[str], phrases: list[str]) -> list[str]:
+    """Every phrase at every place, the longest first: the first word may have signs before it and the last one after it."""
+    tags = ["O"] * len(forms)
+    split = {tuple(phrase.casefold().split()) for phrase in phrases} - {()}
+    for phrase in sorted(split, key=lambda words: (-len(words), words)):
+        for start in range(len(forms) - len(phrase) + 1):
+            fits = tags[start : start + len(phrase)] == ["O"] * len(phrase)
+            for at, word in enumerate(phrase):
+                before, found, after = forms[start + at].casefold().partition(word)
+                fits &= bool(found) and not (before + after).strip("()+.,") and (at == 0 or not before)
+                fits &= at == len(phrase) - 1 or not after
+            if fits:
+                tags[start : start + len(phrase)] = ["B", *["I"] * (len(phrase) - 1)]
+    return tags
+
+
+def test_phrases_are_found_as_by_looking_everywhere() -> None:
+    rng = np.random.default_rng(0)
+    pieces = ["a", "b", "c++", "(a", "b)", "a.", "B,", "+", "ab", "(", "c"]
+    hits = 0
+    for _ in range(400):
+        forms = [str(form) for form in rng.choice(pieces, int(rng.integers(0, 9)))]
+        phrases = [" ".join(str(word) for word in rng.choice(pieces, int(rng.integers(1, 4)))) for _ in range(4)]
+        text = Document("d", (Sentence(tuple(map(Word, forms))),), keyphrases=tuple(phrases))
+        assert phrase_tags(text) == plainly(forms, phrases)
+        hits += "B" in phrase_tags(text)
+    assert hits > 100
+
+
 def test_what_tags_say_is_told_by_their_names() -> None:
     assert tagging_of(["O", "B", "I"]) == "keyphrases"
     assert tagging_of(["NOUN", "VERB", "X"]) == "upos"

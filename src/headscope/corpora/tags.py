@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
@@ -34,14 +35,17 @@ def phrase_tags(document: Document) -> list[str]:
     """
     forms = [word.form.casefold() for word in document.words]
     tags = [OUTSIDE] * len(forms)
+    places: defaultdict[str, list[int]] = defaultdict(list)  # by what is left of a form without signs, so that few places are looked at
+    for place, form in enumerate(forms):
+        places[form.strip(_SIGNS)].append(place)
     phrases = {tuple(phrase.casefold().split()) for phrase in document.keyphrases} - {()}
     for phrase in sorted(phrases, key=lambda words: (-len(words), words)):
         last = len(phrase) - 1
-        for start in range(len(forms) - last):
-            place = slice(start, start + len(phrase))
-            pairs = enumerate(zip(forms[place], phrase, strict=True))
-            if set(tags[place]) == {OUTSIDE} and all(_says(form, word, at == 0, at == last) for at, (form, word) in pairs):
-                tags[place] = ["B", *["I"] * last]
+        for start in places.get(phrase[0].strip(_SIGNS), ()):
+            own = slice(start, start + len(phrase))
+            pairs = enumerate(zip(forms[own], phrase, strict=False))
+            if tags[own] == [OUTSIDE] * len(phrase) and all(_says(form, word, at == 0, at == last) for at, (form, word) in pairs):
+                tags[own] = ["B", *["I"] * last]
     return tags
 
 
