@@ -120,7 +120,7 @@ def pruning(results: Results, kind: str | None = None) -> Figure:
         axes.axhline(base, color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="all heads")
         axes.set_xlabel("Heads switched off (%)")
         axes.set_ylabel(results.manifest["settings"]["score"])
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))  # beside it: curves may be anywhere
         sign(figure, f"{max(table['n']):,} texts", results.signature)
     return figure
 
