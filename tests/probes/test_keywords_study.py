@@ -177,7 +177,7 @@ def test_folds_try_every_document_once_and_their_order_does_not_matter(model: Mo
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     bare = Corpus.of(replace(one, keyphrases=()) for one in documents(1))
-    with pytest.raises(RunError, match="no keyphrases"):
+    with pytest.raises(RunError, match="no keyphrases in sampler"):
         keywords(make_keyword_spec({}), model=model, corpus=bare)
     absent = Corpus.of([*documents(2), replace(documents(1)[0], id="absent", keyphrases=("zebra",))])
     found = keywords(make_keyword_spec({"replicates": 0, "folds": 2}), model=model, corpus=absent)

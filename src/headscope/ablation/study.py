@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from headscope.models.model import Model
 from headscope.models.restart import why_not
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
-from headscope.runs.opening import look_first, prepare
+from headscope.runs.opening import once, study_folder
 from headscope.runs.quantities import by_head
 from headscope.runs.results import Results
 from headscope.runs.signature import key
@@ -60,22 +59,17 @@ def ablate(
 ) -> Results:
     """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name.
 
-    With `score = "own"`, `function` is the score: from an array [example, number] of what `answers.COLUMNS` names to one number, of which
-    more is better.
+    With `score = "own"`, `function` is the score: from an array [example, number] of what `answers.columns_of` names to one number, of
+    which more is better.
     """
-    folder = Folder(out) if out is not None else None
-    if folder is not None:
-        look_first(folder, resume, overwrite)
+    folder = study_folder(out, resume, overwrite)
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     if model is None:
         model = load(spec.model, device, spec.dtype, head=True)
     spec = resolved(spec, model, corpus)
     now = study_identity(spec, model, corpus)
-    with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
-            return finished
-        return Study(spec, model, corpus, progress, function).run(folder, now, resume)
+    return once(folder, now, resume, overwrite, lambda: Study(spec, model, corpus, progress, function).run(folder, now, resume))
 
 
 class Study(Trial):

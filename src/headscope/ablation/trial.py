@@ -26,6 +26,7 @@ from headscope.models.importance import importance, parts
 from headscope.models.model import Model
 from headscope.runs.counts import Counts
 from headscope.runs.kept import Kept
+from headscope.runs.opening import require_length
 from headscope.runs.quantities import by_head
 from headscope.runs.results import Results
 from headscope.runs.studies import picked
@@ -51,9 +52,7 @@ def resolved(spec: AblationSpec, model: Model, corpus: Corpus) -> AblationSpec:
     """The settings with nothing left open, or an error if this model cannot be studied so."""
     if model.objective is None or model.objective not in SCORES:
         raise RunError(f"{spec.model} was loaded without what it predicts with", "Load it with head=True")
-    if model.max_length is not None and spec.max_length > model.max_length:
-        remedy = f"Use --max-length {model.max_length}"
-        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
+    require_length(model, spec.model, spec.max_length)
     if model.objective == "classes" and not corpus.layers({"labels"}):
         problem = f"{spec.model} is a classifier, whose score needs labels, and {', '.join(spec.corpus)} has none"
         raise RunError(problem, "Use a corpus with a label for each text (JSON lines or a table)")

@@ -74,7 +74,9 @@ def flow(
     usual = Path("runs") / "-".join(["flow", *(Path(name).name.split(".")[0] for name in (model, chosen[0]))])
     results = _study(spec, out or usual, device, resume, overwrite, quiet)
     if not quiet:
-        _print(results)
+        from headscope.cli.summary import summarise
+
+        summarise(results)
 
 
 def _study(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
@@ -83,9 +85,3 @@ def _study(spec: object, out: Path, device: str | None, resume: bool, overwrite:
 
     with interrupted(out), bar("differentiating", hidden=quiet) as progress:
         return study(spec, out, device=device, resume=resume, overwrite=overwrite, progress=progress)  # type: ignore[arg-type]
-
-
-def _print(results: Results) -> None:
-    from headscope.cli.summary import summarise
-
-    summarise(results)

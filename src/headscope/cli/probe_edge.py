@@ -85,7 +85,9 @@ def edge(
     usual = Path("runs") / "-".join(["edge", *(Path(name).name.split(".")[0] for name in (spec.model, spec.corpus[0]))])
     results = _probe(spec, out or usual, device, resume, overwrite, quiet)
     if not quiet:
-        _print(results)
+        from headscope.cli.summary import summarise
+
+        summarise(results)
 
 
 def _probe(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
@@ -112,10 +114,6 @@ def join(
 
     results = joined([Results.open(path) for path in studies], out, overwrite)
     if not quiet:
-        _print(results)
+        from headscope.cli.summary import summarise
 
-
-def _print(results: Results) -> None:
-    from headscope.cli.summary import summarise
-
-    summarise(results)
+        summarise(results)

@@ -81,7 +81,9 @@ def structural(
     usual = Path("runs") / "-".join(["structural", *(Path(name).name.split(".")[0] for name in (model, chosen[0]))])
     results = _study(spec, out or usual, device, cache, int(cache_limit * 2**30), resume, overwrite, quiet)
     if not quiet:
-        _print(results)
+        from headscope.cli.summary import summarise
+
+        summarise(results)
 
 
 def _study(
@@ -94,9 +96,3 @@ def _study(
         return probe_structural(
             spec, out, device=device, cache=cache, limit_bytes=limit_bytes, resume=resume, overwrite=overwrite, progress=progress
         )
-
-
-def _print(results: Results) -> None:
-    from headscope.cli.summary import summarise
-
-    summarise(results)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
-from headscope.runs.opening import look_first, prepare
+from headscope.runs.opening import once, require_length, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
@@ -53,9 +52,7 @@ def study(
     progress: Progress | None = None,
 ) -> Results:
     """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name."""
-    folder = Folder(out) if out is not None else None
-    if folder is not None:
-        look_first(folder, resume, overwrite)
+    folder = study_folder(out, resume, overwrite)
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     spec = spec.resolved(corpus.layers(set(NEEDS.values())))
@@ -63,15 +60,10 @@ def study(
         raise RunError("the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model")
     if model is None:
         model = load(spec.model, device, spec.dtype, spec.random)
-    if model.max_length is not None and spec.max_length > model.max_length:
-        remedy = f"Use --max-length {model.max_length}"
-        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
+    require_length(model, spec.model, spec.max_length)
     spec = spec.model_copy(update={"dtype": model.dtype})
     now = study_identity(spec, model, corpus)
-    with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
-            return finished
-        return _run(spec, model, corpus, folder, now, resume, progress)
+    return once(folder, now, resume, overwrite, lambda: _run(spec, model, corpus, folder, now, resume, progress))
 
 
 class Studies:

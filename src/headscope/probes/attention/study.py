@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from headscope.probes.attention.training import Sentences, standard_scale, train
 from headscope.probes.attention.trying import put_to_the_test, right_branching
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
-from headscope.runs.opening import look_first, prepare
+from headscope.runs.opening import once, require_length, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
@@ -53,9 +52,7 @@ def probe_attention(
     progress: Progress | None = None,
 ) -> Results:
     """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name."""
-    folder = Folder(out) if out is not None else None
-    if folder is not None:
-        look_first(folder, resume, overwrite)
+    folder = study_folder(out, resume, overwrite)
     spec = spec.resolved()
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
@@ -66,9 +63,7 @@ def probe_attention(
             raise RunError(f"probes learn to find governors, and {', '.join(paths)} has no trees", "Use a treebank, in CoNLL-U for example")
     if model is None:
         model = load(spec.model, device, spec.dtype)
-    if model.max_length is not None and spec.max_length > model.max_length:
-        remedy = f"Use --max-length {model.max_length}"
-        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
+    require_length(model, spec.model, spec.max_length)
     material = Material.of(spec, model, corpus, dev)
     fallen_back = spec.words is None and material.lexicon.source == "model" and any("words" in name for name in spec.probes)
     table = material.lexicon.table
@@ -77,10 +72,7 @@ def probe_attention(
     now = study_identity(spec, model, corpus)
     now["settings"] |= {"dev": None if dev is None else dev.hash(), "vectors": material.lexicon.digest if table is not None else None}
     del now["settings"]["cache_bytes"]  # what is kept changes no result
-    with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
-            return finished
-        return _Study(spec, model, material, progress, fallen_back).run(folder, now, resume)
+    return once(folder, now, resume, overwrite, lambda: _Study(spec, model, material, progress, fallen_back).run(folder, now, resume))
 
 
 def _kind(source: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from headscope.probes.edge.tables import example_tables, mix_table, score_table,
 from headscope.probes.states import hidden_states
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
-from headscope.runs.opening import look_first, prepare
+from headscope.runs.opening import once, require_length, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
@@ -57,9 +56,7 @@ def probe_edge(
     progress: Progress | None = None,
 ) -> Results:
     """Do what the specification says; write to `out` if given. A loaded `model` or corpora in hand take the place of their names."""
-    folder = Folder(out) if out is not None else None
-    if folder is not None:
-        look_first(folder, resume, overwrite)
+    folder = study_folder(out, resume, overwrite)
     given = {"corpus": corpus, "dev": dev, "look": look}
     corpora = {name: own or _read(spec, getattr(spec, name)) for name, own in given.items()}
     first = corpora["corpus"]
@@ -71,9 +68,7 @@ def probe_edge(
         raise RunError("the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model")
     if model is None:
         model = load(spec.model, device, spec.dtype, spec.random)
-    if model.max_length is not None and spec.max_length > model.max_length:
-        remedy = f"Use --max-length {model.max_length}"
-        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
+    require_length(model, spec.model, spec.max_length)
     spec = spec.model_copy(update={"dtype": model.dtype})
     now = study_identity(spec, model, first)
     hashes = {name: own.hash() for name in ("dev", "look") if (own := corpora[name]) is not None}
@@ -81,10 +76,13 @@ def probe_edge(
         {name: value for name, value in now["settings"].items() if name not in _PASSING} | {"dev": None, "look": None} | hashes
     )
     now["settings"]["preset"] = spec.preset
-    with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
-            return finished
-        return _Study(spec, model, gather(spec, model, first, corpora["dev"], corpora["look"]), folder, progress).run(now, resume)
+    return once(
+        folder,
+        now,
+        resume,
+        overwrite,
+        lambda: _Study(spec, model, gather(spec, model, first, corpora["dev"], corpora["look"]), folder, progress).run(now, resume),
+    )
 
 
 def _read(spec: EdgeSpec, names: Sequence[str]) -> Corpus | None:

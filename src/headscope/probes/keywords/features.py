@@ -121,14 +121,7 @@ def read_words(
     for batch in batches(texts, batch_tokens):
         groups = WordGroups.build(batch, model.device)
         rows = torch.from_numpy(_rows(groups, source)).to(model.device)[:, None, :, None]
-        parts: list[torch.Tensor] = []
-
-        def consume(index: int, weights: torch.Tensor, *_: object, parts: list[torch.Tensor] = parts) -> None:
-            parts.append(_received(word_map(weights.float(), groups, groups), rows))  # noqa: B023
-
-        with torch.inference_mode():
-            model.stream(model.inputs(batch), consume, frozenset(chosen))
-        found = torch.cat(parts, 2).cpu().numpy()  # [how, text, head, word]
+        found = torch.cat(_streamed(model, batch, groups, rows, chosen), 2).cpu().numpy()  # [how, text, head, word]
         words = groups.side.chosen("word", lambda form, role: role == WORD)
         for row, text in enumerate(batch):
             number = place[id(text)]
@@ -138,6 +131,20 @@ def read_words(
         if progress is not None:
             progress(seen / len(texts), seen, tokens)
     return Words(tuple(texts), received)
+
+
+def _streamed(
+    model: Model, batch: Sequence[Encoded], groups: WordGroups, rows: Bool[torch.Tensor, "text 1 row 1"], sites: Sequence[int]
+) -> list[Float[torch.Tensor, "how text head word"]]:
+    """What words receive from each site."""
+    parts: list[torch.Tensor] = []
+
+    def consume(index: int, weights: torch.Tensor, *_: object) -> None:
+        parts.append(_received(word_map(weights.float(), groups, groups), rows))
+
+    with torch.inference_mode():
+        model.stream(model.inputs(batch), consume, frozenset(sites))
+    return parts
 
 
 def _rows(groups: WordGroups, source: Source) -> Bool[np.ndarray, "text row"]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from headscope.probes.keywords.tables import score_table, summary, weight_table
 from headscope.runs.counts import Counts
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
-from headscope.runs.opening import look_first, prepare
+from headscope.runs.opening import once, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
@@ -57,25 +56,19 @@ def keywords(
     progress: Progress | None = None,
 ) -> Results:
     """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name."""
-    folder = Folder(out) if out is not None else None
-    if folder is not None:
-        look_first(folder, resume, overwrite)
+    folder = study_folder(out, resume, overwrite)
     corpus = corpus or read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     if dev is None and spec.dev:
         dev = read(*spec.dev, format=spec.format, on_error=spec.on_error)
-    for one in (corpus, dev):
+    for one, names in ((corpus, spec.corpus), (dev, spec.dev)):
         if one is not None and not one.layers({"keyphrases"}):
-            raise RunError(
-                "there are no keyphrases in the corpus", "Take JSON lines with text and keyphrases, or a folder of .txt and .key"
-            )
+            remedy = "Take JSON lines with text and keyphrases, or a folder of .txt and .key"
+            raise RunError(f"there are no keyphrases in {', '.join(names)}", remedy)
     model = model or load(spec.model, device, spec.dtype)
     now = study_identity(spec, model, corpus)
     if dev is not None:
         now["dev"] = dev.hash()
-    with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
-            return finished
-        return Study(spec, model, progress).run(corpus, dev, folder, now, resume)
+    return once(folder, now, resume, overwrite, lambda: Study(spec, model, progress).run(corpus, dev, folder, now, resume))
 
 
 class Study:

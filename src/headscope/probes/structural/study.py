@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from headscope.probes.structural.sweep import Checkpoint, Sweep
 from headscope.probes.structural.tables import Tables
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
-from headscope.runs.opening import look_first, prepare
+from headscope.runs.opening import once, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
@@ -61,9 +60,7 @@ def probe_structural(
     Probes are trained on `corpus` and scored on `dev`, or on some documents of `corpus` without it. Hidden states are kept in `cache` for
     whoever asks for them next; without it, in `out` or a temporary folder until the study is done.
     """
-    folder = Folder(out) if out is not None else None
-    if folder is not None:
-        look_first(folder, resume, overwrite)
+    folder = study_folder(out, resume, overwrite)
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     if dev is None and spec.dev is not None:
@@ -77,10 +74,13 @@ def probe_structural(
     spec = fitted(spec.resolved().model_copy(update={"dtype": model.dtype}), model)
     now = study_identity(spec, model, corpus)
     now["settings"]["dev"] = dev.hash() if dev is not None else None
-    with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
-            return finished
-        return Study(spec, model, material(model, corpus, dev, spec), folder, cache, limit_bytes, progress).run(now, resume)
+    return once(
+        folder,
+        now,
+        resume,
+        overwrite,
+        lambda: Study(spec, model, material(model, corpus, dev, spec), folder, cache, limit_bytes, progress).run(now, resume),
+    )
 
 
 class Study:
