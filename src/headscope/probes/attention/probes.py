@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -24,7 +25,7 @@ Alignment = Literal["fixed", "reference"]
 HIDDEN, DISTANCES = 256, 8
 
 
-class Probe(nn.Module):
+class Probe(nn.Module, ABC):
     """What all probes share: seeds, how they are drawn, the loss. `rate` is how fast one learns well, in batches of 32 sentences."""
 
     rate: ClassVar[float] = 0.002
@@ -49,9 +50,9 @@ class Probe(nn.Module):
     def _constant(self, shape: Sequence[int], value: float = 0.0) -> nn.Parameter:
         return nn.Parameter(torch.full((len(self.seeds), *shape), value))
 
+    @abstractmethod
     def scores(self, batch: Batch) -> Scores:
         """The score of each candidate; what is no candidate is left as it falls out."""
-        raise NotImplementedError
 
     def forward(self, batch: Batch) -> Scores:
         """The score of each candidate, -inf for what is none."""
