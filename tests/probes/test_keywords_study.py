@@ -188,3 +188,13 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
         make_keyword_spec({"folds": 1})
     with pytest.raises(RunError, match=r"more than 0\.0"):
         read_words(model, encoded(model), limit_bytes=10)
+
+
+def test_a_finished_study_is_not_taken_for_one_of_other_documents(tmp_path: Path) -> None:
+    model, corpus, out = loaded(tmp_path, "bert"), Corpus.of(documents(2)), tmp_path / "study"
+    spec = make_keyword_spec({"replicates": 0, "dev": ["tried.jsonl"]})
+    first = keywords(spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)))
+    same = keywords(spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)), resume=True)
+    assert same["keywords_scores"]["f1"] == first["keywords_scores"]["f1"]
+    with pytest.raises(RunError, match="dev was"):
+        keywords(spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)[:3]), resume=True)

@@ -66,8 +66,7 @@ def keywords(
             raise RunError(f"there are no keyphrases in {', '.join(names)}", remedy)
     model = model or load(spec.model, device, spec.dtype)
     now = study_identity(spec, model, corpus)
-    if dev is not None:
-        now["dev"] = dev.hash()
+    now["settings"]["dev"] = None if dev is None else dev.hash()
     return once(folder, now, resume, overwrite, lambda: Study(spec, model, progress).run(corpus, dev, folder, now, resume))
 
 
