@@ -10,7 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.core.heads import HeadId, HeadLayout, Site
-from headscope.runs.behaviour import BROAD, RECOMMENDED, REFERENCE, Thresholds, behaviour_table, behaviours, shown
+from headscope.runs.behaviour import BROAD, RECOMMENDED, REFERENCE, Thresholds, behaviours, shown
 from headscope.runs.compare import layout_of
 from headscope.runs.table import Table
 
@@ -109,14 +109,6 @@ def test_heads_of_all_kinds_are_found_by_name() -> None:
     # Said without its kind it is of the kind that the row is about.
     only = HeadLayout((Site("decoder", 0, 2, 2, ""),))
     assert behaviours({"relations_best": contest(("decoder", "b", "1-2", 0.2, 0.1))}, only) == [(), ("b",)]
-
-
-def test_the_table_has_a_row_a_head() -> None:
-    table = behaviour_table(TABLES, LAYOUT)
-    assert table.columns == ["kind", "layer", "head", "label", "labels"]
-    assert list(table)[1] == {"kind": "encoder", "layer": 1, "head": 2, "label": "[SEP]", "labels": "previous, [SEP]"}
-    assert list(table)[2] == {"kind": "encoder", "layer": 2, "head": 1, "label": "", "labels": ""}
-    assert behaviour_table({}, CROSSED)["kind"] == ["encoder", "decoder", "cross"]
 
 
 def test_of_a_run() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import string
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from headscope.core.document import Document
 from headscope.corpora.labels import UPOS
 
 Tagging = Literal["upos", "xpos", "keyphrases"]
-TAGGINGS: tuple[Tagging, ...] = get_args(Tagging)
 OUTSIDE = "O"
 PHRASE_TAGS = frozenset({"B", "I", OUTSIDE})
 _SIGNS = string.punctuation + "“”‘’«»…"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 AbsOver = Literal["example", "token", "batch"]
 Normalise = Literal["layer_l2", "none", "global_minmax"]
-ABS_OVER: tuple[AbsOver, ...] = get_args(AbsOver)
-NORMALISE: tuple[Normalise, ...] = get_args(Normalise)
 BATCH_TEXTS = 8
 
 

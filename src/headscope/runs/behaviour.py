@@ -81,25 +81,6 @@ def shown(labels: Labels) -> str:
     return labels[-1] if labels else ""
 
 
-def behaviour_table(
-    tables: Mapping[str, Table],
-    layout: HeadLayout,
-    thresholds: Thresholds = RECOMMENDED,
-    base: Literal["nats", "bits"] = "nats",
-) -> Table:
-    """A row a head: kind, layer, head, the label that a picture shows, and all labels, the one that is shown last."""
-    heads, found = layout.ids(), behaviours(tables, layout, thresholds, base)
-    return Table.of(
-        {
-            "kind": [head.kind for head in heads],
-            "layer": [head.layer + 1 for head in heads],
-            "head": [head.head + 1 for head in heads],
-            "label": [shown(labels) for labels in found],
-            "labels": [", ".join(labels) for labels in found],
-        }
-    )
-
-
 def _best(tables: Mapping[str, Table], layout: HeadLayout) -> list[tuple[float, HeadId, str]]:
     """The lift, the head and the label of whatever the run has a best head for."""
     first = layout.sites[0].kind
