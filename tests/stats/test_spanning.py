@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -55,6 +57,22 @@ def test_the_directed_tree_with_scores_for_the_root(size: int, seed: int) -> Non
 
     every = (heads for heads in itertools.product(range(-1, size), repeat=size) if is_tree(heads))
     assert whole(found) == pytest.approx(max(map(whole, every)))
+
+
+def test_more_cycles_than_python_has_room_for() -> None:
+    """Each pair of neighbours is a cycle, one within the other: a chain is the best tree, from one end to the other."""
+    size = 150
+    scores = np.zeros((size, size))
+    for node in range(size - 1):
+        scores[node, node + 1] = scores[node + 1, node] = 1 + node / size
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 60)
+    try:
+        found = tuple(arborescence(scores).tolist())
+    finally:
+        sys.setrecursionlimit(before)
+    assert is_tree(found)
+    assert total(scores, found) == pytest.approx(sum(1 + node / size for node in range(size - 1)))
 
 
 @given(size=st.integers(1, 6), seed=st.integers(0, 2**32 - 1), coarse=st.booleans())

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import torch
     from jaxtyping import Bool, Float, Float64, Int, Int64
 
+    Indices = Int64[np.ndarray, "node"]
+
 
 def prim(
     scores: Float[torch.Tensor, "batch graph node node"], nodes: Bool[torch.Tensor, "batch node"]
@@ -62,32 +64,38 @@ def arborescence(scores: Float64[np.ndarray, "node node"], roots: Float64[np.nda
 
 
 def _edmonds(weights: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "node"]:
-    """Governors below node 0: everybody takes the best governor, and a cycle is contracted to one node until there is none."""
-    size = len(weights)
-    heads = np.zeros(size, dtype=np.int64)
-    heads[1:] = weights[1:].argmax(1)
-    cycle = _cycle(heads)
-    if cycle is None:
-        return heads
-    inside = np.zeros(size, dtype=bool)
-    inside[cycle] = True
-    rest = np.flatnonzero(~inside)  # node 0 stays node 0
-    new = len(rest)
-    small = np.full((new + 1, new + 1), -np.inf)
-    small[:new, :new] = weights[np.ix_(rest, rest)]
-    # A node outside may be governed by the best of the cycle; the cycle by whoever gains most by breaking one of its arcs.
-    out = weights[np.ix_(rest, cycle)]
-    small[:new, new] = out.max(1)
-    gain = weights[np.ix_(cycle, rest)] - weights[cycle, heads[cycle]][:, None]
-    small[new, :new] = gain.max(0)
-    found = _edmonds(small)
-    result = heads.copy()
-    for place, node in enumerate(rest):
-        if place:
-            result[node] = cycle[out[place].argmax()] if found[place] == new else rest[found[place]]
-    entered = cycle[gain[:, found[new]].argmax()]
-    result[entered] = rest[found[new]]
-    return result
+    """Governors below node 0: everybody takes the best governor, and a cycle is contracted to one node until there is none.
+
+    Then cycles are opened again, the last one first. Not by recursion: a text may have more cycles than Python has room for.
+    """
+    contracted: list[tuple[Indices, Indices, Indices, Indices]] = []
+    while True:
+        heads = np.zeros(len(weights), dtype=np.int64)
+        heads[1:] = weights[1:].argmax(1)
+        cycle = _cycle(heads)
+        if cycle is None:
+            break
+        inside = np.zeros(len(weights), dtype=bool)
+        inside[cycle] = True
+        rest = np.flatnonzero(~inside)  # node 0 stays node 0
+        new = len(rest)
+        small = np.full((new + 1, new + 1), -np.inf)
+        small[:new, :new] = weights[np.ix_(rest, rest)]
+        # A node outside may be governed by the best of the cycle; the cycle by whoever gains most by breaking one of its arcs.
+        out = weights[np.ix_(rest, cycle)]
+        small[:new, new] = out.max(1)
+        gain = weights[np.ix_(cycle, rest)] - weights[cycle, heads[cycle]][:, None]
+        small[new, :new] = gain.max(0)
+        contracted.append((heads, rest, cycle[out.argmax(1)], cycle[gain.argmax(0)]))
+        weights = small
+    for before, rest, governing, entered in reversed(contracted):
+        new = len(rest)
+        outside = heads[1:new]
+        opened = before.copy()
+        opened[rest[1:]] = np.where(outside == new, governing[1:], rest[np.minimum(outside, new - 1)])
+        opened[entered[heads[new]]] = rest[heads[new]]
+        heads = opened
+    return heads
 
 
 def _cycle(heads: Int64[np.ndarray, "node"]) -> Int64[np.ndarray, "member"] | None:
