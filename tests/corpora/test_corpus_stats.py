@@ -139,6 +139,11 @@ def test_edges_by_hand() -> None:
     assert found.lengths.counts == {1: 5, 3: 1, 2: 1}
 
 
+def test_labels_of_documents_by_hand() -> None:
+    documents = [Document(f"d{number}", (Sentence((Word("a"),)),), label=label) for number, label in enumerate(["pos", None, "neg", "pos"])]
+    assert stats(Corpus.of(documents)).labels == {"pos": 2, "neg": 1}
+
+
 def test_nothing_to_count() -> None:
     result = stats(Corpus.of([]))
     assert (result.documents, result.sentences, result.words, result.mentions, result.keyphrases) == (0, 0, 0, 0, 0)

@@ -22,6 +22,7 @@ _COUNTED: dict[str, Callable[[Stats], Counter[str]]] = {
     "relations": lambda counted: counted.relations,
     "parts of speech, UPOS": lambda counted: counted.upos,
     "parts of speech, XPOS": lambda counted: counted.xpos,
+    "labels of documents": lambda counted: counted.labels,
     "entity types": lambda counted: counted.coreference.types,
 }
 _TOP = 20

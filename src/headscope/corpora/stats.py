@@ -57,7 +57,7 @@ class Edges:
 class Stats:
     """Counts over all documents. `lengths` are of sentences, `offsets` of the heads of each relation (roots have none).
 
-    `skipped` is the reader's tally.
+    `labels` are of documents; `skipped` is the reader's tally.
     """
 
     documents: int = 0
@@ -68,6 +68,7 @@ class Stats:
     offsets: defaultdict[str, Offsets] = field(default_factory=lambda: defaultdict(Offsets))
     upos: Counter[str] = field(default_factory=Counter)
     xpos: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
     coreference: Coreference = field(default_factory=Coreference)
     phrases: Keyphrases = field(default_factory=Keyphrases)
     edges: Edges = field(default_factory=Edges)
@@ -109,6 +110,8 @@ class Stats:
         self.paragraphs += sum(1 for _ in document.paragraphs())
         for sentence in document.sentences:
             self._add_sentence(sentence)
+        if document.label is not None:
+            self.labels[document.label] += 1
         self.coreference.add(document)
         self.phrases.add(document)
         self.edges.add(document)
