@@ -60,10 +60,13 @@ def check(
     A line tells the place, the sentence, the rule, what is wrong, and what to do. Notes are worth a look and may be right; they do not
     count as wrong. docs/checking.md explains all rules.
     """
-    from headscope.cli.corpus_check import print_findings
+    from headscope.cli.corpus_check import print_findings, whose
     from headscope.corpora import check as check_files
 
-    if print_findings(check_files(paths, level, ignore or ()), paths, limit):
+    wrong = print_findings(check_files(paths, level, ignore or ()), paths, limit)
+    for name, annotation in whose(paths).items():
+        typer.echo(f"{name}: {annotation}")
+    if wrong:
         raise typer.Exit(1)
 
 

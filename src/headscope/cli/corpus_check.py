@@ -8,7 +8,11 @@ from pathlib import Path
 
 import typer
 
+from headscope.core.automatic import sentence, summed_up
 from headscope.corpora import Finding
+from headscope.corpora.automatic import marks
+from headscope.corpora.formats import resolve
+from headscope.errors import CorpusError
 
 
 def print_findings(findings: Sequence[Finding], paths: Sequence[str], limit: int) -> bool:
@@ -27,6 +31,19 @@ def print_findings(findings: Sequence[Finding], paths: Sequence[str], limit: int
     notes = f", {_number(len(findings) - len(wrong), 'note')}" if len(findings) > len(wrong) else ""
     typer.echo(f"{files}: {_number(len(wrong), 'finding') if wrong else 'nothing wrong'}{notes}")
     return bool(wrong)
+
+
+def whose(paths: Sequence[str]) -> dict[str, str]:
+    """What is said of each file that a parser annotated, as far as it can be read."""
+    found = {}
+    for path in resolve(tuple(paths)):
+        try:
+            summary = summed_up(marks(path))
+        except CorpusError:  # which the check has found, too
+            continue
+        if summary is not None:
+            found[path.name] = sentence(summary)
+    return found
 
 
 def _print_counts(findings: Sequence[Finding]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headscope.core.automatic import summed_up
 from headscope.corpora import Corpus, Stats
 from headscope.corpora.coreference_stats import Coreference
 from headscope.corpora.distribution import Distribution
@@ -16,6 +17,7 @@ def overview(counted: Stats) -> Rows:
     dependencies, phrases = counted.dependencies, counted.phrases
     return {
         "documents": _number(counted.documents),
+        "annotation": summed_up(counted.parsers),
         "paragraphs": _number(counted.paragraphs),
         "sentences": _number(counted.sentences),
         "words": _number(counted.words),

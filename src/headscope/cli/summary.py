@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
 from headscope.runs.results import BASELINES, Results
 
@@ -24,6 +25,8 @@ def summarise(results: Results) -> None:
     for way in results.manifest.get("readings", [])[1:]:
         measures = ", ".join(way["measures"])
         console.print(f"{measures}: {way['texts']:,} texts, each a {way['unit']} (too long: {way['overlong']})", markup=False)
+    if results.study is None and results.annotation is not None:
+        console.print(sentence(results.annotation), soft_wrap=True, markup=False)
     for line in results.manifest["dropped"]:
         console.print(f"passed over: {line}", style="dim", soft_wrap=True, markup=False)
     if "summary" in results:

@@ -66,7 +66,8 @@ class Document:
     """A text with everything annotated on it. `id` is unique within a corpus: it is the unit that intervals resample.
 
     `subset` names the part of a test that the document belongs to, where results are wanted for each (`pro` and `anti`);
-    `label` is the class that a classifier should find; `edges` are labelled spans and pairs of spans, for probes.
+    `label` is the class that a classifier should find; `edges` are labelled spans and pairs of spans, for probes. `automatic` names the
+    parser that made the annotation, if nobody corrected it.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Document:
     subset: str | None = None
     label: str | None = None
     edges: tuple[Edge, ...] = ()
+    automatic: str | None = None
 
     @property
     def layers(self) -> set[str]:

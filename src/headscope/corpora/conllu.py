@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headscope.core.document import Document, Sentence
+from headscope.corpora.automatic import Marks
 from headscope.corpora.blocks import Block, blocks
 from headscope.corpora.brackets import Schema
 from headscope.corpora.conllu_rows import Parsed, parse_sentence, stray_anchors
@@ -36,23 +37,22 @@ class _Reader:
         self._source = source
         self._universal = universal
         self._schema = Schema()
+        self._marks = Marks()
         self._draft: Draft | None = None
-        self._declared = False  # the file has named a document: sentences belong to it
         self._count = 0
 
     def boundary(self, block: Block) -> Document | None:
         """Take in the comments of a block, and give the document that ends before it."""
         finished = None
-        begins = any(comment.key in ("newdoc", "newdoc id") for comment in block.comments)
-        if begins or (block.rows and not self._declared):
+        if self._marks.take(block):
             finished = self.finish()
-            self._declared = self._declared or begins
-            if not begins:
+            if not self._marks.declared:
                 self._source.note("sentences read as documents of their own, for want of # newdoc", block.line)
-            self._begin(block.comment("newdoc id") if begins else block.comment("sent_id"))
+            self._begin(block.comment("newdoc id") if self._marks.declared else block.comment("sent_id"), block.comment("label"))
         if declaration := block.comment("global.Entity"):
             self._schema = Schema.parse(declaration)
         if self._draft:
+            self._draft.automatic = self._marks.parser
             if self._draft.started and any(comment.key in ("newpar", "newpar id") for comment in block.comments):
                 self._draft.paragraph += 1
             if phrases := block.comment("keyphrases"):
@@ -81,9 +81,9 @@ class _Reader:
             return None
         return draft.finish()
 
-    def _begin(self, id: str | None) -> None:
+    def _begin(self, id: str | None, label: str | None) -> None:
         self._count += 1
-        self._draft = Draft(self._source, id or f"{self._source.name}#{self._count}")
+        self._draft = Draft(self._source, id or f"{self._source.name}#{self._count}", label if self._marks.declared else None)
 
     def _note(self, parsed: Parsed) -> None:
         for line in parsed.ranges:

@@ -10,15 +10,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from headscope.core.automatic import summed_up
 from headscope.core.document import Document
 from headscope.core.tally import Tally
-from headscope.corpora.files import Meter, content_hash, joint_hash
+from headscope.corpora.automatic import SOUGHT, marks
+from headscope.corpora.files import Meter, digest, joint_hash
 from headscope.corpora.folders import KEYS, folder_hash, listing
 from headscope.corpora.formats import PAIRED, READERS
 from headscope.corpora.source import Source
 from headscope.errors import CorpusError, HeadscopeError
 
 OnError = Literal["raise", "skip"]
+_MARKED = ("conllu", "conllx")  # formats that can say that their annotation is a parser's
 
 
 class Corpus:
@@ -77,11 +80,27 @@ class Corpus:
     def _hash(self) -> str:
         if self._memory is None:
             folders = self.format in KEYS
-            return joint_hash([folder_hash(path, self.format) for path in self.paths]) if folders else content_hash(self.paths)
-        digest = hashlib.sha256()
+            return joint_hash([folder_hash(path, self.format) if folders else self._digests[path][0] for path in self.paths])
+        sha = hashlib.sha256()
         for document in self._memory:
-            digest.update(json.dumps(astuple(document)).encode() + b"\n")
-        return digest.hexdigest()
+            # Without its last field, where that says nothing: such hashes are older than the field.
+            sha.update(json.dumps(astuple(document)[: None if document.automatic else -1]).encode() + b"\n")
+        return sha.hexdigest()
+
+    @cached_property
+    def automatic(self) -> str | None:
+        """What parser made the annotation, of all documents or of some; None if no document is marked as annotated by one."""
+        if self._memory is not None:
+            return summed_up(document.automatic for document in self._memory)
+        if self.format not in _MARKED:
+            return None
+        # Nearly all files have no mark, and the pass that hashes them has seen it.
+        return summed_up(mark for path in self.paths for mark in (marks(path) if self._digests[path][1] else (None,)))
+
+    @cached_property
+    def _digests(self) -> dict[Path, tuple[str, bool]]:
+        """The hash of each file, and whether it may be marked as annotated by a parser."""
+        return {path: digest(path, SOUGHT) for path in self.paths}
 
     @property
     def _files(self) -> Sequence[Path]:

@@ -23,11 +23,13 @@ class Anchor(NamedTuple):
 class Draft:
     """Sentences, mentions and edges collected so far. Mentions and edges count the words of the sentences that are kept."""
 
-    def __init__(self, source: Source, id: str) -> None:
+    def __init__(self, source: Source, id: str, label: str | None = None) -> None:
         self.id = id
+        self.label = label
         self.paragraph = 0
         self.started = False
         self.keyphrases: tuple[str, ...] = ()
+        self.automatic: str | None = None
         self._source = source
         self._sentences: list[Sentence] = []
         self._edges: list[Edge] = []
@@ -54,7 +56,15 @@ class Draft:
         if not self._sentences:
             self._source.tally.add("documents left out: none of their sentences is left", self.id)
             return None
-        return Document(self.id, tuple(self._sentences), mentions, self.keyphrases, edges=tuple(self._edges))
+        return Document(
+            self.id,
+            tuple(self._sentences),
+            mentions,
+            self.keyphrases,
+            label=self.label,
+            edges=tuple(self._edges),
+            automatic=self.automatic,
+        )
 
     def _mark(self, anchors: Iterable[Anchor], schema: Schema, lost: bool) -> None:
         for anchor in anchors:

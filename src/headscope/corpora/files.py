@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import lzma
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
@@ -16,6 +18,8 @@ from headscope.errors import CorpusError
 COMPRESSIONS = (".gz", ".xz")
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
+LONGEST_LINE = 1 << 26  # bytes: whole books fit
+UNPACKED, RATIO = 1 << 24, 300  # what may come out of a compressed file whatever its size; and beyond it, how many times its size
 
 
 class Line(NamedTuple):
@@ -69,7 +73,7 @@ def opened(path: Path, meter: Meter | None = None) -> Iterator[IO[bytes]]:
             if meter is not None:
                 meter.enter(raw)
             try:
-                yield _decompressed(raw, path.suffix)
+                yield _decompressed(raw, path)
             finally:
                 if meter is not None:
                     meter.leave()
@@ -86,7 +90,9 @@ def lines(path: Path, meter: Meter | None = None, empty: bool = False) -> Iterat
     """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError unless it may be `empty`."""
     blank = True
     with opened(path, meter) as stream:
-        for number, raw in enumerate(stream, start=1):
+        for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
+            if len(raw) > LONGEST_LINE:
+                raise CorpusError(path, number, f"the line is longer than {LONGEST_LINE:,} bytes", "Check that this is a text file")
             if number == 1:
                 raw = raw.removeprefix(_BOM)
             line = _decoded(number, raw.rstrip(b"\r\n"))
@@ -98,7 +104,7 @@ def lines(path: Path, meter: Meter | None = None, empty: bool = False) -> Iterat
 
 def content_hash(paths: Iterable[Path]) -> str:
     """SHA-256 of the decompressed content: of the file itself if there is one, of the list of hashes if there are several."""
-    return joint_hash([_digest(path) for path in paths])
+    return joint_hash([digest(path)[0] for path in paths])
 
 
 def joint_hash(digests: Sequence[str]) -> str:
@@ -111,10 +117,31 @@ def base_name(path: Path) -> str:
     return path.stem if path.suffix in COMPRESSIONS else path.name
 
 
-def _decompressed(raw: IO[bytes], suffix: str) -> IO[bytes]:
-    if suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(raw))
-    return lzma.open(raw) if suffix == ".xz" else raw
+def _decompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
+    if path.suffix not in COMPRESSIONS:
+        return raw
+    inner = gzip.open(raw) if path.suffix == ".gz" else lzma.open(raw)
+    return cast("IO[bytes]", io.BufferedReader(_Unpacking(cast("IO[bytes]", inner), raw, path), 1 << 16))
+
+
+class _Unpacking(io.RawIOBase):
+    """What comes out of a compressed file, as long as it is not absurdly more than went in."""
+
+    def __init__(self, inner: IO[bytes], raw: IO[bytes], path: Path) -> None:
+        self._inner, self._raw, self._path = inner, raw, path
+        self._passed = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        piece = self._inner.read(len(buffer))
+        buffer[: len(piece)] = piece
+        self._passed += len(piece)
+        if self._passed > UNPACKED and self._passed > RATIO * self._raw.tell():
+            problem = f"it unpacks to more than {RATIO} times its size, as no text does"
+            raise CorpusError(self._path, None, problem, "Unpack it yourself if you know what is in it")
+        return len(piece)
 
 
 def _decoded(number: int, raw: bytes) -> Line:
@@ -125,9 +152,12 @@ def _decoded(number: int, raw: bytes) -> Line:
         return Line(number, raw.decode(errors="replace"), invalid)
 
 
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
+def digest(path: Path, sought: bytes = b"") -> tuple[str, bool]:
+    """SHA-256 of the decompressed content, and whether it holds the bytes `sought`: one pass over a file answers both."""
+    sha, found, end = hashlib.sha256(), False, b""
     with opened(path) as stream:
         while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+            sha.update(chunk)
+            found = found or sought in chunk or sought in end + chunk[: len(sought)]
+            end = (end + chunk)[-len(sought) :] if len(chunk) < len(sought) else chunk[-len(sought) :]
+    return sha.hexdigest(), found

@@ -57,10 +57,11 @@ class Edges:
 class Stats:
     """Counts over all documents. `lengths` are of sentences, `offsets` of the heads of each relation (roots have none).
 
-    `labels` are of documents; `skipped` is the reader's tally.
+    `parsers` made the annotation, None standing for people; `labels` are of documents; `skipped` is the reader's tally.
     """
 
     documents: int = 0
+    parsers: set[str | None] = field(default_factory=set)
     paragraphs: int = 0
     punctuation: int = 0
     lengths: Distribution = field(default_factory=Distribution)
@@ -107,6 +108,7 @@ class Stats:
     def add(self, document: Document) -> None:
         """Count one more document."""
         self.documents += 1
+        self.parsers.add(document.automatic)
         self.paragraphs += sum(1 for _ in document.paragraphs())
         for sentence in document.sentences:
             self._add_sentence(sentence)

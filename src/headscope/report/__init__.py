@@ -23,6 +23,7 @@ from headscope.runs.results import Results
 from headscope.runs.store import write_atomically
 from headscope.runs.table import display
 from headscope.views.alike import measured
+from headscope.views.findings import whose
 from headscope.views.gallery import readable
 from headscope.views.page import shell
 from headscope.views.run import corpus_name, flat_heads, model_name, run_data
@@ -90,6 +91,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         corpus=corpus_name(results),
         readings=results.manifest.get("readings", ()),
         signature=results.signature,
+        whose=list(dict.fromkeys(line for one in (results, *studies) for line in whose(one))),
         heads=_heads(results),
         kinds=len({site["kind"] for site in results.manifest["sites"]}),
         spelled=results.spelled,

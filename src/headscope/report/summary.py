@@ -10,6 +10,7 @@ from headscope.runs.behaviour import surely
 from headscope.runs.results import Results
 from headscope.runs.structure import STRUCTURE, layers_sentence, twins_sentence
 from headscope.runs.table import interval
+from headscope.views.findings import whose
 
 HALF = 0.5  # of a head's attention: from there on it does little else
 _HABITS = {
@@ -30,7 +31,8 @@ _ASKED = {
 def sentences(results: Results) -> list[str]:
     """The findings, most general first. Nothing is said of what was not measured."""
     found = [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure)), *_alike(results)]
-    return list(map(results.spelled, found)) or ["Nothing is measured here that can be said in a sentence: see the tables."]
+    found = list(map(results.spelled, found)) or ["Nothing is measured here that can be said in a sentence: see the tables."]
+    return [*whose(results), *found]
 
 
 def _habits(results: Results) -> list[str]:

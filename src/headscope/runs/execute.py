@@ -19,7 +19,7 @@ from headscope.runs.plan import Reading, readings
 from headscope.runs.results import Results
 from headscope.runs.sample import SIZE, Sample
 from headscope.runs.shard import ShardRunner
-from headscope.runs.signature import identity, key, signature
+from headscope.runs.signature import annotation_of, identity, key, signature
 from headscope.runs.spec import RunSpec
 from headscope.runs.store import Folder
 from headscope.runs.work import Progress, Work, require_labels
@@ -65,7 +65,7 @@ def execute(
     runner = engines.runner_for(spec, model)
     if (limit := runner.model.max_length) is not None and spec.max_length > limit:
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {limit} tokens", f"Use --max-length {limit}")
-    now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), runner.model.device.type)
+    now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), runner.model.device.type) | annotation_of(corpus)
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
             lacking = gallery and not folder.gallery.exists() and TOO_LONG not in finished.manifest["dropped"]

@@ -135,6 +135,12 @@ class Results(Mapping[str, Table]):
         return dict(self.manifest["measures"])
 
     @cached_property
+    @property
+    def annotation(self) -> str | None:
+        """What parser made the annotation of the corpus, or of some of it; None where nothing says that one did."""
+        found: str | None = self.manifest.get("identity", {}).get("annotation")
+        return found
+
     def gallery(self) -> Gallery | None:
         """Maps of some texts, found by the run, and distances between heads; None for a run that has none."""
         if self._gallery is None and self.path is not None and (path := Folder(self.path).gallery).is_file():

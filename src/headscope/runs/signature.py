@@ -9,7 +9,9 @@ from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from headscope.core.automatic import joined, short
 from headscope.core.names import printable
+from headscope.corpora import Corpus
 from headscope.measures import Measure
 from headscope.runs.spec import RunSpec
 
@@ -62,6 +64,7 @@ def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str,
         "model": f"{printable(spec.model.rstrip('/').rsplit('/', 1)[-1])}@{identity['model'][:8]}",
         "corpus": f"{corpus}@{identity['corpus'][:8]}",
         "preset": spec.preset,
+        **annotation_part(identity),
         "unit": spec.unit,
         "length": spec.max_length,
         "replicates": spec.replicates,
@@ -78,6 +81,17 @@ def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str,
 
 
 def options_line(measures: Sequence[Measure]) -> list[str]:
+def annotation_of(*corpora: Corpus | None) -> dict[str, str]:
+    """What an identity says of annotation that a parser made, in any of these corpora; nothing where there is none."""
+    found = joined(corpus.automatic for corpus in corpora if corpus is not None)
+    return {} if found is None else {"annotation": found}
+
+
+def annotation_part(identity: Mapping[str, Any]) -> dict[str, str]:
+    """The part of a signature that says whose annotation it is, where a parser made it; empty where nothing is said."""
+    return {"annotation": short(identity["annotation"])} if identity.get("annotation") else {}
+
+
     """The options of measures that are not at their default: `entropy.level:word`."""
     found = []
     for measure in measures:

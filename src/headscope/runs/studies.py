@@ -16,7 +16,7 @@ from headscope.models.model import Model
 from headscope.runs.counts import Counts
 from headscope.runs.ledger import Ledger
 from headscope.runs.results import Results
-from headscope.runs.signature import key, versions
+from headscope.runs.signature import annotation_of, annotation_part, key, versions
 from headscope.runs.store import Folder
 from headscope.runs.table import Table
 
@@ -35,11 +35,17 @@ def picked(texts: Iterable[Encoded], limit: int | None, pick: Pick = "random", s
     yield from (text for _, text in sorted(drawn, key=lambda one: one[0]))
 
 
-def study_identity(spec: BaseModel, model: Model, corpus: Corpus) -> dict[str, Any]:
-    """Everything that can change a result: settings, weights, corpus, kind of device, versions."""
+def study_identity(spec: BaseModel, model: Model, corpus: Corpus, *others: Corpus | None) -> dict[str, Any]:
+    """Everything that can change a result: settings, weights, corpus, kind of device, versions. `others` are further corpora, by which
+    it may be that annotation is partly automatic.
+    """
     settings = spec.model_dump(mode="json", exclude={"model", "corpus", "preset"})
     settings["device"] = model.device.type
-    return {"settings": settings, "measures": {}, "model": model.fingerprint, "corpus": corpus.hash(), "versions": versions()}
+    return {
+        **{"settings": settings, "measures": {}, "model": model.fingerprint, "corpus": corpus.hash()},
+        **annotation_of(corpus, *others),
+        "versions": versions(),
+    }
 
 
 def study_signature(spec: BaseModel, identity: Mapping[str, Any], named: Sequence[str], unusual: Sequence[str]) -> str:
@@ -52,6 +58,7 @@ def study_signature(spec: BaseModel, identity: Mapping[str, Any], named: Sequenc
         "headscope": versions()["headscope"],
         "model": f"{printable(settings['model'].rstrip('/').rsplit('/', 1)[-1])}@{identity['model'][:8]}",
         "corpus": f"{corpus}@{identity['corpus'][:8]}",
+        **annotation_part(identity),
     }
     fields = type(spec).model_fields
     for name in [*named, *(name for name in unusual if getattr(spec, name) != fields[name].default)]:

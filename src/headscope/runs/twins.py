@@ -20,7 +20,7 @@ from headscope.measures.base import Level
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.random import untrained
-from headscope.runs.signature import versions
+from headscope.runs.signature import annotation_of, annotation_part, versions
 from headscope.runs.spec import RunSpec, make_spec
 from headscope.runs.twin_heads import Heads, Twins
 from headscope.runs.twin_sums import Beside, Watched
@@ -166,7 +166,7 @@ def _stream(corpus: Corpus, matcher: Matcher, beside: Beside, spec: RunSpec, pro
 def _signature(spec: RunSpec, models: tuple[Model, Model], corpus: Corpus, options: dict[str, Any]) -> str:
     """One line that says what was compared, on what, and how; the last part is a hash of everything."""
     settings = spec.model_dump(mode="json", include={"unit", "max_length", "limit", "seed", "replicates", "word_rows", "dtype"})
-    identity = {"models": [model.fingerprint for model in models], "corpus": corpus.hash(), "versions": versions()}
+    identity = {"models": [model.fingerprint for model in models], "corpus": corpus.hash(), "versions": versions()} | annotation_of(corpus)
     digest = hashlib.sha256(json.dumps({**identity, **settings, **options}, sort_keys=True).encode()).hexdigest()
     title = "+".join(printable(name.rsplit("/", 1)[-1]) for name in spec.corpus)
     parts: dict[str, Any] = {
@@ -174,6 +174,7 @@ def _signature(spec: RunSpec, models: tuple[Model, Model], corpus: Corpus, optio
         "a": f"{_name(models[0])}@{models[0].fingerprint[:8]}",
         "b": f"{_name(models[1])}@{models[1].fingerprint[:8]}",
         "corpus": f"{title}@{corpus.hash()[:8]}",
+        **annotation_part(identity),
         "unit": spec.unit,
         "length": spec.max_length,
         "level": options["level"],

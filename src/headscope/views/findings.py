@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from headscope.core.automatic import sentence
 from headscope.runs.results import Results
 
 # Where the sentences of each kind of study are made; imported when they are asked for.
@@ -18,8 +19,13 @@ _MODULES = {
 
 
 def findings(results: Results) -> list[str]:
-    """The findings of a study, a sentence or two each."""
+    """The findings of a study, a sentence or two each; before them whose annotation it is, where a parser made it."""
     study, manifest = results.study or "", results.manifest
     further = {"ablation": lambda: manifest["settings"]["score"], "structural_probe": lambda: manifest["best_layer"]}
     found: list[str] = import_module(_MODULES[study]).sentences(results, *([further[study]()] if study in further else []))
-    return found
+    return [*whose(results), *found]
+
+
+def whose(results: Results) -> list[str]:
+    """A sentence that says whose annotation it is, where a parser made it."""
+    return [sentence(results.annotation)] if results.annotation is not None else []

@@ -43,8 +43,9 @@ def model_name(results: Results) -> str:
 
 
 def corpus_name(results: Results) -> str:
-    """What its corpus is called."""
-    return printable(", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ())))
+    """What its corpus is called, and whether a parser annotated it."""
+    name = printable(", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ())))
+    return f"{name} ({results.annotation.partition(';')[0]} annotation)" if results.annotation is not None else name
 
 
 def flat_heads(sites: Iterable[Mapping[str, Any]]) -> list[HeadId]:

@@ -69,7 +69,7 @@ def probe_attention(
     table = material.lexicon.table
     decided = {"dtype": model.dtype, "words": _kind(material.lexicon.source), "epochs": spec.epochs_for(len(material.learned))}
     spec = spec.model_copy(update=decided)
-    now = study_identity(spec, model, corpus)
+    now = study_identity(spec, model, corpus, dev)
     now["settings"] |= {"dev": None if dev is None else dev.hash(), "vectors": material.lexicon.digest if table is not None else None}
     del now["settings"]["cache_bytes"]  # what is kept changes no result
     return once(folder, now, resume, overwrite, lambda: _Study(spec, model, material, progress, fallen_back).run(folder, now, resume))

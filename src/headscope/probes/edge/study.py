@@ -70,7 +70,7 @@ def probe_edge(
         model = load(spec.model, device, spec.dtype, spec.random)
     require_length(model, spec.model, spec.max_length)
     spec = spec.model_copy(update={"dtype": model.dtype})
-    now = study_identity(spec, model, first)
+    now = study_identity(spec, model, first, corpora["dev"], corpora["look"])
     hashes = {name: own.hash() for name in ("dev", "look") if (own := corpora[name]) is not None}
     now["settings"] = (
         {name: value for name, value in now["settings"].items() if name not in _PASSING} | {"dev": None, "look": None} | hashes

@@ -65,7 +65,7 @@ def keywords(
             remedy = "Take JSON lines with text and keyphrases, or a folder of .txt and .key"
             raise RunError(f"there are no keyphrases in {', '.join(names)}", remedy)
     model = model or load(spec.model, device, spec.dtype)
-    now = study_identity(spec, model, corpus)
+    now = study_identity(spec, model, corpus, dev)
     now["settings"]["dev"] = None if dev is None else dev.hash()
     return once(folder, now, resume, overwrite, lambda: Study(spec, model, progress).run(corpus, dev, folder, now, resume))
 

@@ -72,7 +72,7 @@ def probe_structural(
     if model is None:
         model = load(spec.model, device, spec.dtype)
     spec = fitted(spec.resolved().model_copy(update={"dtype": model.dtype}), model)
-    now = study_identity(spec, model, corpus)
+    now = study_identity(spec, model, corpus, dev)
     now["settings"]["dev"] = dev.hash() if dev is not None else None
     return once(
         folder,
