@@ -38,10 +38,20 @@ class Measured:
         return self._results[f"{self.name}_layers"]
 
     def plot(self, figure: str | None = None, **choices: Any) -> Figure:
-        """The measure's figure, as a matplotlib figure; `choices` are those of figures of distances, as `headscope plot` has them."""
+        """The measure's figure, as a matplotlib figure; without a name the one that shows it best. `choices` are those of
+        `headscope plot`: `quantity` of a heatmap (by default the first), and those of figures of distances.
+
+        >>> import headscope as hs
+        >>> figure = hs.run("mini", "sampler", ["tokens"], limit=4)["tokens"].plot("heatmap", quantity="to_sep")
+        >>> len(figure.axes)
+        2
+        """
         from headscope.figures import default_figure, draw
 
-        return draw(figure or default_figure(self.name), self._results, **choices)
+        name = figure or default_figure(self.name)
+        if name == "heatmap" and "quantity" not in choices:
+            choices["quantity"] = str(self.table["quantity"][0])
+        return draw(name, self._results, **choices)
 
     def __repr__(self) -> str:
         return f"{self.name} of {self._results.signature}\n{self.table!r}"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from headscope.core.heads import HeadId
+    from headscope.measures.own import Named
     from headscope.models.model import Model
     from headscope.models.recipe import Trained
     from headscope.probes.keywords.finder import Finder
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from headscope.widget.keywords import Keywords
     from headscope.widget.view import View
 
-Measures = Sequence[str] | Mapping[str, Mapping[str, Any]]
+    Measures = Named | Sequence[Named] | Mapping[str, Mapping[str, Any]]
+
 DEFAULT_MEASURES = ("positions", "tokens", "entropy")  # headscope.measures.DEFAULT, without importing torch
 
 
@@ -88,7 +90,9 @@ def run(
 ) -> Run:
     """Measure a model's heads over a corpus in one pass. `settings` are those of a specification: `unit`, `preset`, `limit`, ...
 
-    `gallery` is the number of texts looked at again for maps to show (docs/runs.md); it changes no number.
+    `measures` are names, names with options (`{"entropy": {"level": "word"}}`), or measures of your own: classes, or where they are, as in
+    `"reach.py:Reach"` (docs/adding-a-measure.md). `gallery` is the number of texts looked at again for maps to show (docs/runs.md); it
+    changes no number.
 
     >>> import headscope as hs
     >>> run = hs.run("mini", "sampler", ["entropy"], limit=8)
@@ -99,7 +103,10 @@ def run(
     from headscope.runs.spec import make_spec
 
     name, paths = named(model, corpus)
-    spec = make_spec({"model": name, "corpus": paths, "measures": _measures(measures), **settings})
+    chosen, own = _measures(measures)
+    if engine != "local" and (typed := [one for one in own if one.startswith("__main__:")]):
+        raise MeasureError(f"{typed[0].partition(':')[2]} is only known here", "For other processes put it into a file: reach.py:Reach")
+    spec = make_spec({"model": name, "corpus": paths, "measures": chosen, **settings}, own=own)
     results = execute(
         spec,
         Path(out) if out is not None else None,
@@ -142,7 +149,7 @@ def measure(
         paths = [attention] if isinstance(attention, str | Path) else list(attention)
         if not all(isinstance(path, str | Path) for path in paths):
             raise MeasureError("maps without tokens", "Give the tokens of each text, or files that hold them")
-        return Run(measure_maps([read_maps(path) for path in paths], _measures(measures), **options))
+        return Run(measure_maps([read_maps(path) for path in paths], _measures(measures)[0], **options))
     single = bool(tokens) and isinstance(tokens[0], str)
     texts = [attention] if single else list(attention)
     given = {"tokens": tokens, "roles": roles, "words": words, "annotation": annotation, "document": documents}
@@ -156,7 +163,7 @@ def measure(
         if single and documents is not None and not isinstance(documents, str):
             own["document"] = documents[0]
         maps.append(GivenMaps(_array(text), name=f"text {number + 1}", **own))
-    return Run(measure_maps(maps, _measures(measures), **options))
+    return Run(measure_maps(maps, _measures(measures)[0], **options))
 
 
 def _array(maps: Any) -> np.ndarray:
@@ -271,7 +278,8 @@ def named(model: Model | str | Path, corpus: Corpus | str | Path | Sequence[str 
     return str(model) if isinstance(model, str | Path) else model.name, paths
 
 
-def _measures(measures: Measures) -> dict[str, dict[str, Any]]:
-    if isinstance(measures, Mapping):
-        return {name: dict(options) for name, options in measures.items()}
-    return {name: {} for name in ([measures] if isinstance(measures, str) else measures)}
+def _measures(measures: Measures) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+    from headscope.measures import REGISTRY
+    from headscope.measures.own import named
+
+    return named(measures, REGISTRY)

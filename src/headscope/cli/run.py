@@ -18,7 +18,7 @@ def run(
     spec: Annotated[Path | None, typer.Argument(help="TOML file with settings; options override it")] = None,
     model: Annotated[str | None, Option(help="mini (embedded), a local folder, or a hub id [default: mini]")] = None,
     corpus: Annotated[list[str] | None, Option(help="file, or 'sampler' (embedded); may be repeated [default: sampler]")] = None,
-    measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations [default: the first three]")] = None,
+    measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations; your own: FILE.py:CLASS")] = None,
     out: Annotated[Path | None, Option(help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
     option: Annotated[list[str] | None, Option("--option", "-O", help="option of a measure: -O entropy.level=word")] = None,
     preset: Annotated[str | None, Option(help="recommended, paper, or reference (what the released code did)")] = None,
@@ -82,18 +82,21 @@ def run(
 def _settings(spec: Path | None, given: dict[str, Any], measures: str | None, options: list[str]) -> tuple[RunSpec, Path | None]:
     """The settings of a file and of the command line, which wins, and the folder that the file names."""
     from headscope.cli.options import measure_options, names
+    from headscope.measures import REGISTRY
+    from headscope.measures.own import named
     from headscope.runs.spec import make_spec, read_spec
 
     settings: dict[str, Any] = read_spec(spec) if spec is not None else {}
     out = settings.pop("out", None)
     settings |= {name: value for name, value in given.items() if value is not None}
+    own: tuple[str, ...] = ()
     if measures is not None:
-        settings["measures"] = names(measures)
+        settings["measures"], own = named(names(measures), REGISTRY)
     where = str(spec) if spec is not None else "the options"
-    chosen = {name: dict(values) for name, values in make_spec(settings, where).measures.items()}
+    chosen = {name: dict(values) for name, values in make_spec(settings, where, own).measures.items()}
     for name, values in measure_options(options).items():
         chosen.setdefault(name, {}).update(values)
-    return make_spec({**settings, "measures": chosen}, where), Path(out) if out is not None else None
+    return make_spec({**settings, "measures": chosen}, where, own), Path(out) if out is not None else None
 
 
 def _execute(

@@ -129,8 +129,8 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
 
 def default_figure(measure: str) -> str:
     """The figure that shows a measure best."""
-    best = {"saliency": "clark3", "entropy": "clark4", "distances": "clark6", "relations": "table1", "coreference": "table2"}
-    return {**best, "pronouns": "pronouns"}.get(measure, "clark2")
+    best = {"positions": "clark2", "tokens": "clark2", "saliency": "clark3", "entropy": "clark4", "distances": "clark6"}
+    return {**best, "relations": "table1", "coreference": "table2", "pronouns": "pronouns"}.get(measure, "heatmap")
 
 
 def render(figure: Figure, suffix: str) -> bytes:

@@ -9,12 +9,16 @@ from typing import Any, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from headscope.core.batch import MapBatch
 from headscope.errors import MeasureError
+from headscope.measures import own
 from headscope.measures.base import Measure
 from headscope.measures.coreference import Coreference
 from headscope.measures.distances import Distances
 from headscope.measures.entropy import Entropy
+from headscope.measures.groups import group
 from headscope.measures.keywords import Keywords
+from headscope.measures.means import HeadMeans
 from headscope.measures.positions import Positions
 from headscope.measures.pronouns import Pronouns
 from headscope.measures.relations import Relations
@@ -29,13 +33,21 @@ DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
 
 
+def class_of(name: str) -> type[Measure]:
+    """The measure of a name: of the registry, or of the user's own."""
+    if name in REGISTRY:
+        return REGISTRY[name]
+    if name not in own.OWN:
+        remedy = f"Use one of {', '.join((*REGISTRY, *own.OWN))}; one of your own is named by its file and class, as in reach.py:Reach"
+        raise MeasureError(f"measure {name!r} is unknown", remedy)
+    return own.OWN[name]
+
+
 def make(name: str, options: Mapping[str, Any] | None = None, preset: str = "recommended") -> Measure:
     """The measure called `name` with a preset's options, overridden by the given ones."""
-    if name not in REGISTRY:
-        raise MeasureError(f"measure {name!r} is unknown", f"Use one of {', '.join(REGISTRY)}")
+    cls = class_of(name)
     if preset not in PRESETS:
         raise MeasureError(f"preset {preset!r} is unknown", f"Use one of {', '.join(PRESETS)}")
-    cls = REGISTRY[name]
     known = {field.name for field in fields(cls)}
     unknown = sorted(set(options or {}) - known)
     if unknown:
@@ -66,7 +78,9 @@ __all__ = [
     "Coreference",
     "Distances",
     "Entropy",
+    "HeadMeans",
     "Keywords",
+    "MapBatch",
     "Measure",
     "Positions",
     "Pronouns",
@@ -74,5 +88,7 @@ __all__ = [
     "Saliency",
     "SpanningTrees",
     "Tokens",
+    "class_of",
+    "group",
     "make",
 ]

@@ -22,6 +22,7 @@ from headscope.encoding.texts import Encoded
 from headscope.encoding.words import ROWS, Rows
 from headscope.errors import MeasureError, RunError
 from headscope.measures import make
+from headscope.measures.own import sources
 from headscope.runs.hang import hang
 from headscope.runs.plan import Plan, Reading
 from headscope.runs.results import Results
@@ -196,10 +197,11 @@ def measure_maps(
     documents = {"documents": hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]} if names else {}
     settings = {"preset": preset, "word_rows": rows, "causal": causal, "replicates": replicates, "seed": seed}
     parts = {"headscope": versions()["headscope"], "maps": f"{len(checked)}@{digest.hexdigest()[:8]}", **settings}
+    used = {**versions(), **sources(built)}
     manifest = {
         "signature": "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(built)]),
         "settings": settings,
-        "identity": {"settings": settings, "measures": describe(built), "maps": digest.hexdigest(), **documents, "versions": versions()},
+        "identity": {"settings": settings, "measures": describe(built), "maps": digest.hexdigest(), **documents, "versions": used},
         "capture": "given maps",
         "counts": {"texts": len(checked)},
         "dropped": tally.lines(),

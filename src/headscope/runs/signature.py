@@ -13,11 +13,12 @@ from headscope.core.automatic import joined, short
 from headscope.core.names import printable
 from headscope.corpora import Corpus
 from headscope.measures import Measure
+from headscope.measures.own import sources
 from headscope.runs.spec import RunSpec
 
 PACKAGES = ("headscope", "torch", "transformers", "tokenizers", "numpy")
 # Settings that name things whose content is hashed, and so may be spelled differently from one run to the next.
-_NAMES = {"model", "corpus", "measures", "preset"}
+_NAMES = {"model", "corpus", "measures", "own", "preset"}
 
 
 def versions() -> dict[str, str]:
@@ -39,7 +40,7 @@ def identity(spec: RunSpec, measures: Sequence[Measure], model: str, corpus: str
         "measures": describe(measures),
         "model": model,
         "corpus": corpus,
-        "versions": versions(),
+        "versions": {**versions(), **sources(measures)},
     }
 
 
@@ -63,8 +64,8 @@ def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str,
         "headscope": versions()["headscope"],
         "model": f"{printable(spec.model.rstrip('/').rsplit('/', 1)[-1])}@{identity['model'][:8]}",
         "corpus": f"{corpus}@{identity['corpus'][:8]}",
-        "preset": spec.preset,
         **annotation_part(identity),
+        "preset": spec.preset,
         "unit": spec.unit,
         "length": spec.max_length,
         "replicates": spec.replicates,
@@ -80,7 +81,6 @@ def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str,
     return "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(measures), f"run:{key(identity)[:8]}"])
 
 
-def options_line(measures: Sequence[Measure]) -> list[str]:
 def annotation_of(*corpora: Corpus | None) -> dict[str, str]:
     """What an identity says of annotation that a parser made, in any of these corpora; nothing where there is none."""
     found = joined(corpus.automatic for corpus in corpora if corpus is not None)
@@ -92,6 +92,7 @@ def annotation_part(identity: Mapping[str, Any]) -> dict[str, str]:
     return {"annotation": short(identity["annotation"])} if identity.get("annotation") else {}
 
 
+def options_line(measures: Sequence[Measure]) -> list[str]:
     """The options of measures that are not at their default: `entropy.level:word`."""
     found = []
     for measure in measures:

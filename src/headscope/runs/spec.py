@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from headscope.encoding.texts import Overlong, SegmentIds, Unit
 from headscope.errors import RunError
-from headscope.measures import DEFAULT, REGISTRY, Measure, make
+from headscope.measures import DEFAULT, REGISTRY, Measure, class_of, make, own
 
 Preset = Literal["recommended", "paper", "reference"]
 Spec = TypeVar("Spec", bound=BaseModel)
@@ -38,6 +38,7 @@ class RunSpec(BaseModel):
     on_error: Literal["raise", "skip"] = "raise"
     preset: Preset = "recommended"
     measures: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: dict[str, Any]() for name in DEFAULT})
+    own: tuple[str, ...] = ()  # where measures of the user's own are found
     unit: Unit | None = None
     max_length: int = Field(128, ge=4)
     overlong: Overlong | None = None
@@ -74,12 +75,13 @@ class RunSpec(BaseModel):
 
     def _natural(self, measure: str) -> dict[str, Any]:
         """How a measure's texts are cut, as far as neither it nor the run is told."""
-        unit, overlong = REGISTRY[measure].natural or (None, None)
+        unit, overlong = class_of(measure).natural or (None, None)
         ways = {"unit": (self.unit, unit), "overlong": (self.overlong, overlong)}
         return {name: way for name, (said, way) in ways.items() if said is None and way is not None}
 
     def build_measures(self) -> list[Measure]:
         """The measures with their preset's options and the given ones."""
+        own.known(self.own, REGISTRY)
         return [make(name, options, self.preset) for name, options in self.measures.items()]
 
     @property
@@ -114,9 +116,13 @@ def validated(kind: type[Spec], settings: Mapping[str, Any], where: str = "the s
         raise RunError(f"{where}: {name} = {first['input']!r}: {first['msg']}") from None
 
 
-def make_spec(settings: Mapping[str, Any], where: str = "the settings") -> RunSpec:
-    """The specification of a run from plain values."""
-    spec = validated(RunSpec, settings, where)
+def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Sequence[str] = ()) -> RunSpec:
+    """The specification of a run from plain values. `own`, where the user's own measures are found, is not taken from them: what a file
+    or a manifest names is not imported unless the person who runs it names it, too.
+    """
+    if unasked := [one for one in settings.get("own", ()) if one not in own]:
+        raise RunError(f"{where}: {unasked[0]} is code to be run, and was not asked for", f"Name it yourself, with --measures {unasked[0]}")
+    spec = validated(RunSpec, {**settings, **({"own": tuple(own)} if own else {})}, where)
     spec.build_measures()  # an unknown measure or option is better found now than after loading a model
     return spec
 

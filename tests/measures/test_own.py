@@ -1,0 +1,205 @@
+"""The page on measures of one's own: its example is short, runs, is right, obeys the laws, and nothing is imported unasked."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from numpy.testing import assert_allclose
+from test_laws import (
+    test_a_glimpse_at_merged_states_is_what_the_table_says,
+    test_intervals_are_the_percentiles_of_resampled_documents,
+    test_merge_is_commutative_and_associative_and_start_is_neutral,
+    test_sharding_batch_size_padding_and_order_change_nothing,
+    test_tables_are_pure_and_states_survive_the_disk,
+    uniform,
+)
+from worlds import Text, World, run, worlds
+
+import headscope as hs
+from headscope.core.batch import WORD
+from headscope.errors import MeasureError, RunError
+from headscope.measures import REGISTRY, Entropy, HeadMeans, MapBatch, Measure
+from headscope.measures.own import _FROM, OWN, find, named
+from headscope.runs.spec import RunSpec, make_spec
+
+PAGE = Path(__file__).parents[2] / "docs" / "adding-a-measure.md"
+CODE = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+LAWS = [
+    test_a_glimpse_at_merged_states_is_what_the_table_says,
+    test_intervals_are_the_percentiles_of_resampled_documents,
+    test_merge_is_commutative_and_associative_and_start_is_neutral,
+    test_sharding_batch_size_padding_and_order_change_nothing,
+    test_tables_are_pure_and_states_survive_the_disk,
+]
+del test_a_glimpse_at_merged_states_is_what_the_table_says  # run below, on the example, and not again on the registry
+del test_intervals_are_the_percentiles_of_resampled_documents
+del test_merge_is_commutative_and_associative_and_start_is_neutral
+del test_sharding_batch_size_padding_and_order_change_nothing
+del test_tables_are_pure_and_states_survive_the_disk
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("own") / "reach.py"
+    path.write_text(CODE[0], encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def reach(file: Path) -> type[Measure]:
+    return find(f"{file}:Reach")
+
+
+def test_the_example_is_short() -> None:
+    assert len(CODE[0].splitlines()) <= 40
+
+
+def test_the_other_code_of_the_page_runs(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(file.parent))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for code in CODE[1:]:
+        exec(code.replace('"sampler", [', '"sampler", limit=4, replicates=5, gallery=0, measures=['), names)
+    assert Path("far.pdf").stat().st_size > 1000
+    del sys.modules["reach"]
+
+
+def plainly(text: Text, a: np.ndarray, far: int) -> tuple[list[float], list[float]]:
+    """Distance and share of far words, row by row."""
+    words = [i for i, role in enumerate(text.roles) if role == WORD]
+    distances, shares = [], []
+    for i in words:
+        mass = max(sum(a[i, j] for j in words), 1e-9)
+        distances.append(sum(a[i, j] * abs(i - j) for j in words) / mass)
+        shares.append(sum(a[i, j] for j in words if abs(i - j) > far) / mass)
+    return distances, shares
+
+
+@given(world=worlds())
+@settings(max_examples=25, deadline=None)
+def test_the_example_is_right(reach: type[Measure], world: World) -> None:
+    measure = reach(far=2)  # type: ignore[call-arg]
+    table = measure.tables(run(measure, world, [world.texts]), world.layout)["reach"]
+    for layer, head, quantity, value, n, baseline in zip(
+        *(table[name] for name in ("layer", "head", "quantity", "value", "n", "baseline")), strict=True
+    ):
+        which = ["distance", "far"].index(quantity)
+        found = [plainly(text, text.maps[layer - 1, head - 1], 2)[which] for text in world.texts]
+        even = [plainly(text, uniform(text), 2)[which] for text in world.texts]
+        assert n == len(world.texts)
+        assert_allclose(value, np.mean([np.mean(rows) for rows in found]), rtol=1e-4, atol=2e-6)
+        assert_allclose(baseline, np.mean([np.mean(rows) for rows in even]), rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__.removeprefix("test_"))
+def test_the_example_obeys_the_laws(law: Any, reach: type[Measure], tmp_path_factory: pytest.TempPathFactory) -> None:
+    more = {"tmp_path_factory": tmp_path_factory} if "disk" in law.__name__ else {}
+    law(measure=reach(), **more)
+
+
+def test_a_file_a_class_and_its_instance_give_the_same(file: Path, reach: type[Measure]) -> None:
+    how: dict[str, Any] = {"limit": 6, "replicates": 5, "gallery": 0}
+    by_file = hs.run("mini", "sampler", {f"{file}:Reach": {"far": 3}}, **how)
+    by_instance = hs.run("mini", "sampler", [reach(far=3)], **how)  # type: ignore[call-arg]
+    assert by_file.measures == by_instance.measures == ["reach"]
+    assert by_file["reach"].table["value"] == by_instance["reach"].table["value"]
+    assert by_file.results.manifest["identity"] == by_instance.results.manifest["identity"]
+    assert by_file["reach"].plot().axes
+    assert by_file.signature.count("reach.far:3") == 1
+
+
+def test_a_worker_is_told_where_to_look(file: Path) -> None:
+    """What `engines` does in another process: a specification comes as plain values, and nothing of the user's own is known."""
+    chosen, own = named([f"{file}:Reach"], REGISTRY)
+    sent = make_spec({"measures": chosen}, own=own).model_dump()
+    OWN.clear()
+    _FROM.clear()
+    assert [measure.name for measure in RunSpec.model_validate(sent).build_measures()] == ["reach"]
+
+
+def test_what_was_typed_in_cannot_be_sent() -> None:
+    typed = type("Typed", (_Taken,), {"name": "typed", "__module__": "__main__"})
+    with pytest.raises(MeasureError, match="Typed is only known here"):
+        hs.run("mini", "sampler", [dataclass(frozen=True, kw_only=True)(typed)], engine="processes")
+
+
+def test_resuming_notices_a_change(tmp_path: Path) -> None:
+    own = tmp_path / "reach.py"
+    own.write_text(CODE[0], encoding="utf-8")
+    how: dict[str, Any] = {"out": tmp_path / "R", "limit": 4, "replicates": 5, "gallery": 0}
+    first = hs.run("mini", "sampler", [f"{own}:Reach"], **how)
+    again = hs.run("mini", "sampler", [f"{own}:Reach"], resume=True, **how)
+    assert again["reach"].table["value"] == first["reach"].table["value"]
+    own.write_text(CODE[0].replace("1e-9", "1e-8"), encoding="utf-8")
+    with pytest.raises(RunError, match="reach was"):
+        hs.run("mini", "sampler", [f"{own}:Reach"], resume=True, **how)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Taken(HeadMeans):
+    name: ClassVar[str] = "entropy"
+    summary: ClassVar[str] = "one that is there"
+
+    def quantities(self) -> tuple[str, ...]:
+        return ("one",)
+
+    def observe(self, batch: MapBatch) -> tuple[torch.Tensor, np.ndarray]:
+        return batch.weights.sum((-1, -2))[:, None], batch.queries.lengths[:, None]
+
+
+class _Bare(_Taken):
+    name = "bare"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Nameless(_Taken):
+    name: ClassVar[str] = "two words"
+
+
+@pytest.mark.parametrize(
+    ("measures", "said"),
+    [
+        (["nowhere.py:Reach"], "nowhere.py does not exist"),
+        (["no.such.module:Reach"], "cannot be imported"),
+        (["json:Reach"], "json has no 'Reach'"),
+        (["json:JSONDecoder"], "'JSONDecoder' is no measure"),
+        ([HeadMeans], "Write its observe, quantities"),
+        ([_Taken], "a measure is called 'entropy' already"),
+        ([_Bare], "_Bare is no frozen dataclass"),
+        ([_Nameless], "has no name or no summary"),
+        (["reach_of_nobody"], "named by its file and class"),
+    ],
+)
+def test_what_is_no_measure_is_refused(measures: list[Any], said: str) -> None:
+    with pytest.raises(MeasureError, match=re.escape(said)):
+        hs.run("mini", "sampler", measures)
+
+
+def test_a_broken_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("1 / 0\n")
+    with pytest.raises(MeasureError, match="ZeroDivisionError"):
+        find(f"{path}:Reach")
+
+
+def test_classes_of_the_box_are_known_by_their_names() -> None:
+    assert named([Entropy(base="bits"), "tokens"], REGISTRY) == ({"entropy": {"base": "bits"}, "tokens": {}}, ())
+
+
+def test_nothing_is_imported_that_was_not_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "unasked.py"
+    path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    with pytest.raises(RunError, match="not asked for"):
+        make_spec({"own": [f"{path}:Reach"]}, "study.toml")
+    with pytest.raises(MeasureError, match="unknown"):
+        make_spec({"measures": {f"{path}:Reach": {}}}, "study.toml")
+    assert not (tmp_path / "ran").exists()
+    assert "Reach" not in OWN
