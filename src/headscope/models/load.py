@@ -13,10 +13,12 @@ from typing import Any
 import torch
 from huggingface_hub import HfApi, try_to_load_from_cache
 from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers.utils import cached_file
 from transformers.utils import logging as hf_logging
 
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeError, ModelError
+from headscope.models.folder import check_config, check_finite, check_folder, check_layers, check_size, read_json
 from headscope.models.model import Model
 from headscope.models.objectives import objective_of, require_weights
 from headscope.models.prune import cut_again, described, load_whole
@@ -45,10 +47,13 @@ def load(
         try:
             if not local:
                 options["local_files_only"] = _cached_or_reachable(source)
+                check_config(source, read_json(Path(cached_file(source, "config.json", **options))))
             config = AutoConfig.from_pretrained(source, **options)
-            tokenizer = AutoTokenizer.from_pretrained(source, **options)
+            tokenizer = _tokenizer(str(name), source, options)
             kind, objective = objective_of(str(name), config) if head else (AutoModel, None)
             said = described(source) if local else None
+            if local:
+                check_size(str(name), Path(source), kind, config)
             if said is not None:
                 network, info = load_whole(kind, source, config, _DTYPES[dtype], said)
             else:
@@ -68,6 +73,9 @@ def load(
             "Put the model's tokenizer.json beside its weights",
         )
     require_weights(str(name), network, objective, info)
+    check_layers(str(name), network, info["unexpected_keys"])
+    check_finite(str(name), network)
+    _require_rows(str(name), tokenizer, network)
     if random is not None:
         randomise(network, random)
     network = network.to(target).eval().requires_grad_(False)
@@ -84,7 +92,7 @@ def load_tokenizer(name: str | Path = DEFAULT) -> Tokenizer:
     with quietly():
         try:
             local = local or _cached_or_reachable(source)
-            return Tokenizer(AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False))
+            return Tokenizer(_tokenizer(str(name), source, {"local_files_only": local, "trust_remote_code": False}))
         except HeadscopeError:
             raise
         except Exception as error:
@@ -118,8 +126,12 @@ def _locate(name: str) -> tuple[str, bool]:
     if not name.strip():
         raise ModelError("the model has no name", "Name mini, a folder, or a hub id such as bert-base-uncased")
     if folder.is_dir():
-        _check_folder(folder)
+        check_folder(folder)
         return str(folder), True
+    if folder.suffix == ".gguf":
+        raise ModelError(
+            f"{name} is a GGUF file, made for other programs", "Use the original model: a folder with *.safetensors, or a hub id"
+        )
     if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ModelError(
             f"{name} is not a folder", "Name a folder with config.json and *.safetensors, a hub id such as bert-base-uncased, or mini"
@@ -141,25 +153,42 @@ def _cached_or_reachable(name: str) -> bool:
     return False
 
 
-def _check_folder(folder: Path) -> None:
-    if not (folder / "config.json").is_file():
-        raise ModelError(f"{folder} has no config.json", "Name the folder that save_pretrained wrote")
-    if not any(folder.glob("*.safetensors")):
-        pickles = sorted(path.name for path in [*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.ckpt")])
-        if pickles:
-            raise ModelError(
-                f"{folder} has its weights only as a pickle ({pickles[0]}), which can run code when loaded",
-                "Convert it with save_pretrained(..., safe_serialization=True) on a machine you trust it on",
-            )
-        raise ModelError(f"{folder} has no *.safetensors weights", "Name the folder that save_pretrained wrote")
+def _tokenizer(name: str, source: str, options: dict[str, Any]) -> Any:
+    """The tokenizer that lies beside a model's weights."""
+    try:
+        return AutoTokenizer.from_pretrained(source, **options)
+    except (ImportError, OSError):
+        raise
+    except BaseException as error:  # where its own code panics, that is no Exception in Python
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        if "trust_remote_code" in str(error):
+            raise _explain(name, error) from error
+        raise ModelError(
+            f"the tokenizer of {name} cannot be read ({type(error).__name__}: {_first_line(error)})",
+            "Put the model's own tokenizer.json and tokenizer_config.json beside its weights",
+        ) from error
 
 
-def _explain(name: str, error: Exception) -> ModelError:
+def _require_rows(name: str, tokenizer: Any, network: Any) -> None:
+    """Refuse the tokenizer of another model: one whose vocabulary is larger than the table of embeddings."""
+    rows = network.get_input_embeddings().weight.shape[0]
+    last = max(tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False).values(), default=-1)
+    if last >= rows:
+        raise ModelError(
+            f"the tokenizer of {name} has tokens up to number {last}, where the model has embeddings of {rows}",
+            "Put the model's own tokenizer.json beside its weights",
+        )
+
+
+def _explain(name: str, error: BaseException) -> ModelError:
     text = str(error)
     if "trust_remote_code" in text or "custom code" in text:
         return ModelError(f"{name} wants to run code of its own, which headscope does not do", "Use a model that transformers knows")
     if "safetensors" in text and "does not appear" in text:
         return ModelError(f"{name} has no safetensors weights", "Pick a revision or model that does")
+    if "ignore_mismatched_sizes" in text:
+        return ModelError(f"{name} has weights of another shape than its config.json says", "Check that config.json belongs to the weights")
     if isinstance(error, OSError):
         return ModelError(
             f"{name} could not be loaded ({_first_line(error)})",

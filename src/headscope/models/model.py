@@ -19,6 +19,7 @@ from headscope.core.slope import Slope
 from headscope.corpora.tags import Tagging, tagging_of
 from headscope.encoding.texts import Encoded
 from headscope.encoding.tokenizer import Tokenizer
+from headscope.errors import EncodingError
 from headscope.models import capture
 from headscope.models.predictions import Objective
 from headscope.models.sites import Capture
@@ -110,6 +111,11 @@ class Model:
         takes = "token_type_ids" in signature(self.network.forward).parameters
         return takes and (getattr(self.network.config, "type_vocab_size", 0) or 0) > 1
 
+    @cached_property
+    def _rows(self) -> int:
+        """Of how many tokens there are embeddings."""
+        return int(self.network.get_input_embeddings().weight.shape[0])
+
     def inputs(self, texts: Sequence[Encoded]) -> dict[str, torch.Tensor]:
         """Padded tensors for the network: right padding, and a mask that says so."""
         pad = self.tokenizer.pad_id
@@ -123,6 +129,12 @@ class Model:
             targets = [text.target.ids for text in texts if text.target is not None]
             batch["decoder_input_ids"] = _pad(targets, pad)
             batch["decoder_attention_mask"] = _pad([np.ones_like(ids) for ids in targets], 0)
+        for name in ("input_ids", "decoder_input_ids"):
+            if name in batch and int(batch[name].max()) >= self._rows:
+                token = self.tokenizer.hf.convert_ids_to_tokens(int(batch[name].max()))
+                raise EncodingError(
+                    f"the tokenizer of {self.name} knows {token!r}, of which the model has no embedding", "Use the model's own tokenizer"
+                )
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
     def stream(self, inputs: Mapping[str, torch.Tensor], consume: Consumer, wanted: frozenset[int] | None = None) -> None:

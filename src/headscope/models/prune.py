@@ -19,7 +19,9 @@ import torch
 from safetensors.torch import load_file
 
 from headscope.core.heads import HeadId, Site
+from headscope.corpora.source import quoted
 from headscope.errors import ModelError
+from headscope.models.folder import tails
 from headscope.models.gates import gated, gates_without
 from headscope.models.model import Model
 from headscope.models.projections import cut, projections
@@ -172,10 +174,29 @@ def described(folder: str | Path) -> dict[str, Any] | None:
             raise ModelError(f"{path} is of version {said['version']}, where {VERSION} is known", "Update headscope")
         layers = {name: {"heads": int(one["heads"]), "kept": [int(head) for head in one["kept"]]} for name, one in said["layers"].items()}
         return {"layers": layers, "tensors": dict(said["tensors"])}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(
-            f"{path} does not say which heads were cut out ({type(error).__name__}: {error})", "Write the folder again"
-        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        problem = f"{path} does not say which heads were cut out ({type(error).__name__}: {str(error)[:200]})"
+        raise ModelError(problem, "Write the folder again") from None
+
+
+def _check_tensors(folder: str, tensors: dict[str, Any], skeleton: PreTrainedModel) -> None:
+    """Refuse a description of tensors that the whole model does not have, or not so, before memory is taken for them."""
+    shapes = {name: list(tensor.shape) for name, tensor in skeleton.state_dict().items()}
+    for name, one in tensors.items():
+        # What is loaded may be more or less of the model than what was saved.
+        called = [f"{skeleton.base_model_prefix}.{name}", *tails(name)]
+        try:
+            shape, axis, kept = one["shape"], one["axis"], one["kept"]
+            right = (
+                shape == next((shapes[own] for own in called if own in shapes), None)
+                and axis in range(len(shape))
+                and one["pieces"] * one["width"] == shape[axis]
+            )
+            right = right and all(type(piece) is int and 0 <= piece < one["pieces"] for piece in kept) and len({*kept}) == len(kept)
+        except (KeyError, TypeError, IndexError):
+            right = False
+        if not right:
+            raise ModelError(f"{Path(folder) / FILE} describes {name[:100]!r} as the model does not have it", "Write the folder again")
 
 
 def whole_weights(folder: str | Path, said: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -188,7 +209,10 @@ def whole_weights(folder: str | Path, said: dict[str, Any]) -> dict[str, torch.T
         whole = torch.zeros(one["shape"], dtype=dtype)
         if name in weights:
             places = torch.tensor(one["kept"], dtype=torch.long)[:, None] * one["width"] + torch.arange(one["width"])
-            whole.index_copy_(one["axis"], places.flatten(), weights[name].to(dtype))
+            there, wanted = weights[name], [*one["shape"][: one["axis"]], places.numel(), *one["shape"][one["axis"] + 1 :]]
+            if list(there.shape) != wanted:
+                raise ModelError(f"{name} has the shape {list(there.shape)} where {FILE} says {wanted}", "Write the folder again")
+            whole.index_copy_(one["axis"], places.flatten(), there.to(dtype))
         weights[name] = whole
     return weights
 
@@ -196,7 +220,9 @@ def whole_weights(folder: str | Path, said: dict[str, Any]) -> dict[str, torch.T
 def load_whole(kind: Any, folder: str, config: Any, dtype: torch.dtype, said: dict[str, Any]) -> tuple[PreTrainedModel, dict[str, Any]]:
     """A pruned model in its whole size, with zeros for what is missing, and what transformers tells of loading it."""
     with torch.device("meta"):
-        concrete = type(kind.from_config(config))
+        skeleton = kind.from_config(config)
+    _check_tensors(folder, said["tensors"], skeleton)
+    concrete = type(skeleton)
     network, info = concrete.from_pretrained(
         None, config=config, state_dict=whole_weights(folder, said), dtype=dtype, output_loading_info=True
     )
@@ -206,11 +232,14 @@ def load_whole(kind: Any, folder: str, config: Any, dtype: torch.dtype, said: di
 
 def cut_again(network: PreTrainedModel, sites: tuple[Site, ...], said: dict[str, Any]) -> Pruning:
     """Cut out of a whole model what its description says was cut out."""
+    if unknown := sorted(said["layers"].keys() - {site.name for site in sites}):
+        raise ModelError(f"{FILE} speaks of {unknown[0][:100]!r}, which the model does not have", "Write the folder again")
     kept = []
     for site in sites:
         layer = said["layers"].get(site.name, {"heads": site.heads, "kept": range(1, site.heads + 1)})
         if layer["heads"] != site.heads or not {*layer["kept"]} <= {*range(1, site.heads + 1)}:
-            raise ModelError(f"{FILE} speaks of {layer['heads']} heads in {site.name}, which has {site.heads}", "Write the folder again")
+            heads = quoted(layer["heads"], 20)
+            raise ModelError(f"{FILE} speaks of {heads} heads in {site.name}, which has {site.heads}", "Write the folder again")
         kept.append(tuple(sorted(head - 1 for head in layer["kept"])))
     _cut(network, sites, {number: list(heads) for number, heads in enumerate(kept)})
     return Pruning(sites, tuple(kept))

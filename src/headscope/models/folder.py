@@ -1,0 +1,181 @@
+"""What a model folder must be before anything in it is loaded: plain files, a configuration of sane sizes, sound weights, and no code."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors import safe_open
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+from headscope.core.names import printable
+from headscope.corpora.source import quoted
+from headscope.errors import ModelError
+
+INDEX = "model.safetensors.index.json"
+_SAVED = "Name the folder that save_pretrained wrote"
+_READ = (".json", ".safetensors", ".txt", ".model", ".jinja")  # what transformers may open
+_JSON_BYTES = 500_000_000  # tokenizers of large vocabularies have a tenth of it
+_COUNTED = re.compile(r"(?:^|_)(?:num|n)_|layer|expert|head")  # settings that say how many of something there are
+_NOT_COUNTED = re.compile(r"position|ctx|vocab|token|embd|embed|param|step|bucket|dim|size|inner")
+_MANY = 100_000
+_LAYERS = re.compile(r"(?:^|_)(?:n_)?layers?$")
+_SHALLOW = 256  # layers that a model may have whatever the number of its tensors: some share them
+_SLACK = 1 << 28  # numbers that a model may hold beyond those in its files, such as tables of positions
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that holds no model that can be loaded as it is and without running anything of it."""
+    if (folder / "adapter_config.json").exists():
+        raise ModelError(
+            f"{folder} holds an adapter, which is a part of a model",
+            "Merge it into its model with PEFT's merge_and_unload(), and name the folder that save_pretrained then writes",
+        )
+    for path in sorted(folder.iterdir()):
+        if path.suffix in _READ and not path.is_file() and not path.is_dir():
+            raise ModelError(f"{path} is no file that can be read", "It is a pipe, a device or a link to nothing: remove it")
+        if path.suffix == ".json" and path.is_file() and path.stat().st_size > _JSON_BYTES:
+            raise ModelError(f"{path} is larger than {_JSON_BYTES:,} bytes", _SAVED)
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder} has no config.json", _SAVED)
+    config = read_json(folder / "config.json")
+    check_config(str(folder), config)
+    sizes = _weights(folder)
+    for name, value in _numbers(config):
+        if _LAYERS.search(name) and value > max(_SHALLOW, len(sizes)):
+            raise _absurd(str(folder), name, value, f"the weights are {len(sizes)} tensors")
+
+
+def check_config(name: str, config: Mapping[str, Any]) -> None:
+    """Refuse a configuration of sizes that no model has, of a kind that is not known, or that asks for code of its own."""
+    for setting, value in _numbers(config):
+        if isinstance(value, float) and math.isnan(value):
+            raise ModelError(f"{setting} in the config.json of {name} is no number (NaN)", _SAVED)
+        if isinstance(value, int) and abs(value) > _MANY and _COUNTED.search(setting) and not _NOT_COUNTED.search(setting):
+            raise _absurd(name, setting, value, "no model has so many")
+    if any(config.get(setting) for setting in ("quantization_config", "compression_config")):
+        raise ModelError(f"{name} is quantised, so that its weights are not the numbers it computes with", "Use the whole model")
+    for setting in ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"):
+        if "/" in str(config.get(setting, "")):
+            raise ModelError(f"{name} wants to run code of its own for attention ({setting} in config.json)", "Remove that line")
+    kind = config.get("model_type")
+    if kind is not None and (not isinstance(kind, str) or kind not in CONFIG_MAPPING):
+        if config.get("auto_map"):
+            raise ModelError(f"{name} wants to run code of its own, which headscope does not do", "Use a model that transformers knows")
+        raise ModelError(
+            f"{name} is of the type {printable(str(kind))[:60]!r}, which transformers {transformers.__version__} does not know",
+            "Check model_type in its config.json, or update transformers",
+        )
+
+
+def check_size(name: str, folder: Path, kind: Any, config: Any) -> None:
+    """Refuse a configuration of a model that is many times as large as what its files hold, before memory is taken for it."""
+    held = sum(math.prod(shape) for shape in _weights(folder).values())
+    with torch.device("meta"):
+        skeleton = kind.from_config(config)
+    wanted = sum(tensor.numel() for tensor in (*skeleton.parameters(), *skeleton.buffers()))
+    if wanted > 4 * held + _SLACK:
+        raise ModelError(
+            f"the config.json of {name} describes {wanted:,} numbers where the weights are {held:,}",
+            "Check that config.json belongs to the weights",
+        )
+
+
+def check_finite(name: str, network: torch.nn.Module) -> None:
+    """Refuse weights that are no numbers: every number made of them would be none."""
+    for tensor, values in network.named_parameters():
+        # A sum is finite if all its terms are, but for an overflow, which is looked at closely.
+        if not torch.isfinite(values.sum(dtype=torch.float32)) and not torch.isfinite(values).all():
+            raise ModelError(f"{tensor} of {name} holds NaN or infinite numbers", "Use a checkpoint whose training did not diverge")
+
+
+def check_layers(name: str, network: torch.nn.Module, unexpected: Iterator[str] | list[str]) -> None:
+    """Refuse weights of more layers than the configuration has. Others that are not used, such as those of a head, are nothing wrong."""
+    known = {re.sub(r"\.\d+\.", ".N.", key) for key in network.state_dict() if re.search(r"\.\d+\.", key)}
+    extra = sorted(key for key in unexpected if any(re.sub(r"\.\d+\.", ".N.", tail) in known for tail in tails(key)))
+    if extra:
+        raise ModelError(
+            f"{name} has {len(extra)} weights of layers that its config.json does not have (first: {printable(extra[0])})",
+            "Check that config.json belongs to the weights",
+        )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is no JSON ({_line(error)})", "Copy or download it again") from None
+    if not isinstance(found, dict):
+        raise ModelError(f"{path} holds a {type(found).__name__} where an object is needed", _SAVED)
+    return found
+
+
+def _weights(folder: Path) -> dict[str, list[int]]:
+    """The shapes of all tensors in a folder, from the headers of its files alone."""
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise _without(folder)
+    if (folder / INDEX).is_file():
+        named = read_json(folder / INDEX).get("weight_map")
+        if not isinstance(named, dict) or not all(isinstance(file, str) for file in named.values()):
+            raise ModelError(f"{folder / INDEX} does not say where weights are", _SAVED)
+        for file in dict.fromkeys(named.values()):
+            if Path(file).name != file or not (folder / file).is_file():
+                raise ModelError(f"{folder / INDEX} names {printable(file)[:100]!r}, which is no file in the folder", _SAVED)
+    shapes: dict[str, list[int]] = {}
+    for path in files:
+        try:
+            with safe_open(path, framework="pt") as file:
+                shapes |= {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        except Exception as error:
+            raise ModelError(f"{path} is no sound safetensors file ({_line(error)})", "Copy or download it again") from None
+    return shapes
+
+
+def _without(folder: Path) -> ModelError:
+    """What is said of a folder without safetensors, by what else is in it."""
+    others = {suffix: sorted(folder.glob(f"*{suffix}")) for suffix in (".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack")}
+    pickles = [path.name for suffix in (".bin", ".pt", ".pth", ".ckpt") for path in others[suffix]]
+    if pickles:
+        return ModelError(
+            f"{folder} has its weights only as a pickle ({printable(pickles[0])}), which can run code when loaded",
+            "Convert it with save_pretrained(..., safe_serialization=True) on a machine you trust it on",
+        )
+    if others[".gguf"]:
+        return ModelError(f"{folder} has its weights only as GGUF, made for other programs", "Use the original model")
+    found = next((paths[0].name for paths in others.values() if paths), None)
+    return ModelError(f"{folder} has no *.safetensors weights{f' but {printable(found)}' if found else ''}", _SAVED)
+
+
+def _numbers(config: Mapping[str, Any]) -> Iterator[tuple[str, int | float]]:
+    """Every number in a configuration with the name that it stands under, however deep."""
+    todo: list[tuple[str, Any]] = list(config.items())
+    while todo:
+        name, value = todo.pop()
+        if isinstance(value, dict):
+            todo += [(str(key), inner) for key, inner in value.items()]
+        elif isinstance(value, list):
+            todo += [(name, inner) for inner in value]
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield name, value
+
+
+def _absurd(name: str, setting: str, value: float, why: str) -> ModelError:
+    return ModelError(f"the config.json of {name} has {printable(setting)[:60]} = {quoted(value)}, but {why}", _SAVED)
+
+
+def tails(key: str) -> Iterator[str]:
+    """A weight's name without more and more of what it begins with: bodies lie in heads, and heads in other files."""
+    parts = key.split(".")
+    return (".".join(parts[start:]) for start in range(len(parts)))
+
+
+def _line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
