@@ -17,7 +17,7 @@ from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
-from headscope.errors import RunError
+from headscope.errors import ModelError
 from headscope.models.model import Model
 from headscope.report import body
 from headscope.runs.spec import make_spec
@@ -116,8 +116,8 @@ def test_a_decoder_has_no_cls_but_an_opening_token_is_one(tmp_path: Path) -> Non
 def test_a_tokenizer_too_large_for_its_model_is_named(tmp_path: Path) -> None:
     folder = saved(tmp_path, "bert", "wordpiece")
     build("bert", vocabulary=12).save_pretrained(folder)
-    with pytest.raises(RunError, match="knows only 12"):
-        hs.run(hs.load(folder), CORPUS, max_length=60, replicates=0)
+    with pytest.raises(ModelError, match="where the model has embeddings of 12"):
+        hs.load(folder)
 
 
 def test_two_part_inputs_of_an_encoder_decoder(tmp_path: Path) -> None:
