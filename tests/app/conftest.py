@@ -20,6 +20,7 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.runs.results import Results
+from headscope.runs.store import Folder
 from headscope.runs.table import Table
 
 HOST = "http://localhost:8765"
@@ -69,7 +70,7 @@ def nasty(folder: Path) -> Results:
     manifest = json.loads((path / "run.json").read_text())
     settings = {**manifest["settings"], "model": f"x/{NASTY}", "corpus": [NASTY]}
     signature = "</script><script>alert(1)</script>"
-    (path / "run.json").write_text(json.dumps({**manifest, "settings": settings, "signature": signature}))
+    Folder(path).write_manifest({**manifest, "settings": settings, "signature": signature, "files": {}})
     for table in (path / "tables").iterdir():
         table.write_bytes(Table(pq.read_table(table).replace_schema_metadata({"signature": signature})).to_parquet())
     return Results.open(path)

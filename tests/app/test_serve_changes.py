@@ -21,6 +21,7 @@ from headscope.app.create import create_app
 from headscope.app.limits import Limits
 from headscope.errors import RunError, StaleError
 from headscope.runs.results import Results
+from headscope.runs.store import Folder
 from headscope.runs.table import Table
 
 Start = Callable[..., TestClient]
@@ -72,13 +73,13 @@ def test_a_run_that_is_being_written_is_waited_for(place: Path, other: Path) -> 
     client = served(place)
     manifest = json.loads((other / "run.json").read_text())
     replace(place, other)
-    (place / "run.json").write_text(json.dumps({**manifest, "status": "running"}))
+    Folder(place).write_manifest({**manifest, "status": "running"})
     for address in ("/api/runs/run", "/api/runs/run/tables/tokens", "/runs/run", "/compare?a=run&b=run"):
         answer = client.get(address)
         assert answer.status_code == 409
         assert str(place) not in answer.text
     assert client.get("/").status_code == 200
-    (place / "run.json").write_text(json.dumps(manifest))
+    Folder(place).write_manifest(manifest)
     assert told(client)[0] == manifest["signature"]
     shutil.rmtree(place)
     assert client.get("/runs/run").status_code == 409
@@ -99,6 +100,10 @@ def test_what_is_read_late_is_of_the_run_that_was_opened(place: Path, other: Pat
 
 def test_tables_say_whose_they_are(place: Path, other: Path) -> None:
     shutil.copy(other / "tables" / "tokens.parquet", place / "tables" / "tokens.parquet")
+    with pytest.raises(RunError, match=r"tokens\.parquet is damaged \(its checksum is another\)"):
+        _ = Results.open(place)["tokens"]
+    manifest = json.loads((place / "run.json").read_text())
+    Folder(place).write_manifest({name: value for name, value in manifest.items() if name != "files"})
     with pytest.raises(RunError, match=r"the table tokens in .* is of another run"):
         _ = Results.open(place)["tokens"]
     plain = pq.read_table(place / "tables" / "tokens.parquet").replace_schema_metadata(None)

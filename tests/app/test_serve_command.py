@@ -20,6 +20,7 @@ from headscope.app.shelf import find_runs, unique
 from headscope.cli.main import app
 from headscope.errors import RunError
 from headscope.runs.results import Results
+from headscope.runs.store import Folder
 
 
 def test_names_of_runs(folder: Path, tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_a_run_whose_manifest_lacks_something(folder: Path, tmp_path: Path, part
         shutil.copytree(folder, tmp_path / place)
     manifest = json.loads((folder / "run.json").read_text())
     del manifest[part]
-    (tmp_path / "bad" / "run.json").write_text(json.dumps(manifest if value is None else {**manifest, part: value}))
+    Folder(tmp_path / "bad").write_manifest(manifest if value is None else {**manifest, part: value})
     with pytest.raises(RunError, match=rf"run\.json in .*bad does not say what it should of its {part}"):
         find_runs([tmp_path / "bad"])
     said: list[str] = []
@@ -69,7 +70,7 @@ def test_a_run_whose_manifest_lacks_something(folder: Path, tmp_path: Path, part
 def test_a_table_whose_name_is_a_path(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "run.json").read_text())
-    (tmp_path / "run" / "run.json").write_text(json.dumps({**manifest, "tables": ["../../first/tables/tokens"]}))
+    Folder(tmp_path / "run").write_manifest({**manifest, "tables": ["../../first/tables/tokens"]})
     with pytest.raises(RunError, match="no name"):
         find_runs([tmp_path / "run"])
 

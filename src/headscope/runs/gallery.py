@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Map = UInt16[np.ndarray, "query key"]
 
 FORMAT = "1"
+REMEDY = "Remove that file: the run is whole without it, and --resume makes it again"
 NEAREST = 5  # neighbours of a head
 
 
@@ -92,8 +93,7 @@ class Gallery:
                 raise ValueError(f"format {about['format']}")
             return cls._decode(about, arrays)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            remedy = "Remove that file: the run is whole without it, and --resume makes it again"
-            raise RunError(f"{path} is damaged ({error})", remedy) from error
+            raise RunError(f"{path} is damaged ({error})", REMEDY) from error
 
     @classmethod
     def _decode(cls, about: dict[str, Any], arrays: dict[str, Any]) -> Gallery:

@@ -20,10 +20,11 @@ from headscope.core.heads import Kind, Site
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import ROWS, Rows
-from headscope.errors import MeasureError, RunError
+from headscope.errors import MeasureError
 from headscope.measures import make
 from headscope.measures.own import sources
 from headscope.runs.hang import hang
+from headscope.runs.opening import look_first
 from headscope.runs.plan import Plan, Reading
 from headscope.runs.results import Results
 from headscope.runs.sample import SIZE, Sample
@@ -146,9 +147,7 @@ def measure_maps(
     """The tables of given maps. `causal` is read off the maps unless it is said; it decides baselines, and what `next` means."""
     folder = Folder(Path(out)) if out is not None else None
     if folder is not None:
-        folder.refuse_others()
-        if folder.manifest.exists() and not overwrite:
-            raise RunError(f"{out} already holds a run", "Use --overwrite to replace it, or another --out")
+        look_first(folder, False, overwrite, "Use --overwrite to replace it, or another --out")
     if rows not in ROWS:
         raise MeasureError(f"rows is {rows!r}", f"Use one of {', '.join(ROWS)}")
     tally = Tally()

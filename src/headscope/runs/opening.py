@@ -38,13 +38,16 @@ def require_length(model: Model, name: str, length: int) -> None:
         raise RunError(f"max_length is {length}, but {name} ends at {model.max_length} tokens", remedy)
 
 
-def look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
+_HOLDS = "Use --resume to go on with it, --overwrite to replace it, or another --out"
+
+
+def look_first(folder: Folder, resume: bool, overwrite: bool, remedy: str = _HOLDS) -> None:
     """Refuse a folder that cannot be used before a model is loaded for it."""
     folder.refuse_others()
+    folder.require_writable()
     if folder.manifest.exists() and not resume and not overwrite:
         complete = folder.read_manifest().get("status") == "complete"
         if complete or folder.begun():
-            remedy = "Use --resume to go on with it, --overwrite to replace it, or another --out"
             raise RunError(f"{folder.path} already holds a run", remedy)
 
 
@@ -55,6 +58,11 @@ def prepare(folder: Folder, now: Mapping[str, Any], resume: bool, overwrite: boo
         folder.clear()
         return None
     manifest = folder.read_manifest()
+    if manifest.get("status") not in ("running", "complete"):  # it was being replaced
+        folder.clear()
+        return None
     if changed := differences(manifest.get("identity", {}), now):
         raise RunError(f"{folder.path} was begun with other settings: {'; '.join(changed[:3])}", "Use --overwrite, or another --out")
-    return Results.open(folder.path) if manifest["status"] == "complete" else None
+    complete = manifest["status"] == "complete"
+    folder.tidy(complete)
+    return Results.open(folder.path) if complete else None

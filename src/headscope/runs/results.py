@@ -12,15 +12,17 @@ from headscope.core.heads import HeadLayout
 from headscope.core.state import State, States
 from headscope.errors import RunError, StaleError
 from headscope.measures import Measure
-from headscope.runs.gallery import Gallery
+from headscope.runs.gallery import REMEDY, Gallery
 from headscope.runs.manifest import check_complete
+from headscope.runs.sealed import checksum
 from headscope.runs.signature import describe
-from headscope.runs.store import Folder, read_states, write_atomically
+from headscope.runs.store import STATES, Folder, read_states
 from headscope.runs.table import Table
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
 BASELINES = {"trees": "chain of words", "distances": "all pairs"}
 _GENERIC = {CLS: "[CLS]", SEP: "[SEP]"}
+GALLERY = "gallery.safetensors"
 LEFT_OUT = "gallery left out"  # how the manifest begins to say why
 
 
@@ -60,7 +62,7 @@ class Results(Mapping[str, Table]):
         sites = [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites]
         complete = {**manifest, "status": "complete", "measures": describe(measures), "tables": list(tables), "sites": sites}
         if folder is not None:
-            folder.finish(tables, states, complete)
+            complete = folder.finish(tables, states, complete)
         return cls(complete, tables, folder.path if folder is not None else None, states=states)
 
     def with_gallery(self, curate: Callable[[Mapping[str, Table]], Gallery | None], notes: Sequence[str] = ()) -> Results:
@@ -69,15 +71,18 @@ class Results(Mapping[str, Table]):
         They are whole without it, and one that fails takes nothing with it. `notes`, and why it failed, go into the manifest.
         """
         gallery = None
+        files = {name: sum for name, sum in self.manifest.get("files", {}).items() if name != GALLERY}
         dropped = [*(line for line in self.manifest["dropped"] if not line.startswith(LEFT_OUT)), *notes]
         try:
             made = curate(self._tables)
             if made is not None and self.path is not None:
-                write_atomically(Folder(self.path).gallery, made.encode())
+                data = made.encode()
+                Folder(self.path).write(GALLERY, data)
+                files[GALLERY] = checksum(data)
             gallery = made
         except Exception as error:  # whatever it is, hours of work must not be lost to it
             dropped.append(f"{LEFT_OUT} ({type(error).__name__}: {error})")
-        manifest = {**self.manifest, "dropped": dropped, "gallery": None}
+        manifest = {**self.manifest, "dropped": dropped, "gallery": None, **({"files": files} if files else {})}
         if gallery is not None:  # said, so that whoever has opened the run finds out
             manifest["gallery"] = {"texts": len(gallery.texts), "stacks": len(gallery.stacks), "examples": len(gallery.examples)}
         if self.path is not None and manifest != self.manifest:
@@ -116,11 +121,12 @@ class Results(Mapping[str, Table]):
         """The merged state of a measure: what its tables are made of."""
         if self._states is None:
             self.check()
-            path = (self.path or Path()) / "states.safetensors"
-            if not path.is_file():
-                raise RunError(f"{path} is missing, and without it there are no intervals of differences", "Run again with --overwrite")
-            states, _ = read_states(path)
-            self.check()
+            folder = Folder(self.path or Path())
+            try:
+                folder.read(STATES, self.manifest, "There are no intervals of differences without it: run again with --overwrite")
+                states, _ = read_states(folder.path / STATES)
+            finally:
+                self.check()
             self._states = states
         return self._states[measure]
 
@@ -130,21 +136,22 @@ class Results(Mapping[str, Table]):
         return str(self.manifest["signature"])
 
     @property
-    def measures(self) -> dict[str, dict[str, Any]]:
-        """The measures of the run, in its order, each with the options in force."""
-        return dict(self.manifest["measures"])
-
-    @cached_property
-    @property
     def annotation(self) -> str | None:
         """What parser made the annotation of the corpus, or of some of it; None where nothing says that one did."""
         found: str | None = self.manifest.get("identity", {}).get("annotation")
         return found
 
+    @property
+    def measures(self) -> dict[str, dict[str, Any]]:
+        """The measures of the run, in its order, each with the options in force."""
+        return dict(self.manifest["measures"])
+
+    @cached_property
     def gallery(self) -> Gallery | None:
         """Maps of some texts, found by the run, and distances between heads; None for a run that has none."""
         if self._gallery is None and self.path is not None and (path := Folder(self.path).gallery).is_file():
             try:
+                Folder(self.path).read(GALLERY, self.manifest, REMEDY)
                 return Gallery.read(path)
             finally:
                 self.check()  # what is damaged may be half of another run
@@ -204,7 +211,7 @@ class _Lazy(Mapping[str, Table]):
     def __getitem__(self, name: str) -> Table:
         if name not in self._read:
             try:
-                table = self.folder.read_table(name)
+                table = self.folder.read_table(name, self._manifest)
             finally:
                 self.folder.expect(self._manifest)
             if table.metadata.get("signature", self._manifest["signature"]) != self._manifest["signature"]:

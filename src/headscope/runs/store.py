@@ -6,7 +6,8 @@
     gallery.safetensors   maps of some of its texts: runs/gallery.py
     partial/A-B.safetensors   while running: merged shards A to B
 
-Files appear under their name only when complete: they are written beside it, synced, and renamed.
+Files appear under their name only when complete: they are written beside it, synced, and renamed. `run.json` holds the checksums of the
+finished ones under `files`, and its own; parts hold theirs in themselves.
 """
 
 from __future__ import annotations
@@ -16,66 +17,46 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from headscope.core.state import Array, State, States
 from headscope.errors import RunError, StaleError
+from headscope.runs.sealed import checksum, is_temporary, open_arrays, open_record, seal_arrays, seal_record, write_atomically
 from headscope.runs.table import Table
 
+__all__ = ["Folder", "encode_states", "read_states", "write_atomically"]
+
 FORMAT = 1
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that it is either there in full or not there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise RunError(f"{path} cannot be written ({error.strerror})", "Choose another folder with --out, or free some space") from error
-
-
-def _is_temporary(path: Path) -> bool:
-    """Whether a write that never ended left this file."""
-    return path.name.startswith(".") and path.name.endswith(".tmp")
+STATES = "states.safetensors"
+_RESUME = "Free some space, and go on with --resume: what was finished is kept"
+_OVERWRITE = "Run again with --overwrite"
+_held: dict[Path, tuple[int, int]] = {}  # the lock files that this process holds, by folder
 
 
 def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> bytes:
-    """States as one safetensors file; merges are kept in its metadata. An array whose axes are in another order in memory, which
-    safetensors would write as it lies there, is put in order first.
-    """
-    arrays = {f"{name}/{key}": np.ascontiguousarray(array) for name, state in states.items() for key, array in state.arrays.items()}
+    """States as one safetensors file; merges and a checksum are kept in its metadata."""
+    arrays = {f"{name}/{key}": array for name, state in states.items() for key, array in state.arrays.items()}
     merges = {name: state.merges for name, state in states.items()}
-    data: bytes = save(arrays, metadata={"merges": json.dumps(merges), **metadata})
-    return data
+    return seal_arrays(arrays, {"merges": json.dumps(merges), **metadata})
 
 
 def read_states(path: Path) -> tuple[States, dict[str, str]]:
     """States and metadata from a file of `encode_states`."""
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata: dict[str, str] = file.metadata() or {}
-            merges = json.loads(metadata["merges"])
-            arrays: dict[str, dict[str, Array]] = {name: {} for name in merges}
-            for key in file.keys():  # noqa: SIM118 - not a mapping
-                name, _, array = key.partition("/")
-                arrays[name][array] = file.get_tensor(key)
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        arrays, metadata = open_arrays(path)
+        merges = json.loads(metadata["merges"])
+        found: dict[str, dict[str, Array]] = {name: {} for name in merges}
+        for key, array in arrays.items():
+            name, _, part = key.partition("/")
+            found[name][part] = array
+    except (KeyError, ValueError) as error:
         raise RunError(f"{path} is damaged ({error})", "Remove that file and run again with --resume: its part is computed anew") from error
-    return {name: State(arrays[name], merges[name]) for name in merges}, metadata
+    return {name: State(found[name], merges[name]) for name in merges}, metadata
 
 
 class Folder:
@@ -115,16 +96,32 @@ class Folder:
                 raise RunError(f"another run is writing to {self.path}", "Wait for it, or choose another folder with --out") from None
             except OSError as error:
                 raise RunError(f"{self.path} cannot be locked ({error.strerror})", "Choose a folder on a local disk with --out") from None
-            yield
+            place = self.path.resolve()
+            _held[place] = _inode(os.fstat(lock.fileno()))
+            try:
+                yield
+            finally:
+                del _held[place]
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file of the run. A folder that was removed meanwhile is not made again: another run may have begun there."""
+        held = _held.get(self.path.resolve())
+        try:
+            gone = held is not None and held != _inode((self.path / ".lock").stat())
+        except OSError:
+            gone = True
+        if gone:
+            raise RunError(f"{self.path} was removed or replaced while it was written to", "Run again, into a folder that stays")
+        write_atomically(self.path / name, data, self.path, _RESUME)
 
     def read_manifest(self) -> dict[str, Any]:
         """The contents of `run.json`."""
         try:
-            manifest = json.loads(self.manifest.read_text(encoding="utf-8"))
+            manifest = open_record(self.manifest.read_bytes())
         except FileNotFoundError:
             raise RunError(f"{self.path} is not a run folder: it has no run.json", "Name a folder that headscope run wrote") from None
-        except (OSError, ValueError) as error:
-            raise RunError(f"{self.manifest} cannot be read ({error})") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise RunError(f"{self.manifest} cannot be read ({error})", f"{_OVERWRITE}, or into another folder") from None
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise RunError(f"{self.manifest} is not of format {FORMAT}", "It was written by another version of headscope; run again")
         return manifest
@@ -132,7 +129,7 @@ class Folder:
     def expect(self, manifest: Mapping[str, Any]) -> None:
         """An error if `run.json` is of another run, but for what it passed over: a gallery may still be made, or fail.
 
-        A new run removes it first and writes it last, so what was read before belongs to this one.
+        A new run replaces it first and writes it last, so what was read before belongs to this one.
         """
         try:
             found = self.read_manifest()
@@ -143,24 +140,46 @@ class Folder:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace `run.json`."""
-        text = json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False) + "\n"
-        write_atomically(self.manifest, text.encode("utf-8", "backslashreplace"))  # of file names that are no text: JSON has escapes
+        self.write(self.manifest.name, seal_record({"format": FORMAT, **manifest}))
 
     def refuse_others(self) -> None:
         """An error if the folder holds anything and is not a run folder: nothing of somebody else's is ever touched."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RunError(f"{self.path} is a file", "Name a folder with --out")
         if self.manifest.exists() or not self.path.is_dir():
             return
         for path in sorted(self.path.iterdir()):
-            if path.name != ".lock" and not _is_temporary(path):
+            if path.name != ".lock" and not is_temporary(path):
                 raise RunError(f"{self.path} is not empty and no run folder (it holds {path.name})", "Choose another folder with --out")
 
+    def require_writable(self) -> None:
+        """An error if the folder could not be written to, or made, before any work is done for it."""
+        there = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise RunError(f"{there} cannot be written to", "Choose another folder with --out")
+
     def clear(self) -> None:
-        """Remove the files of the run in this folder, its report included, and nothing else."""
+        """Remove the files of the run in this folder, its report included, and nothing else.
+
+        Until all are gone a manifest stays that says so: without one the rest would be taken for somebody else's.
+        """
         self.refuse_others()
-        names = ["run.json", "states.safetensors", self.gallery.name, "report.html"]
-        own = [self.path / name for name in names] + [*self._partial.glob("*.safetensors"), *(self.path / "tables").glob("*.parquet")]
-        for path in [*own, *filter(_is_temporary, self.path.rglob(".*.tmp"))]:
+        if self.manifest.exists():
+            self.write_manifest({"status": "cleared"})
+        names = [STATES, self.gallery.name, "report.html"]
+        own = [*(self.path / name for name in names), *self._partial.glob("*.safetensors"), *(self.path / "tables").glob("*.parquet")]
+        own += [path for ending in ("states", "sums", "lock") for path in (self.path / "states").glob(f"*.{ending}")]
+        for path in [*own, *filter(is_temporary, self.path.rglob(".*.tmp")), self.manifest]:
             path.unlink(missing_ok=True)
+
+    def tidy(self, complete: bool) -> None:
+        """Remove what a run that was killed left half-written, and of one that is complete also its parts."""
+        places = [self.path, self._partial, self.path / "tables"]
+        for path in [path for place in places if place.is_dir() for path in place.iterdir()]:
+            if is_temporary(path) and not path.name.startswith(".report"):
+                path.unlink(missing_ok=True)
+        if complete:
+            shutil.rmtree(self._partial, ignore_errors=True)
 
     def begun(self) -> bool:
         """Whether there is anything to go on with."""
@@ -168,20 +187,21 @@ class Folder:
 
     def write_part(self, first: int, last: int, states: States, key: str) -> None:
         """Keep the merged states of shards `first` to `last`, and drop the parts they contain."""
-        write_atomically(self._partial / f"{first:08d}-{last:08d}.safetensors", encode_states(states, {"key": key}))
+        self.write(f"partial/{first:08d}-{last:08d}.safetensors", encode_states(states, {"key": key}))
         for (start, end), path in self._parts().items():
             if first <= start and end <= last and (start, end) != (first, last):
-                path.unlink()
+                path.unlink(missing_ok=True)
 
     def _parts(self) -> dict[tuple[int, int], Path]:
         found = {}
         for path in sorted(self._partial.glob("*-*.safetensors")):
             first, _, last = path.stem.partition("-")
-            found[int(first), int(last)] = path
+            if first.isdecimal() and last.isdecimal():
+                found[int(first), int(last)] = path
         return found
 
     def read_parts(self, key: str) -> dict[tuple[int, int], States]:
-        """The kept parts, those inside larger ones left out. Refused if they belong to other settings."""
+        """The kept parts, those inside larger ones left out. Refused if they belong to other settings, or other shards than they say."""
         parts = {}
         spans = self._parts()
         for (first, last), path in spans.items():
@@ -192,20 +212,42 @@ class Folder:
                 raise RunError(f"{path} belongs to another run", "Use --overwrite to start afresh")
         return parts
 
-    def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> None:
-        """Write the results, the manifest last: a folder is complete when its manifest says so."""
-        for name, table in tables.items():
-            write_atomically(self.path / "tables" / f"{name}.parquet", table.to_parquet())
-        write_atomically(self.path / "states.safetensors", encode_states(states, {}))
-        self.write_manifest(manifest)
+    def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the results, the manifest last: a folder is complete when its manifest says so. What it says then is returned."""
+        if not self.manifest.exists():  # so that what is there, should this end here, is known to be a run's
+            self.write_manifest({**manifest, "status": "running"})
+        files = {f"tables/{name}.parquet": table.to_parquet() for name, table in tables.items()}
+        files[STATES] = encode_states(states, {})
+        for name, data in files.items():
+            self.write(name, data)
+        complete = {**manifest, "files": {name: checksum(data) for name, data in files.items()}}
+        self.write_manifest(complete)
         shutil.rmtree(self._partial, ignore_errors=True)
+        return complete
 
-    def read_table(self, name: str) -> Table:
-        """One table."""
-        path = self.path / "tables" / f"{name}.parquet"
-        if not path.is_file():
-            raise RunError(f"{path} is missing", "Run again with --overwrite")
+    def read(self, name: str, manifest: Mapping[str, Any], remedy: str = _OVERWRITE) -> bytes:
+        """A file of a finished run, which must be the one that its manifest speaks of, where it speaks of it."""
+        path = self.path / name
         try:
-            return Table(pq.read_table(path))
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise RunError(f"{path} is missing", remedy) from None
+        except OSError as error:
+            raise RunError(f"{path} cannot be read ({error.strerror})", remedy) from None
+        expected = manifest.get("files", {}).get(name)
+        if expected is not None and checksum(data) != expected:
+            raise RunError(f"{path} is damaged (its checksum is another)", remedy)
+        return data
+
+    def read_table(self, name: str, manifest: Mapping[str, Any]) -> Table:
+        """One table."""
+        place = f"tables/{name}.parquet"
+        data = self.read(place, manifest)
+        try:
+            return Table(pq.read_table(pa.BufferReader(data)))
         except (OSError, ValueError) as error:
-            raise RunError(f"{path} is damaged ({error})", "Run again with --overwrite") from None
+            raise RunError(f"{self.path / place} is damaged ({error})", _OVERWRITE) from None
+
+
+def _inode(stat: os.stat_result) -> tuple[int, int]:
+    return stat.st_dev, stat.st_ino

@@ -98,5 +98,5 @@ def finish(
         **said,
     }
     if folder is not None:
-        folder.finish(signed, states, complete)
+        complete = folder.finish(signed, states, complete)
     return Results(complete, signed, folder.path if folder is not None else None, states=states)

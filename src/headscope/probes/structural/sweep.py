@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from headscope.errors import RunError
 from headscope.probes.states import States
@@ -23,7 +21,7 @@ from headscope.probes.structural.scoring import paired, score
 from headscope.probes.structural.spec import StructuralSpec
 from headscope.probes.structural.training import Fit, Sentences, sized, train
 from headscope.runs.kept import Kept
-from headscope.runs.store import write_atomically
+from headscope.runs.sealed import open_arrays, seal_arrays, write_atomically
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -137,21 +135,20 @@ class Checkpoint:
     def write(self, fit: Fit) -> None:
         """Keep the probes as they are."""
         if self.path is not None:
-            tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in fit.state().items()}
-            write_atomically(self.path, save(tensors, {"key": self.key}))
+            arrays = {name: tensor.detach().cpu().numpy() for name, tensor in fit.state().items()}
+            write_atomically(self.path, seal_arrays(arrays, {"key": self.key}))
 
     def read(self, segments: Segments, device: torch.device) -> Fit | None:
         """The probes as they were kept; None if there are none of this training."""
         if not self.resume or self.path is None or not self.path.is_file():
             return None
         try:
-            with safe_open(self.path, framework="pt") as file:
-                if (file.metadata() or {}).get("key") != self.key:
-                    return None
-                state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-        except (SafetensorError, OSError) as error:
+            arrays, metadata = open_arrays(self.path)
+        except ValueError as error:
             raise RunError(f"{self.path} is damaged ({error})", "Remove that file and run again with --resume") from error
-        return Fit.again(state, segments, device)
+        if metadata.get("key") != self.key:
+            return None
+        return Fit.again({name: torch.from_numpy(array) for name, array in arrays.items()}, segments, device)
 
     def drop(self) -> None:
         """Forget it: the training is over."""

@@ -1,0 +1,113 @@
+"""Files that are written whole or not at all, and arrays and records that carry their own checksum: damage does not go unnoticed."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from headscope.errors import RunError
+
+SUM = "sha256"
+ABOUT = "about"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def checksum(data: bytes) -> str:
+    """SHA-256 of the bytes of a file."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def write_atomically(path: Path, data: bytes, within: Path | None = None, remedy: str = "") -> None:
+    """Write a file so that it is either there in full or not there. Folders are made for it, but not `within`, which must be there already;
+    `remedy` is what to do when the disk is full.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        if within is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        elif path.parent != within:
+            path.parent.mkdir(exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        todo = (remedy or "Free some space") if error.errno in _FULL else "Choose another place with --out"
+        raise RunError(f"{path} cannot be written ({error.strerror})", todo) from error
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a write that never ended left this file."""
+    return path.name.startswith(".") and path.name.endswith(".tmp")
+
+
+def seal_arrays(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
+    """Arrays as the bytes of a safetensors file whose metadata hold a checksum of everything in it. An array whose axes are in another
+    order in memory, which safetensors would write as it lies there, is put in order first.
+    """
+    ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    about = json.dumps({**metadata, SUM: _sum(ordered, metadata)})
+    data: bytes = save(ordered, metadata={ABOUT: about})  # one entry: safetensors writes several in any order
+    return data
+
+
+def open_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays and metadata of a file of `seal_arrays`; a ValueError if they are not those that were written."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            written: dict[str, str] = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+    except (SafetensorError, OSError, OverflowError) as error:
+        raise ValueError(str(error)) from error
+    metadata: dict[str, str] = json.loads(written[ABOUT]) if ABOUT in written else written
+    expected = metadata.pop(SUM, None)
+    if expected is not None and _sum(arrays, metadata) != expected:
+        raise ValueError("its checksum is another")
+    return arrays, metadata
+
+
+def _sum(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(dict(metadata), sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.asarray(array, order="C").reshape(-1).view(np.uint8).data if array.size else b"")
+    return digest.hexdigest()
+
+
+def seal_record(record: Mapping[str, Any]) -> bytes:
+    """A record as JSON, with its checksum as its last line."""
+    plain = {name: value for name, value in record.items() if name != SUM}
+    text = json.dumps({**plain, SUM: _record_sum(plain)}, indent=1, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")  # of file names that are no text: JSON has escapes
+
+
+def open_record(data: bytes) -> Any:
+    """What `seal_record` wrote, without the checksum; a ValueError if it is something else. Records without one are taken as they are."""
+    record = json.loads(data.decode("utf-8"))
+    if isinstance(record, dict) and record.get(SUM) is not None:
+        expected = record.pop(SUM)
+        if _record_sum(record) != expected:
+            raise ValueError(f"its checksum is another: it was damaged, or changed by hand without removing the line {SUM!r}")
+    return record
+
+
+def _record_sum(record: Mapping[str, Any]) -> str:
+    as_read = json.loads(json.dumps(record))  # keys are strings then
+    return hashlib.sha256(json.dumps(as_read, sort_keys=True).encode()).hexdigest()
