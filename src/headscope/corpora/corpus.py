@@ -15,9 +15,10 @@ from headscope.core.document import Document
 from headscope.core.tally import Tally
 from headscope.corpora.automatic import SOUGHT, marks
 from headscope.corpora.files import Meter, digest, joint_hash
-from headscope.corpora.folders import KEYS, folder_hash, listing
+from headscope.corpora.folders import KEYS, folder_hash, listing, stems
 from headscope.corpora.formats import PAIRED, READERS
 from headscope.corpora.source import Source
+from headscope.corpora.watch import Watch
 from headscope.errors import CorpusError, HeadscopeError
 
 OnError = Literal["raise", "skip"]
@@ -39,6 +40,7 @@ class Corpus:
         self.skipped = Tally()
         self._memory: tuple[Document, ...] | None = None
         self._meter = Meter(())
+        self._watch = Watch(self._as_hashed)
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> Corpus:
@@ -51,6 +53,7 @@ class Corpus:
         # A tally of its own for each iteration, so that an older one still running does not write into this one's.
         self.skipped = Tally()
         self._meter = Meter(self._files)
+        self._watch.begin(self._files)
         return _unique(self._read(self.skipped, self._meter) if self._memory is None else iter(self._memory))
 
     @property
@@ -79,8 +82,12 @@ class Corpus:
     @cached_property
     def _hash(self) -> str:
         if self._memory is None:
-            folders = self.format in KEYS
-            return joint_hash([folder_hash(path, self.format) if folders else self._digests[path][0] for path in self.paths])
+            if self.format not in KEYS:
+                return joint_hash([self._digests[path][0] for path in self.paths])
+            self._watch.begin(self._files)
+            found = joint_hash([folder_hash(path, self.format) for path in self.paths])
+            self._watch.begin(self._files)
+            return found
         sha = hashlib.sha256()
         for document in self._memory:
             # Without its last field, where that says nothing: such hashes are older than the field.
@@ -100,7 +107,14 @@ class Corpus:
     @cached_property
     def _digests(self) -> dict[Path, tuple[str, bool]]:
         """The hash of each file, and whether it may be marked as annotated by a parser."""
-        return {path: digest(path, SOUGHT) for path in self.paths}
+        self._watch.begin(self.paths)
+        found = {path: digest(path, SOUGHT) for path in self.paths}
+        self._watch.begin(self.paths)
+        return found
+
+    def _as_hashed(self, path: Path) -> bool:
+        """Whether a file still has the content that was hashed; False if it was not hashed, or not alone."""
+        return path in self.__dict__.get("_digests", {}) and digest(path)[0] == self._digests[path][0]
 
     @property
     def _files(self) -> Sequence[Path]:
@@ -111,8 +125,11 @@ class Corpus:
         for path in self.paths:
             before = tally.counts.total()
             empty = True
+            own = stems(path, self.format) if self.format in KEYS else {}
             for document in READERS[self.format](Source(path, self.on_error == "skip", tally, meter)):
                 empty = False
+                for file in own.get(document.id, (path,)):
+                    self._watch.check(file)
                 yield document
             if empty and tally.counts.total() == before:
                 raise CorpusError(path, None, f"there is no document in it (read as {self.format})", "Check the file and its format")

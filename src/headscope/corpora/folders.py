@@ -64,6 +64,16 @@ def folder_hash(folder: Path, format: str) -> str:
     return digest.hexdigest()
 
 
+def stems(folder: Path, format: str) -> dict[str, list[Path]]:
+    """The files of a folder, by the ids of the documents that are made of them."""
+    found = listing(folder, format)
+    by_id: dict[str, list[Path]] = {}
+    for kind in (found.texts, *found.keys.values()):
+        for stem, path in kind.items():
+            by_id.setdefault(printable(stem), []).append(path)
+    return by_id
+
+
 def read_folder(source: Source, format: str) -> Iterator[Document]:
     """A document for each text, named after its file, in the order of names."""
     if not source.path.is_dir():
