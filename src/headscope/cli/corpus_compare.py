@@ -107,7 +107,7 @@ def _write(agreement: Agreement, path: Path) -> None:
     import math
     from dataclasses import asdict
 
-    from headscope.errors import HeadscopeError
+    from headscope.runs.sealed import write_atomically
 
     def plain(value: object) -> object:
         return None if isinstance(value, float) and math.isnan(value) else value
@@ -122,7 +122,4 @@ def _write(agreement: Agreement, path: Path) -> None:
         },
         "differences": [asdict(difference) for difference in agreement.differences],
     }
-    try:
-        path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise HeadscopeError(f"{path} cannot be written ({error.strerror})", "Name a file in a folder that exists") from None
+    write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(), within=path.parent)

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from headscope.cli.signals import exit_code, say
+
 if TYPE_CHECKING:
     from headscope.runs.work import Progress
 
 
 @contextmanager
 def interrupted(out: Path) -> Iterator[None]:
-    """What Ctrl-C says of work that is kept in a folder."""
+    """What Ctrl-C, and whatever else ends a process, says of work that is kept in a folder."""
     try:
         yield
-    except KeyboardInterrupt:
-        typer.echo(
-            f"headscope: interrupted. What was finished is kept in {out}; the same command with --resume goes on from there", err=True
-        )
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as error:
+        say(f"interrupted. What was finished is kept in {out}; the same command with --resume goes on from there")
+        raise typer.Exit(exit_code(error)) from None
 
 
 @contextmanager

@@ -40,10 +40,12 @@ def prune(
     from headscope.cli.progress import bar
     from headscope.errors import RunError
     from headscope.models.prune import save
+    from headscope.models.saving import require_room
 
     kept = share(keep)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} is there already", "Choose another folder with --out")
+    require_room(out)
     settings: dict[str, Any] = {
         "model": model, "corpus": corpus or ["sampler"], "score": score, "limit": limit or None, "max_length": max_length,
         "format": format, "seed": seed,

@@ -71,6 +71,7 @@ def _train(
     quiet: bool,
 ) -> Trained:
     from headscope.cli.progress import bar
+    from headscope.cli.signals import exit_code, say
     from headscope.corpora import read
     from headscope.models.training import train
 
@@ -85,9 +86,9 @@ def _train(
     try:
         with bar("training", hidden=quiet) as progress:
             return train(given, out, model, apart, recipe, device, overwrite, progress, tell)
-    except KeyboardInterrupt:
-        typer.echo("headscope: interrupted; nothing was saved", err=True)
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as error:
+        say("interrupted; nothing was saved")
+        raise typer.Exit(exit_code(error)) from None
 
 
 def _print(trained: Trained, recipe: Recipe) -> None:

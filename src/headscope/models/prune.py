@@ -25,6 +25,7 @@ from headscope.models.folder import tails
 from headscope.models.gates import gated, gates_without
 from headscope.models.model import Model
 from headscope.models.projections import cut, projections
+from headscope.models.saving import written_whole
 from headscope.models.sites import dry_inputs
 
 if TYPE_CHECKING:
@@ -128,14 +129,12 @@ def save(model: Model, folder: str | Path) -> Path:
 
     folder = Path(folder)
     whole = model.whole or model.network
-    folder.mkdir(parents=True, exist_ok=True)
-    with quietly():
-        whole.save_pretrained(folder)
-        model.tokenizer.hf.save_pretrained(folder)
-    (folder / FILE).unlink(missing_ok=True)
-    if model.pruning is not None:
-        text = json.dumps(_description(whole, model.pruning), indent=1, ensure_ascii=False)
-        (folder / FILE).write_text(text + "\n", encoding="utf-8")
+    with quietly(), written_whole(folder) as place:
+        whole.save_pretrained(place)
+        model.tokenizer.hf.save_pretrained(place)
+        if model.pruning is not None:
+            text = json.dumps(_description(whole, model.pruning), indent=1, ensure_ascii=False)
+            (place / FILE).write_text(text + "\n", encoding="utf-8")
     return folder
 
 

@@ -22,6 +22,7 @@ from headscope.models.classifier import Classifier, optimiser
 from headscope.models.examples import Example, examples, held_out, names_of, some
 from headscope.models.load import load, quietly
 from headscope.models.recipe import Check, Recipe, Trained
+from headscope.models.saving import require_room, written_whole
 from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.scores import make_score
 
@@ -50,6 +51,7 @@ def train(
     """
     plan, folder = recipe or Recipe(), Path(out)
     _check_folder(folder, overwrite)
+    require_room(folder)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
         base = load(model, device)
@@ -66,6 +68,7 @@ def train(
             raise ModelError(f"there are {len(learnt)} texts to learn from and {len(kept)} to test on", "Give more texts, or a dev corpus")
         classifier = Classifier.of(base, data.names, tags=plan.labels != "label")
         classifier.network.to(base.device)
+        require_room(folder, sum(tensor.numel() * tensor.element_size() for tensor in classifier.network.state_dict().values()))
         checks, best = _learn(classifier, learnt, kept, plan, data.names, progress, tell)
     majority = _majority(learnt, kept, plan, data.names)
     trained = Trained(folder, data.names, plan.scored_by, tuple(checks), best, majority, len(learnt), len(kept), data.tally.lines())
@@ -179,11 +182,6 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
 
 
 def _save(classifier: Classifier, trained: Trained, plan: Recipe, model: str, corpus: Corpus, dev: Corpus | None) -> None:
-    folder = trained.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    with quietly():
-        classifier.network.cpu().save_pretrained(folder)
-        classifier.model.tokenizer.hf.save_pretrained(folder)
     about = {
         "model": model,
         "corpus": [path.name for path in corpus.paths],
@@ -193,4 +191,7 @@ def _save(classifier: Classifier, trained: Trained, plan: Recipe, model: str, co
         "recipe": asdict(plan),
         **{name: value for name, value in asdict(trained).items() if name != "folder"},
     }
-    (folder / RECORD).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with quietly(), written_whole(trained.folder) as place:
+        classifier.network.cpu().save_pretrained(place)
+        classifier.model.tokenizer.hf.save_pretrained(place)
+        (place / RECORD).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

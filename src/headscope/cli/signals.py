@@ -1,0 +1,57 @@
+"""Being told to end: by Ctrl-C, by `kill`, by a terminal that closes. All are met alike, so that locks, workers and files are let go of."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+ORDERLY = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Ended(KeyboardInterrupt):
+    """A signal other than Ctrl-C that asks the process to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(signal.Signals(number).name)
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """What a shell expects of a process that ended for this reason: 128 and the number of the signal."""
+    return 128 + (interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT)
+
+
+def say(line: str) -> None:
+    """Print a last line for the person, if anybody still listens."""
+    with suppress(OSError, ValueError):
+        print(f"headscope: {line}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def orderly() -> Iterator[None]:
+    """Turn these signals into an exception while the block runs. Those that are ignored, as under nohup, stay so; a second one ends the
+    process at once.
+    """
+    heard: list[int] = []
+
+    def hear(number: int, _: FrameType | None) -> None:
+        heard.append(number)
+        signal.signal(number, signal.SIG_DFL)
+        raise Ended(number)
+
+    before = {number: signal.getsignal(number) for number in ORDERLY}
+    taken = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, hear)
+    try:
+        yield
+    except SystemExit as end:
+        if heard and end.code == 128 + signal.SIGINT:  # typer knows of Ctrl-C alone
+            sys.exit(128 + heard[0])
+        raise
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])

@@ -1,0 +1,69 @@
+"""Model folders that are written whole or not at all: a process that is killed leaves none that loads and is not what it seems."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from headscope.errors import ModelError
+
+_CONFIG = "config.json"  # without it no folder is loaded
+_OF_MODELS = re.compile(r".*\.safetensors|.*\.safetensors\.index\.json|pruned_heads\.json")
+
+
+@contextmanager
+def written_whole(folder: Path) -> Iterator[Path]:
+    """A folder to write a model into. When the block ends well it becomes `folder`, or its files replace those of the model there, the
+    configuration going first and coming last; otherwise nothing of it stays.
+    """
+    place = folder.parent / f".{folder.name}.{os.getpid()}.tmp"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)
+        place.mkdir()
+        yield place
+        for path in sorted(place.iterdir()):
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        _move(place, folder)
+    except (OSError, SafetensorError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ModelError(f"{folder} cannot be written ({reason})", "Free some space, or name another folder") from error
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def require_room(folder: Path, size: int = 0) -> None:
+    """An error if a model of so many bytes could not be written there, before any work is done for it."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not os.access(there, os.W_OK | os.X_OK) or not there.is_dir():
+        raise ModelError(f"{there} cannot be written to", "Name another folder")
+    if (free := shutil.disk_usage(there).free) < size:
+        needed = f"the model takes {size / 2**20:,.0f} MiB, and {there} has {free / 2**20:,.0f} MiB left"
+        raise ModelError(needed, "Free some space, or name another folder")
+
+
+def _move(place: Path, folder: Path) -> None:
+    if not folder.is_dir() or not any(folder.iterdir()):
+        place.rename(folder)  # at once; an empty folder is no obstacle
+        return
+    (folder / _CONFIG).unlink(missing_ok=True)
+    for path in folder.iterdir():
+        if _OF_MODELS.fullmatch(path.name) and not (place / path.name).exists():
+            path.unlink()
+    for path in sorted(place.iterdir(), key=lambda path: path.name == _CONFIG):
+        path.replace(folder / path.name)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that are no more have left half-written."""
+    for path in folder.parent.glob(f".{folder.name}.*.tmp"):
+        pid = path.name.rsplit(".", 2)[1]
+        if path.is_dir() and pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(path, ignore_errors=True)
