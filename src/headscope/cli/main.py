@@ -28,6 +28,7 @@ from headscope.cli import (
     view,
 )
 from headscope.cli.options import examples
+from headscope.cli.signals import orderly
 from headscope.errors import HeadscopeError
 
 app = typer.Typer(
@@ -78,7 +79,8 @@ app.add_typer(probe.app, name="probe")
 def main() -> None:
     """Run the command line; a user's mistake ends in one clear line and exit code 2."""
     try:
-        app()
+        with orderly():
+            app()
     except HeadscopeError as error:
         print(f"headscope: {error}", file=sys.stderr)
         sys.exit(2)
