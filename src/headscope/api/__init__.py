@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headscope.api.results import Measured, Run, Study, TwinHeads, open_run, open_study
-from headscope.api.running import keywords, load, measure, run, train, twins, view
-from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural
+from headscope.api.running import annotate, keywords, load, measure, run, train, twins, view
+from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural, replicate
 from headscope.core.document import Word
 from headscope.corpora import read
 
@@ -15,6 +15,7 @@ __all__ = [
     "TwinHeads",
     "Word",
     "ablate",
+    "annotate",
     "flow",
     "keywords",
     "load",
@@ -26,6 +27,7 @@ __all__ = [
     "probe_keywords",
     "probe_structural",
     "read",
+    "replicate",
     "run",
     "train",
     "twins",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from headscope.api.results import Run, Study, TwinHeads
-from headscope.corpora import Corpus, read
+from headscope.corpora import Corpus, OnError, read
 from headscope.errors import MeasureError, ModelError, RunError
 
 if TYPE_CHECKING:
@@ -39,6 +41,35 @@ def load(
     from headscope.models.load import load as load_model
 
     return load_model(name, device, dtype, random, head)
+
+
+def annotate(
+    texts: Corpus | str | Path | Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    parser: str | None = None,
+    pipeline: Any = None,
+    language: str = "en",
+    format: str | None = None,
+    on_error: OnError = "raise",
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Corpus:
+    """Raw texts with sentences, words, tags and trees as an installed parser finds them, marked as automatic (docs/annotate.md).
+
+    `parser` is `spacy` or `stanza`; `pipeline` a name, a folder, or a pipeline that is loaded already. They are written to `out`, a CoNLL-U
+    file, and read from there; without it they stay in memory.
+    """
+    from headscope.annotation import annotate as write
+    from headscope.annotation import load_parser
+    from headscope.annotation.texts import raw_texts
+
+    names = [texts] if isinstance(texts, str | Path) else texts
+    opened = nullcontext(names) if isinstance(names, Corpus) else raw_texts(names, format, on_error)
+    with TemporaryDirectory(prefix="headscope-") as folder, opened as corpus:
+        path = Path(out) if out is not None else Path(folder) / "annotated.conllu"
+        write(corpus, load_parser(parser, pipeline, language), path, overwrite, progress)
+        return read(path) if out is not None else Corpus.of(read(path))
 
 
 def train(

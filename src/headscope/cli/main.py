@@ -10,6 +10,7 @@ import typer
 from headscope.cli import (
     ablate,
     alike,
+    annotate,
     compare,
     corpus,
     doctor,
@@ -19,6 +20,7 @@ from headscope.cli import (
     plot,
     probe,
     prune,
+    replicate,
     report,
     run,
     serve,
@@ -37,6 +39,7 @@ app = typer.Typer(
 
     headscope run --out RUN                  measure the embedded model on the embedded corpus
     headscope run --model bert-base-uncased --corpus en.conllu --out RUN
+    headscope annotate a.txt -o a.conllu     no treebank? trees from an installed parser, marked as automatic
     headscope show RUN tokens                the numbers, in the terminal
     headscope plot RUN clark2 -o fig2.svg    a figure for a paper
     headscope alike RUN                      which heads attend alike
@@ -48,6 +51,7 @@ app = typer.Typer(
     headscope probe structural --out PROBE   whether trees lie in its vectors
     headscope prune mini --keep 60% --out M  a smaller model, without the heads that matter least
     headscope train --corpus T.tsv --out M   fine-tune a model on labelled texts
+    headscope replicate clark2019            a paper done again, our number beside each of its own
     headscope report RUN                     one offline page with everything
     headscope view "Keys open doors."        what heads look at in a text of your own
     headscope keywords article.txt           what is important in it, as heads have learnt to tell
@@ -63,10 +67,12 @@ app = typer.Typer(
 _VERBS = (
     *(run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, alike.alike, twins.twins, inspect.inspect),
     keywords.keywords,
+    annotate.annotate,
     flow.flow,
     ablate.ablate,
     ablate.importance,
     prune.prune,
+    replicate.replicate,
     train.train,
     doctor.doctor,
 )

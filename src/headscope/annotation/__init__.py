@@ -1,0 +1,8 @@
+"""Raw text to CoNLL-U with an installed parser, for those who have no treebank: everything it writes is marked as automatic."""
+
+from __future__ import annotations
+
+from headscope.annotation.parser import PARSERS, Parser, load_parser
+from headscope.annotation.writing import Annotated, annotate
+
+__all__ = ["PARSERS", "Annotated", "Parser", "annotate", "load_parser"]

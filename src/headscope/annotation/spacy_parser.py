@@ -1,0 +1,111 @@
+"""spaCy: pipelines that are installed, or that lie in a folder. None is ever downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import spacy
+from spacy.util import get_installed_models
+
+from headscope.annotation.parser import UNIVERSAL, scheme
+from headscope.annotation.trees import Token, Tree
+from headscope.errors import HeadscopeError
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Span
+    from spacy.tokens import Token as SpacyToken
+
+_WEB = ("en", "zh")  # languages whose pipelines are called xx_core_web_sm, where others are xx_core_news_sm
+
+
+class SpacyParser:
+    """A pipeline of spaCy."""
+
+    def __init__(self, nlp: Language) -> None:
+        self._nlp = nlp
+        self.scheme = scheme(nlp.pipe_labels.get("parser", ()))
+        meta = nlp.meta
+        own = f"{meta['lang']}_{meta['name']} {meta['version']}"
+        self.name = "; ".join([f"spaCy {version('spacy')}", own, *([self.scheme] if self.scheme not in ("", UNIVERSAL) else [])])
+
+    def parse(self, texts: Sequence[str]) -> Iterator[list[Tree]]:
+        """The sentences of each text."""
+        try:
+            for document in self._nlp.pipe(texts):
+                yield self._trees(document)
+        except HeadscopeError:
+            raise
+        except Exception as error:  # of components that anybody may have written
+            raise HeadscopeError(f"{self.name} fails on a text ({type(error).__name__}: {error})", "Take another --pipeline") from error
+
+    def _trees(self, document: Doc) -> list[Tree]:
+        if not document.text.strip():
+            return []
+        if not document.has_annotation("DEP"):
+            raise HeadscopeError(
+                f"the pipeline {self.name} finds no trees: its components are {', '.join(self._nlp.pipe_names) or 'none'}",
+                "Take one with a parser",
+            )
+        return [Tree.of(tokens) for span in document.sents if (tokens := _tokens(span))]
+
+
+def load(pipeline: Any, language: str) -> SpacyParser:
+    """A pipeline by its name, in a folder, or loaded already; by default the small one of a language."""
+    name = pipeline if pipeline is not None else f"{language}_core_{'web' if language in _WEB else 'news'}_sm"
+    if not isinstance(name, str | Path):
+        return SpacyParser(name)
+    folder = Path(name)
+    if len(folder.parts) > 1 and not folder.is_dir():
+        raise HeadscopeError(f"there is no folder {name}", "Check the spelling and the working directory")
+    try:
+        return SpacyParser(spacy.load(folder if folder.is_dir() else str(name)))
+    except Exception as error:  # whatever is wrong with the folder, or with what its settings ask for
+        if folder.is_dir():
+            remedy = "Name the folder that holds its config.cfg and meta.json"
+            raise HeadscopeError(f"{name} cannot be loaded as a pipeline of spaCy ({_first_line(error)})", remedy) from error
+        if isinstance(error, OSError) and "E050" in str(error):
+            here = ", ".join(sorted(get_installed_models())) or "none"
+            remedy = f"Install it with python -m spacy download {name}, or name another with --pipeline; installed: {here}"
+            raise HeadscopeError(f"spaCy has no pipeline {str(name)!r}", remedy) from None
+        raise HeadscopeError(f"the pipeline {name} cannot be loaded ({_first_line(error)})", "Install what it needs") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _tokens(span: Span) -> list[Token]:
+    """The words of a sentence. White space is no word of CoNLL-U: what hangs on it hangs on its head."""
+    words = [token for token in span if not token.text.isspace()]
+    place = {token.i: number for number, token in enumerate(words, 1)}
+    return [
+        Token(
+            form=token.text,
+            lemma=token.lemma_,
+            upos=token.pos_,
+            xpos=token.tag_,
+            feats=str(token.morph),
+            head=place.get(_governor(token).i, 0),
+            relation=token.dep_,
+            space_after=_space_after(token),
+        )
+        for token in words
+    ]
+
+
+def _governor(token: SpacyToken) -> SpacyToken:
+    """The nearest word above a word; itself at the root."""
+    above = token.head
+    while above.text.isspace() and above.head.i != above.i:
+        above = above.head
+    return token if above.text.isspace() else above
+
+
+def _space_after(token: SpacyToken) -> bool:
+    """Whether white space follows, be it a token; the end of a text is the end of a paragraph, and parts it from the next."""
+    following = token.i + 1
+    return bool(token.whitespace_) or following == len(token.doc) or token.doc[following].text.isspace()

@@ -1,0 +1,171 @@
+"""Documents of raw text through a parser into one CoNLL-U file, some at a time."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from headscope.annotation.parser import Parser
+from headscope.annotation.trees import Tree
+from headscope.core.automatic import KEY, mark
+from headscope.core.document import Document
+from headscope.core.names import printable
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.errors import HeadscopeError
+
+FORMATS = ("text", "lines", "jsonl", "csv", "tsv", "keyphrases", "brat")  # that hold raw text
+_BATCH = 100_000  # characters that are parsed together
+_PIECE = 50_000  # characters of a paragraph, which is cut after a sentence if it has more
+Told = Callable[[float | None, int, int], None]
+
+
+@dataclass
+class Annotated:
+    """What was written, and what there was to put right or to leave out."""
+
+    parser: str
+    documents: int = 0
+    sentences: int = 0
+    words: int = 0
+    tally: Tally = field(default_factory=Tally)
+
+
+def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: bool = False, progress: Told | None = None) -> Annotated:
+    """Write the documents of a corpus with sentences, words, tags and trees as the parser finds them.
+
+    `out` appears when all of it is written, and is not written over unless that is asked for.
+    """
+    if corpus.format not in (*FORMATS, "memory"):
+        raise HeadscopeError(
+            f"{corpus.format} is no format of raw text", f"Annotate {', '.join(FORMATS)}; what is annotated stays as it is"
+        )
+    if isinstance(out, Path) and out.suffix != ".conllu":
+        raise HeadscopeError(f"{out} is not called like a CoNLL-U file", "Use a name that ends in .conllu")
+    if isinstance(out, Path) and out.exists() and not overwrite:
+        raise HeadscopeError(f"{out} is there already", "Use --overwrite to replace it, or another --out")
+    done = Annotated(parser.name)
+    names = _Names()
+    with _whole(out) if isinstance(out, Path) else _as_it_is(out) as file:
+        for batch in _batches(corpus):
+            pieces = [list(_pieces(document, corpus.format == "lines")) for document in batch]
+            parsed = parser.parse([text for document in pieces for _, text in document])
+            for document, own in zip(batch, pieces, strict=True):
+                found = [(paragraph, next(parsed)) for paragraph, _ in own]
+                file.write("".join(_lines(document, found, names, done)).encode())
+            if progress is not None:
+                progress(corpus.share, done.documents, done.words)
+        if not done.words:
+            raise HeadscopeError(f"{parser.name} finds no word in {', '.join(map(str, corpus.paths)) or 'the corpus'}", "Check the files")
+    done.tally.update(corpus.skipped)
+    return done
+
+
+def _batches(corpus: Corpus) -> Iterator[list[Document]]:
+    """Documents, as many as are parsed together."""
+    batch: list[Document] = []
+    size = 0
+    for document in corpus:
+        if "trees" in document.layers:
+            raise HeadscopeError(f"document {document.id} has trees already", "Annotate raw text, and use this one as it is")
+        batch.append(document)
+        size += sum(len(word.form) + 1 for word in document.words)
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _pieces(document: Document, by_line: bool) -> Iterator[tuple[int, str]]:
+    """The paragraphs of a document, or its lines, as texts; a very long paragraph in parts."""
+    for paragraph in document.paragraphs():
+        texts: list[str] = []
+        size = 0
+        for sentence in paragraph:
+            if texts and (by_line or size + len(sentence.text) > _PIECE):
+                yield paragraph[0].paragraph, " ".join(texts)
+                texts, size = [], 0
+            texts.append(sentence.text)
+            size += len(sentence.text) + 1
+        yield paragraph[0].paragraph, " ".join(texts)
+
+
+def _lines(document: Document, found: Sequence[tuple[int, list[Tree]]], names: _Names, done: Annotated) -> Iterator[str]:
+    """The document in CoNLL-U."""
+    trees = [(paragraph, tree) for paragraph, some in found for tree in some]
+    if not trees:
+        done.tally.add("documents left out: the parser finds no word in them", document.id)
+        return
+    name = names.of(document.id)
+    yield _comment("newdoc id", document.id)
+    yield _comment(KEY, mark(done.parser))
+    if document.keyphrases:
+        yield _comment("keyphrases", "; ".join(phrase.replace(";", ",") for phrase in document.keyphrases))
+        if parted := sum(";" in phrase for phrase in document.keyphrases):
+            done.tally.add("semicolons in keyphrases written as commas, since they part keyphrases", document.id, parted)
+    if document.label is not None:
+        yield _comment("label", document.label)
+    last = None
+    for number, (paragraph, tree) in enumerate(trees, 1):
+        if paragraph != last:
+            yield "# newpar\n"
+        last = paragraph
+        yield _comment("sent_id", f"{name}-{number}")
+        yield _comment("text", tree.text)
+        yield from (f"{row}\n" for row in tree.rows())
+        yield "\n"
+        if tree.moved:
+            done.tally.add("words without a place in a single tree, attached to its root as dep", f"{name}-{number}", len(tree.moved))
+        done.sentences += 1
+        done.words += len(tree.tokens)
+    done.documents += 1
+
+
+def _comment(key: str, value: str) -> str:
+    return f"# {key} = {printable(' '.join(value.split()))}\n"
+
+
+class _Names:
+    """Names of documents as ids of sentences can hold them: without white space and slashes, and none twice."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def of(self, id: str) -> str:
+        plain = re.sub(r"[\s/]+", "_", printable(id).strip()) or "document"
+        name, number = plain, 1
+        while name in self._taken:
+            number += 1
+            name = f"{plain}.{number}"
+        self._taken.add(name)
+        return name
+
+
+@contextmanager
+def _as_it_is(file: IO[bytes]) -> Iterator[IO[bytes]]:
+    yield file
+    file.flush()
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file that appears under its name when all of it is written, and not at all if that fails."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise HeadscopeError(f"{path} cannot be written ({error.strerror or error})", "Choose another --out, or free some space") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)

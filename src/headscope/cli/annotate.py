@@ -1,0 +1,62 @@
+"""`headscope annotate`: raw text to CoNLL-U, with an installed parser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from headscope.annotation import Annotated as Done
+
+Option = typer.Option
+
+
+def annotate(
+    files: Annotated[list[str], typer.Argument(help="texts: .txt, JSON lines, .csv, .tsv, folders of texts; - for standard input")],
+    out: Annotated[Path | None, Option("--out", "-o", help="file to write, FILE.conllu [default: standard output]")] = None,
+    parser: Annotated[str | None, Option(help="spacy or stanza [default: the one that is installed]")] = None,
+    pipeline: Annotated[str | None, Option(help="its pipeline, by name or folder [default: the usual one of the language]")] = None,
+    language: Annotated[str, Option(help="language of the texts, as in en, de, fi")] = "en",
+    format: Annotated[str | None, Option(help="text, lines, jsonl, csv or tsv, if the file name does not tell")] = None,
+    on_error: Annotated[str, Option(help="raise, or skip bad lines and count them")] = "raise",
+    overwrite: Annotated[bool, Option("--overwrite", help="replace the file that is there")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
+) -> None:
+    """Find sentences, words, tags and trees of raw text with an installed parser, and write them as CoNLL-U.
+
+    headscope annotate article.txt --out article.conllu
+    headscope annotate reviews.jsonl --pipeline en_core_web_trf --out reviews.conllu
+    headscope annotate texts/ --parser stanza --language de --out texts.conllu
+    cat notes.txt | headscope annotate - --pipeline ./my-pipeline > notes.conllu
+
+    The file says that its annotation is automatic, and so does every result that comes of it. Nothing is downloaded: a pipeline must be
+    there already, and is code that you trust. docs/annotate.md tells what automatic trees cost.
+    """
+    from headscope.annotation import annotate as write
+    from headscope.annotation import load_parser
+    from headscope.annotation.texts import raw_texts
+    from headscope.cli.progress import bar
+
+    with raw_texts(files, format, on_error) as corpus:
+        loaded = load_parser(parser, pipeline, language)
+        with bar("annotating", hidden=quiet) as progress:
+            done = write(corpus, loaded, out if out is not None else sys.stdout.buffer, overwrite, progress)
+    if not quiet:
+        _summarise(done, out, loaded.scheme)
+
+
+def _summarise(done: Done, out: Path | None, scheme: str) -> None:
+    """What was written, on standard error, where it does not mix with the file."""
+    from headscope.annotation.parser import UNIVERSAL
+
+    say = [f"{done.documents:,} documents, {done.sentences:,} sentences, {done.words:,} words, annotated by {done.parser}"]
+    if scheme not in ("", UNIVERSAL):
+        say.append(f"mind: its trees have {scheme}, not those of Universal Dependencies; they are written as they are, but for root")
+    say += [f"mind: {line}" for line in done.tally.lines()]
+    if out is not None:
+        say.append(f"\nheadscope corpus check {out}\nheadscope run --corpus {out} --measures relations")
+    for line in say:
+        typer.echo(line, err=True)
