@@ -198,6 +198,34 @@ def probe_structural(
     return _studied(study, make_structural_spec, model, {"corpus": corpus, "dev": dev}, out, settings, {**how, **kept})
 
 
+def replicate(
+    recipe: str | Path,
+    model: str | Path = "mini",
+    corpus: str | Path | Sequence[str | Path] | Mapping[str, Any] = (),
+    out: str | Path | None = None,
+    *,
+    full: bool = False,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+) -> Study:
+    """A paper done again: its steps on the given data, and our number beside each published one, with what differs (docs/replication.md).
+
+    `recipe` is `clark2019`, `hewitt2019`, `michel2019`, `stefanik`, `tenney2019`, `westera` or a TOML file; `corpus` files for all steps, or
+    files by role: `{"treebank": "train.conllu", "treebank-dev": "dev.conllu"}`. Everything is written to the folder `out`, by default under
+    `runs`; `full` lifts the limits that keep a recipe short. `study["claims"]` is the table, `study.report()` the page.
+    """
+    from headscope.replication.naming import usual_folder
+    from headscope.replication.study import replicate as study
+
+    by_role = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus}
+    files = {role: [str(one) for one in ([given] if isinstance(given, str | Path) else given)] for role, given in by_role.items()}
+    files = {role: paths for role, paths in files.items() if paths}
+    folder = Path(out) if out is not None else usual_folder(recipe, str(model), files)
+    how = {"device": device, "full": full, "resume": resume, "overwrite": overwrite}
+    return Study(study(recipe, folder, model=str(model), corpora=files, **how))  # type: ignore[arg-type]
+
+
 def _studied(
     study: Callable[..., Results],
     make: Callable[[Mapping[str, Any]], Any],

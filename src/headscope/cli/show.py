@@ -70,4 +70,9 @@ def _contents(results: Results) -> None:
     from headscope.cli.summary import summarise
 
     typer.echo("tables: " + ", ".join(f"{name} ({len(results[name])} rows)" for name in results))
+    if results.study == "replication":
+        from headscope.cli.replicate import print_claims
+
+        print_claims(results)
+        return
     summarise(results)

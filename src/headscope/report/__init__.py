@@ -48,6 +48,10 @@ def write_report(results: Results, path: Path | None = None, studies: Sequence[R
 
 def page(results: Results, studies: Sequence[Results] = ()) -> str:
     """The whole page: it holds its data and its code."""
+    if results.study == "replication":
+        from headscope.report.replication import replication_page
+
+        return replication_page(results)
     data = {"run": run_data(results)} if results.study is None else {}  # a study has no heads to look through
     return shell(title(results), body(results, studies), data, style=style())
 

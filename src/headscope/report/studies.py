@@ -115,7 +115,7 @@ def study_section(results: Results) -> dict[str, Any]:
         "signature": results.signature,
         "findings": findings(results),
         "figures": [
-            {"name": name, "title": title, "about": about, "picture": _picture(results, name)}
+            {"name": name, "title": title, "about": about, "picture": picture(results, name)}
             for name, needed, title, about in figures
             if needed in results and len(results[needed])
         ],
@@ -126,6 +126,6 @@ def study_section(results: Results) -> dict[str, Any]:
     }
 
 
-def _picture(results: Results, name: str) -> str:
+def picture(results: Results, name: str) -> str:
     """A figure as the address of an image that holds it."""
     return "data:image/svg+xml;base64," + base64.b64encode(render(draw(name, results), "svg")).decode("ascii")

@@ -21,6 +21,8 @@ _MODULES = {
 def findings(results: Results) -> list[str]:
     """The findings of a study, a sentence or two each; before them whose annotation it is, where a parser made it."""
     study, manifest = results.study or "", results.manifest
+    if "findings" in manifest:  # said when it was made
+        return list(manifest["findings"])
     further = {"ablation": lambda: manifest["settings"]["score"], "structural_probe": lambda: manifest["best_layer"]}
     found: list[str] = import_module(_MODULES[study]).sentences(results, *([further[study]()] if study in further else []))
     return [*whose(results), *found]

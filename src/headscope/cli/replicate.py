@@ -1,0 +1,124 @@
+"""`headscope replicate`: a paper done again, our number beside each published one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from headscope.runs.results import Results
+    from headscope.runs.work import Progress
+
+Option = typer.Option
+_COLOURS = {"same direction": "green", "same order": "green", "in our interval": "green", "differs": "red", "unclear": "yellow"}
+
+
+def replicate(
+    recipe: Annotated[
+        str, typer.Argument(help="clark2019, westera, tenney2019, michel2019, stefanik, hewitt2019, or a TOML file of your own")
+    ],
+    model: Annotated[str, Option(help="mini (embedded), a local folder, or a hub id")] = "mini",
+    corpus: Annotated[
+        list[str] | None,
+        Option(help="file for all steps, or ROLE=FILE for those that need such data; may be repeated [default: sampler (embedded)]"),
+    ] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/RECIPE-MODEL-CORPUS]")] = None,
+    full: Annotated[bool, Option("--full", help="without the limits that keep a recipe short")] = False,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    resume: Annotated[bool, Option("--resume", help="go on with the replication in the folder")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="replace the replication in the folder")] = False,
+    report: Annotated[bool, Option("--report/--no-report", help="also write a page, report.html")] = True,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress, no table")] = False,
+) -> None:
+    """Do everything of a paper that can be done on the given data, and set our number beside each published one, with what differs.
+
+    headscope replicate clark2019
+    headscope replicate hewitt2019 --corpus treebank=en_ewt-train.conllu --corpus treebank-dev=en_ewt-dev.conllu --full
+    headscope replicate michel2019 --model ./mnli --corpus labelled=mnli-dev.jsonl --out MICHEL
+    headscope replicate stefanik --corpus keyphrases=train.jsonl --corpus keyphrases-dev=dev.jsonl
+    headscope replicate my-recipe.toml --resume
+    headscope show runs/clark2019-mini-sampler claims --format csv > claims.csv
+    """
+    from headscope.replication.naming import corpora_by_role, usual_folder
+
+    given = corpora_by_role(corpus or [])
+    folder = out or usual_folder(recipe, model, given)
+    results = _replicate(recipe, folder, model, given, device, full, resume, overwrite, quiet)
+    if report:
+        from headscope.report import write_report
+
+        page = write_report(results)
+    if not quiet:
+        print_claims(results)
+        if report:
+            typer.echo(page.resolve())
+
+
+def _replicate(
+    recipe: str,
+    folder: Path,
+    model: str,
+    corpora: dict[str, list[str]],
+    device: str | None,
+    full: bool,
+    resume: bool,
+    overwrite: bool,
+    quiet: bool,
+) -> Results:
+    from headscope.cli.progress import bar, interrupted
+    from headscope.replication.study import replicate
+
+    @contextmanager
+    def watch(number: int, steps: int, title: str) -> Iterator[Progress]:
+        if not quiet:
+            typer.echo(f"step {number} of {steps}: {title}", err=True)
+        with bar(f"{number}/{steps}", hidden=quiet) as progress:
+            yield progress
+
+    with interrupted(folder):
+        return replicate(
+            recipe, folder, model=model, corpora=corpora, device=device, full=full, resume=resume, overwrite=overwrite, watch=watch
+        )
+
+
+def print_claims(results: Results) -> None:
+    """Print the claims step by step: what was published, what is ours, what can be said, and what differs."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from headscope.report.replication import group
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 180
+    paper = results.manifest["paper"]
+    cited = ", ".join(str(part) for part in (paper["authors"], paper["title"], paper["venue"], paper["year"]) if part)
+    console.print(f"\n{cited}", style="italic", markup=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_lines=False)
+    for name, share in (("where", 2), ("what is said", 5), ("published", 3), ("ours", 3), ("holds?", 2), ("what differs", 6)):
+        table.add_column(name, ratio=share, overflow="fold")
+    for _, rows in groupby(results["claims"], key=lambda row: row["step"]):
+        claims = group(list(rows), results)
+        table.add_section()
+        title = ", ".join(title for _, title in claims["steps"])
+        table.add_row("", Text(title, style="bold"), "", "", "", Text(claims["common"], style="italic"))
+        for row in claims["rows"]:
+            table.add_row(
+                Text(row["place"]),
+                Text(row["says"] + (f" ({row['unit']})" if row["unit"] else "")),
+                Text(row["published"]),
+                Text(row["ours"] + (f", n {row['n']:,}" if row["n"] else "")),
+                Text(row["verdict"], style=_COLOURS.get(row["verdict"], "dim")),
+                Text(row["said"], style="dim"),
+            )
+    console.print(table)
+    for line in (*results.manifest["findings"], *results.manifest["notes"]):
+        console.print(line, soft_wrap=True, markup=False)
+    console.print(results.signature, style="dim", soft_wrap=True, markup=False)

@@ -1,0 +1,283 @@
+"""What a paper did and what it claims, as data: the steps that do the same, and every number with the place where ours is found."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from headscope.errors import RunError
+
+Verb = Literal["run", "flow", "ablate", "probe attention", "probe structural", "probe edge", "probe keywords", "train"]
+Take = Literal["one", "least", "most", "count", "share"]
+Expect = Literal["sign", "above", "below", "within", "order", "curve", "correlation", "none"]
+Source = Literal["printed", "notebook", "results", "by eye", "recalled", "recomputed"]
+Value = str | int | float | bool
+NONE = "none"  # how a recipe says that there is nothing: TOML has no word for it
+SUFFIX = ".toml"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Theirs(_Part):
+    """What the paper had where we have something else: shown in every row. `settings` are compared with those of the step."""
+
+    model: str
+    data: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class Figure(_Part):
+    """A figure of ours for one of the paper's."""
+
+    name: str
+    place: str
+
+
+class Step(_Part):
+    """A run or a study. `corpus` and `dev` are roles that files are given for; `model` may be a step that trains one.
+
+    `brief` are settings that keep the step short, and that --full leaves out. `default` stands in for a corpus that nobody named, if it is
+    not none.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    title: str
+    verb: Verb
+    corpus: str
+    default: str = "sampler"
+    dev: str | None = None
+    model: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    brief: dict[str, Any] = Field(default_factory=dict)
+    theirs: Theirs
+    figures: tuple[Figure, ...] = ()
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles of its corpora."""
+        return (self.corpus, *([self.dev] if self.dev is not None else []))
+
+
+class Where(_Part):
+    """Where a number of ours is: the rows of a step's table, what is taken of them, and its interval.
+
+    `rows` are values of columns, a list for any of them; `any_of` takes the first value of a list that there is, for labels that have
+    several names; `depth` = [6, 10, 12] takes layers 6 to 10 of 12, and in a model of another depth that part of it.
+    """
+
+    step: str
+    table: str
+    column: str
+    rows: dict[str, Value | list[Value] | None] = Field(default_factory=dict)
+    any_of: dict[str, list[Value]] = Field(default_factory=dict)
+    depth: tuple[int, int, int] | None = None
+    take: Take = "one"
+    more_than: float | None = None
+    interval: tuple[str, str] | None = None
+    surely: tuple[str, str] | None = None
+    baseline: str | None = None
+    n: str = "n"
+    named: str | None = None
+    scale: float = 1.0
+
+    @model_validator(mode="after")
+    def _counted(self) -> Where:
+        if (self.take in ("count", "share")) != (self.more_than is not None):
+            raise ValueError("more_than goes with take = count or share: of the rows whose column is above that")
+        return self
+
+
+class Item(_Part):
+    """One of several numbers that are put in order: what it is called, its published value, and where ours is."""
+
+    name: str
+    published: float
+    where: Where
+
+
+class Claim(_Part):
+    """One thing that a paper says, its number, where ours is, and what makes it hold."""
+
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_*:.-]*$")
+    place: str
+    says: str
+    unit: str = ""
+    source: Source = "printed"
+    published: float | tuple[float, ...] | None = None
+    baseline: float | None = None
+    named: str = ""
+    remark: str = ""
+    where: Where | None = None
+    other: Where | None = None
+    items: tuple[Item, ...] = ()
+    expect: Expect = "none"
+    threshold: float | None = None
+    comparable_if: dict[str, Any] = Field(default_factory=dict)
+    may_lack: bool = False
+    differs: str = ""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Claim:
+        wanted = {
+            "above": self.threshold is not None,
+            "below": self.threshold is not None,
+            "order": len(self.items) > 1,
+            "curve": isinstance(self.published, tuple) and len(self.published) > 2,
+            "correlation": self.other is not None and self.published is not None,
+            "sign": isinstance(self.published, float),
+            "within": isinstance(self.published, float),
+        }
+        needs = {"above": "threshold", "below": "threshold", "order": "items", "curve": "published, a list", "correlation": "other"}
+        if not wanted.get(self.expect, True):
+            raise ValueError(f'{self.id}: expect = "{self.expect}" needs {needs.get(self.expect, "published, a number")}')
+        if (self.where is None) == (not self.items):
+            raise ValueError(f"{self.id}: give either where, the place of our number, or items, several of them")
+        return self
+
+    @property
+    def places(self) -> tuple[Where, ...]:
+        """Where the numbers it needs are."""
+        return tuple(place for place in (self.where, self.other, *(item.where for item in self.items)) if place is not None)
+
+
+class Recipe(_Part):
+    """A paper as steps and claims."""
+
+    name: str
+    title: str
+    authors: str
+    year: int | None = None
+    venue: str
+    about: str
+    steps: tuple[Step, ...] = Field(min_length=1)
+    claims: tuple[Claim, ...] = Field(min_length=1)
+
+    @field_validator("claims", mode="before")
+    @classmethod
+    def _cases(cls, value: object) -> object:
+        return [case for claim in value for case in _spread(claim)] if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _whole(self) -> Recipe:
+        for what, names in (("step", [step.name for step in self.steps]), ("claim", [claim.id for claim in self.claims])):
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise ValueError(f"two {what}s are called {twice[0]!r}")
+        trained = [step.name for step in self.steps if step.verb == "train"]
+        for step in self.steps:
+            if step.model is not None and step.model not in trained:
+                raise ValueError(f"step {step.name}: model = {step.model!r} is no step that trains one")
+        for claim in self.claims:
+            if unknown := [place.step for place in claim.places if place.step not in {step.name for step in self.steps}]:
+                raise ValueError(f"claim {claim.id}: there is no step {unknown[0]!r}")
+        return self
+
+    @cached_property
+    def roles(self) -> tuple[str, ...]:
+        """What corpora can be given for."""
+        return tuple(dict.fromkeys(role for step in self.steps for role in step.roles))
+
+    def step(self, name: str) -> Step:
+        """The step of that name."""
+        return next(step for step in self.steps if step.name == name)
+
+
+def _spread(claim: object) -> list[object]:
+    """A claim, or one for each of its `cases`: a case gives names to be put where the claim has them in braces, and fields of its own."""
+    if not isinstance(claim, dict) or not isinstance(claim.get("cases"), list):
+        return [claim]
+    common = {name: value for name, value in claim.items() if name != "cases"}
+    found: list[object] = []
+    for case in claim["cases"]:
+        if not isinstance(case, dict):
+            return [claim]
+        filled = _filled(common, case)
+        own = {name: value for name, value in case.items() if name in Claim.model_fields}
+        where = filled.get("where")
+        for name in ("rows", "any_of", "step") if isinstance(where, dict) else ():
+            if name in case:
+                where[name] = {**where.get(name, {}), **case[name]} if isinstance(case[name], dict) else case[name]
+        found.append({**filled, **own})
+    return found
+
+
+def _filled(value: Any, case: dict[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return {name: _filled(part, case) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_filled(part, case) for part in value]
+    if isinstance(value, str) and "{" in value:
+        for name, given in case.items():
+            if value == f"{{{name}}}":
+                return given
+            value = value.replace(f"{{{name}}}", str(given))
+    return value
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with headscope."""
+    return sorted(file.name.removesuffix(SUFFIX) for file in (files("headscope") / "recipes").iterdir() if file.name.endswith(SUFFIX))
+
+
+def read_recipe(name: str | Path) -> tuple[Recipe, str]:
+    """A recipe by its name or in a TOML file, and a hash of it."""
+    if str(name) in recipe_names():
+        data, where = (files("headscope") / "recipes" / f"{name}{SUFFIX}").read_bytes(), f"{name}{SUFFIX}"
+    else:
+        path, where = Path(name), str(name)
+        if path.suffix != SUFFIX:
+            remedy = f"Use one of {', '.join(recipe_names())}, or a file of your own that ends in {SUFFIX}"
+            raise RunError(f"there is no recipe {str(name)!r}", remedy)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            remedy = f"Name a TOML file, or one of {', '.join(recipe_names())}"
+            raise RunError(f"{path} cannot be read ({error.strerror})", remedy) from None
+    try:
+        content = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RunError(f"{where} is not a TOML file ({error})", "Begin from a recipe of headscope's (docs/replication.md)") from None
+    return checked(content, where), hashlib.sha256(data).hexdigest()
+
+
+def checked(content: dict[str, Any], where: str) -> Recipe:
+    """The recipe in plain values, or an error that says which key of which file is wrong, its value, and what to do."""
+    try:
+        return Recipe.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        kind, key = first["type"], _named(content, first["loc"])
+        if kind == "extra_forbidden":
+            raise RunError(f"{where}: {key}: there is no such key", "Keys are in docs/replication.md") from None
+        if kind == "missing":
+            raise RunError(f"{where}: {key} is missing", "Add it: keys are in docs/replication.md") from None
+        problem = first["msg"].removeprefix("Value error, ")
+        said = f" = {first['input']!r}" if key and not isinstance(first["input"], dict | list | BaseModel) else ""
+        raise RunError(f"{where}: {key or 'the recipe'}{said}: {problem}", "Keys are in docs/replication.md") from None
+
+
+def _named(content: dict[str, Any], place: tuple[int | str, ...]) -> str:
+    """A place in a file as a person says it: `claims.sep-share.where.column`."""
+    claims = content.get("claims")
+    spread = {**content, "claims": [case for claim in claims for case in _spread(claim)]} if isinstance(claims, list) else content
+    found: list[str] = []
+    value: Any = spread
+    for part in place:
+        if isinstance(part, str) and part in ("float", "tuple[float, ...]"):
+            continue
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            value = None
+        if isinstance(part, int) and isinstance(value, dict):
+            found.append(str(value.get("id") or value.get("name") or part + 1))
+        else:
+            found.append(str(part + 1) if isinstance(part, int) else part)
+    return ".".join(found)

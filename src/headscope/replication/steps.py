@@ -1,0 +1,191 @@
+"""One step of a recipe, done by the verb that a person would use: a run, a study, or a model that is trained."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.corpora import Corpus, read
+from headscope.errors import RunError
+from headscope.replication.recipe import NONE, Recipe, Step
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
+    from headscope.runs.results import Results
+    from headscope.runs.work import Progress
+
+PREDICTS = ("ablate",)  # verbs for which a model must be able to predict
+
+
+@dataclass
+class Kitchen:
+    """What all steps share: the model, the corpora by role, where results go. Models are loaded once."""
+
+    recipe: Recipe
+    model: str
+    corpora: Mapping[str, tuple[str, ...]]
+    folder: Path
+    device: str | None = None
+    full: bool = False
+    _models: dict[tuple[str, bool], Model] = field(default_factory=dict)
+
+    def settings(self, step: Step) -> dict[str, Any]:
+        """What the step is told, but for its model and its corpora."""
+        told = {**step.settings, **({} if self.full else step.brief)}
+        return {name: None if value == 0 and "limit" in name else value for name, value in told.items()}  # 0: all of them
+
+    def corpus(self, step: Step) -> tuple[str, ...] | None:
+        """The files for the step's role; None if nobody gave any and nothing stands in for them."""
+        return self.corpora.get(step.corpus) or ((step.default,) if step.default != NONE else None)
+
+    def dev(self, step: Step) -> tuple[str, ...] | None:
+        """The files that it is tried on, if somebody gave any."""
+        return self.corpora.get(step.dev) if step.dev is not None else None
+
+    def used(self) -> dict[str, tuple[str, ...]]:
+        """The files that are read, by role: those that were given, and what stands in for others."""
+        given = {
+            role: paths for step in self.recipe.steps for role, paths in ((step.corpus, self.corpus(step)), (step.dev, self.dev(step)))
+        }
+        return {role: paths for role, paths in given.items() if role is not None and paths is not None}
+
+    def model_of(self, step: Step) -> str:
+        """The name of its model, or the folder of the step that trains it."""
+        return self.model if step.model is None else str(self.folder / step.model)
+
+    def loaded(self, step: Step, head: bool) -> Model:
+        """Its model, loaded."""
+        from headscope.models.load import load
+
+        name = self.model_of(step)
+        if (name, head) not in self._models:
+            self._models[name, head] = load(name, self.device, head=head)
+        return self._models[name, head]
+
+
+def check_settings(kitchen: Kitchen, step: Step) -> None:
+    """An error for a setting that the step's verb does not have, before anything is worked out."""
+    where = f"step {step.name} of {kitchen.recipe.name}"
+    try:
+        _spec(kitchen, step, ("sampler",), None)
+    except RunError as error:
+        raise RunError(f"{where}: {error.problem}", error.remedy) from None
+    except TypeError as error:
+        raise RunError(f"{where}: {error}", "See docs/training.md for what training can be told") from None
+
+
+def do(kitchen: Kitchen, step: Step, resume: bool, overwrite: bool, progress: Progress | None) -> Results | None:
+    """What the step found, worked out now or before; None for one that trains a model. A RunError says why it cannot be done."""
+    corpus = kitchen.corpus(step)
+    if corpus is None:
+        raise RunError(f"it needs a corpus that does not come with headscope: give --corpus {step.corpus}=FILE")
+    out = kitchen.folder / step.name
+    if step.verb == "train":
+        _train(kitchen, step, corpus, out, overwrite, progress)
+        return None
+    if step.model is not None:
+        return _with_trained(kitchen, step, corpus, out, resume, overwrite, progress)
+    dev = kitchen.dev(step)
+    spec = _spec(kitchen, step, corpus, dev)
+    how: dict[str, Any] = {"device": kitchen.device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    if getattr(spec, "weights", "trained") == "trained" and getattr(spec, "dtype", "float32") == "float32":
+        how["model"] = kitchen.loaded(step, step.verb in PREDICTS or getattr(spec, "differentiates", False))
+    return _verb(step)(spec, out, **how)
+
+
+def _with_trained(
+    kitchen: Kitchen, step: Step, corpus: tuple[str, ...], out: Path, resume: bool, overwrite: bool, progress: Progress | None
+) -> Results:
+    """A study of a model that a step has trained, on what that was not trained on: its dev corpus, or the documents it held out."""
+    from headscope.models.examples import held_out
+
+    assert step.model is not None
+    trained = kitchen.recipe.step(step.model)
+    recipe = _training(kitchen, trained)
+    dev = kitchen.dev(trained)
+    texts = read(*dev) if dev is not None else Corpus.of(held_out(list(read(*corpus)), recipe.held_out, recipe.seed)[1])
+    how: dict[str, Any] = {"device": kitchen.device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    model = kitchen.loaded(step, step.verb in PREDICTS)
+    return _verb(step)(_spec(kitchen, step, dev or corpus, None), out, model=model, corpus=texts, **how)
+
+
+def _verb(step: Step) -> Callable[..., Results]:
+    if step.verb == "run":
+        from headscope.runs.execute import execute
+
+        return execute
+    if step.verb == "flow":
+        from headscope.flows.study import study
+
+        return study
+    if step.verb == "ablate":
+        from headscope.ablation.study import ablate
+
+        return ablate
+    if step.verb == "probe attention":
+        from headscope.probes.attention.study import probe_attention
+
+        return probe_attention
+    if step.verb == "probe structural":
+        from headscope.probes.structural.study import probe_structural
+
+        return probe_structural
+    if step.verb == "probe edge":
+        from headscope.probes.edge.study import probe_edge
+
+        return probe_edge
+    from headscope.probes.keywords.study import keywords
+
+    return keywords
+
+
+def _spec(kitchen: Kitchen, step: Step, corpus: tuple[str, ...], dev: tuple[str, ...] | None) -> Any:
+    settings = {"model": kitchen.model_of(step), "corpus": corpus, **({"dev": dev} if dev is not None else {}), **kitchen.settings(step)}
+    if step.verb == "train":
+        return _training(kitchen, step)
+    if step.verb == "run":
+        from headscope.runs.spec import make_spec as make
+    elif step.verb == "flow":
+        from headscope.flows.spec import make_flow_spec as make  # type: ignore[assignment]
+    elif step.verb == "ablate":
+        from headscope.ablation.spec import make_ablation_spec as make  # type: ignore[assignment]
+    elif step.verb == "probe attention":
+        from headscope.probes.attention.spec import make_attention_probe_spec as make  # type: ignore[assignment]
+    elif step.verb == "probe structural":
+        from headscope.probes.structural.spec import make_structural_spec as make  # type: ignore[assignment]
+    elif step.verb == "probe edge":
+        from headscope.probes.edge.spec import make_edge_spec as make  # type: ignore[assignment]
+    else:
+        from headscope.probes.keywords.spec import make_keyword_spec as make  # type: ignore[assignment]
+    return make(settings, "its settings")
+
+
+def _training(kitchen: Kitchen, step: Step) -> Any:
+    from headscope.models.recipe import Recipe as Training
+
+    return Training(**kitchen.settings(step))
+
+
+def _train(kitchen: Kitchen, step: Step, corpus: tuple[str, ...], out: Path, overwrite: bool, progress: Progress | None) -> None:
+    """Train the step's model, unless that is done: a folder that is there is whole, since it gets its name last."""
+    from dataclasses import asdict
+
+    from headscope.models.training import RECORD, train
+
+    recipe, texts, dev = _training(kitchen, step), read(*corpus), kitchen.dev(step)
+    tried = read(*dev) if dev is not None else None
+    wanted = {"corpus_sha256": texts.hash(), "dev_sha256": tried.hash() if tried is not None else None, "recipe": asdict(recipe)}
+    record = out / RECORD
+    if record.is_file():
+        known = json.loads(record.read_text(encoding="utf-8"))
+        if not overwrite and {name: known.get(name) for name in wanted} == wanted:
+            return
+        shutil.rmtree(out)
+    unfinished = out.with_name(f"{out.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    train(texts, unfinished, kitchen.model_of(step), tried, recipe, kitchen.device, progress=progress)
+    unfinished.rename(out)

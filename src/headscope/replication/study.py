@@ -1,0 +1,207 @@
+"""A replication: every step of a recipe, what can be said of every claim, and the table of both."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.core.names import printable
+from headscope.corpora import read
+from headscope.corpora.files import joint_hash
+from headscope.errors import HeadscopeError, RunError
+from headscope.replication.differing import differing
+from headscope.replication.recipe import Recipe, Step, read_recipe
+from headscope.replication.steps import Kitchen, check_settings, do
+from headscope.replication.verdicts import DIFFERS, VERDICTS, judge, row
+from headscope.runs.opening import prepare
+from headscope.runs.results import Results
+from headscope.runs.signature import key, versions
+from headscope.runs.store import Folder
+from headscope.runs.table import Table
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
+    from headscope.runs.work import Progress
+
+STUDY = "replication"
+Watch = Callable[[int, int, str], "AbstractContextManager[Progress | None]"]
+
+
+def replicate(
+    name: str | Path,
+    out: Path,
+    *,
+    model: str = "mini",
+    corpora: Mapping[str, Sequence[str]] | None = None,
+    device: str | None = None,
+    full: bool = False,
+    resume: bool = False,
+    overwrite: bool = False,
+    watch: Watch | None = None,
+) -> Results:
+    """Do all steps of a recipe and say of each claim what comes of it; write everything to `out`, a folder with one inside for each step.
+
+    `corpora` are files by role, those under "" for every role that has none of its own. `watch` is told of each step, and gives what is
+    told how far it is. Steps that cannot be done on the given data are listed as such.
+    """
+    recipe, digest = read_recipe(name)
+    given = by_role(recipe, corpora or {})
+    folder = Folder(out)
+    _look_first(folder, resume, overwrite)
+    kitchen = Kitchen(recipe, model, given, out, device, full)
+    for step in recipe.steps:
+        check_settings(kitchen, step)
+    hashes = {role: read(*paths).hash() for role, paths in kitchen.used().items()}
+    loaded = kitchen.loaded(recipe.steps[0].model_copy(update={"model": None}), head=False)
+    now = _identity(digest, full, loaded, hashes)
+    with folder.locked():
+        finished = prepare(folder, now, resume, overwrite)
+        return finished if finished is not None else _cook(kitchen, folder, now, digest, loaded, resume, overwrite, watch)
+
+
+def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Files for each role. What is given without one is for the roles of texts to learn from or to measure, where nothing else is given."""
+    if unknown := [role for role in corpora if role and role not in recipe.roles]:
+        raise RunError(f"{recipe.name} has no role {unknown[0]!r} for a corpus", f"Roles are {', '.join(recipe.roles)}")
+    tried = {step.dev for step in recipe.steps}
+    everywhere = {role: tuple(corpora[""]) for role in recipe.roles if role not in tried} if corpora.get("") else {}
+    return {**everywhere, **{role: tuple(paths) for role, paths in corpora.items() if role and paths}}
+
+
+def _look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder of somebody else's, or one that holds results, before a model is loaded."""
+    folder.refuse_others()
+    if not folder.manifest.exists():
+        return
+    manifest = folder.read_manifest()
+    if manifest.get("study") != STUDY:
+        raise RunError(f"{folder.path} holds a run or another study", "Choose another folder with --out")
+    if not resume and not overwrite:
+        remedy = "Use --resume to go on with it, --overwrite to replace it, or another --out"
+        raise RunError(f"{folder.path} already holds a replication", remedy)
+
+
+def _identity(recipe: str, full: bool, model: Model, corpora: Mapping[str, str]) -> dict[str, Any]:
+    settings = {"recipe": recipe, "full": full, "device": model.device.type, "roles": sorted(corpora)}
+    corpus = joint_hash(sorted(set(corpora.values())))
+    return {"settings": settings, "measures": {}, "model": model.fingerprint, "corpus": corpus, "versions": versions()}
+
+
+def _cook(
+    kitchen: Kitchen,
+    folder: Folder,
+    now: dict[str, Any],
+    digest: str,
+    model: Model,
+    resume: bool,
+    overwrite: bool,
+    watch: Watch | None,
+) -> Results:
+    started = time.monotonic()
+    recipe = kitchen.recipe
+    used = {role: list(paths) for role, paths in kitchen.used().items()}
+    paths = list(dict.fromkeys(path for files in used.values() for path in files))
+    names = "+".join(printable(Path(path).name) for path in paths)
+    line = [
+        f"headscope:{versions()['headscope']}", f"recipe:{printable(recipe.name)}@{digest[:8]}",
+        f"model:{printable(Path(kitchen.model).name)}@{model.fingerprint[:8]}", f"corpus:{names}@{now['corpus'][:8]}",
+        f"full:{kitchen.full}", f"run:{key(now)[:8]}",
+    ]  # fmt: skip
+    manifest: dict[str, Any] = {
+        "study": STUDY,
+        "signature": "|".join(line),
+        "settings": {"model": kitchen.model, "corpus": paths, "roles": used, "full": kitchen.full},
+        "identity": now,
+        "capture": model.capture,
+        "paper": recipe.model_dump(mode="json", include={"name", "title", "authors", "year", "venue", "about"}),
+    }
+    folder.write_manifest({"status": "running", **manifest})
+    done: dict[str, Results] = {}
+    reasons: dict[str, str] = {}
+    for number, step in enumerate(recipe.steps, 1):
+        with watch(number, len(recipe.steps), step.title) if watch is not None else nullcontext() as progress:
+            _one(kitchen, step, done, reasons, resume, overwrite, progress)
+    claims = []
+    for claim in recipe.claims:
+        outcome = judge(claim, done, reasons)
+        claims.append(row(claim, outcome, differing(kitchen, claim, done)))
+    signed = {"signature": manifest["signature"]}
+    tables = {
+        "claims": Table.of({name: [one[name] for one in claims] for name in claims[0]}, signed),
+        "steps": Table.of(_steps(kitchen, done, reasons), signed),
+    }
+    complete = {
+        **manifest,
+        "status": "complete",
+        "tables": list(tables),
+        "measures": {STUDY: {"recipe": recipe.name}},
+        "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in model.layout.sites],
+        "counts": {"steps": len(done), "claims": len(claims)},
+        "dropped": [],
+        "findings": sentences(tables["claims"]),
+        "notes": [f"{recipe.step(name).title}: not done, since {why}" for name, why in reasons.items()],
+        "figures": {step.name: [figure.model_dump() for figure in step.figures] for step in recipe.steps},
+        "seconds": round(time.monotonic() - started, 3),
+    }
+    folder.finish(tables, {}, complete)
+    return Results(complete, tables, folder.path, states={})
+
+
+def _one(
+    kitchen: Kitchen,
+    step: Step,
+    done: dict[str, Results],
+    reasons: dict[str, str],
+    resume: bool,
+    overwrite: bool,
+    progress: Progress | None,
+) -> None:
+    """Do a step, or note why it cannot be done. What is wrong with a disk ends all of it; what a corpus lacks does not."""
+    if step.model in reasons:
+        reasons[step.name] = f"{kitchen.recipe.step(step.model or '').title} was not done"
+        return
+    try:
+        results = do(kitchen, step, resume, overwrite, progress)
+    except HeadscopeError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        reasons[step.name] = error.problem
+        return
+    if results is not None:
+        done[step.name] = results
+
+
+def _steps(kitchen: Kitchen, done: Mapping[str, Results], reasons: Mapping[str, str]) -> dict[str, list[Any]]:
+    """A row for each step."""
+    found: dict[str, list[Any]] = {name: [] for name in ("step", "title", "verb", "done", "why", "texts", "seconds", "signature")}
+    for step in kitchen.recipe.steps:
+        results = done.get(step.name)
+        manifest: Mapping[str, Any] = results.manifest if results is not None else {}
+        cells = {
+            **{"step": step.name, "title": step.title, "verb": step.verb},
+            **{"done": step.name not in reasons, "why": reasons.get(step.name, "")},
+            **{"texts": manifest.get("counts", {}).get("texts"), "seconds": manifest.get("seconds")},
+            "signature": manifest.get("signature", ""),
+        }
+        for name, cell in cells.items():
+            found[name].append(cell)
+    return found
+
+
+def sentences(claims: Table) -> list[str]:
+    """What came of the claims, in plain words; those that differ are named."""
+    counts = Counter(claims["verdict"])
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    found = [f"Of {len(claims)} claims: {told}."]
+    found += [
+        f"Differs: {row['says']} ({row['place']}: {row['published']}; here {row['ours']})." for row in claims if row["verdict"] == DIFFERS
+    ]
+    found.append(
+        "Data, model and ways are not the paper's, as every row says: a verdict is about direction, and equal numbers from other data are "
+        "no replication."
+    )
+    return found

@@ -1,0 +1,89 @@
+"""A replication as one page: every claim of a paper beside our number, then each step with its figures."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from headscope.errors import RunError
+from headscope.figures import FIGURES
+from headscope.report.studies import picture
+from headscope.report.summary import sentences
+from headscope.runs.results import Results
+from headscope.views.findings import findings
+from headscope.views.page import shell
+from headscope.views.run import model_name
+
+STUDY = "replication"
+LEGEND = (
+    ("same direction", "Ours is on the same side as the paper's, and its interval, where there is one, leaves no doubt."),
+    ("same order", "What the paper puts in an order stands in the same order here."),
+    ("in our interval", "The published number lies in our interval. From other data that is no more than it says."),
+    ("outside our interval", "It does not. From other data it need not."),
+    ("unclear", "Our interval, or chance, allows both."),
+    ("differs", "Ours is surely on the other side, or in another order."),
+    ("cannot be compared", "There are two numbers, and no reason why they should be alike; the row says why."),
+    ("not done", "The step needs something that was not given."),
+)
+
+
+def replication_page(results: Results) -> str:
+    """The whole page."""
+    style = "".join((files("headscope.report") / name).read_text(encoding="utf-8") for name in ("style.css", "replication.css"))
+    return shell(f"headscope: {results.manifest['paper']['name']}", _body(results), {}, style=style)
+
+
+def _body(results: Results) -> str:
+    from jinja2 import Environment
+
+    template = (files("headscope.report") / "replication.html.jinja").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    present = set(results["claims"]["verdict"])
+    return environment.from_string(template).render(
+        paper=results.manifest["paper"],
+        model=model_name(results),
+        signature=results.signature,
+        findings=results.manifest["findings"],
+        legend=[line for line in LEGEND if line[0] in present],
+        groups=[group(list(rows), results) for _, rows in groupby(results["claims"], key=lambda row: row["step"])],
+        steps=[_step(row, results) for row in results["steps"]],
+        manifest=results.manifest,
+    )
+
+
+def group(rows: list[dict[str, Any]], results: Results) -> dict[str, Any]:
+    """Claims of one step: what differs in all of them is said once, what differs in one of them in its row."""
+    titles = {row["step"]: row["title"] for row in results["steps"]}
+    parted = [row["differs"].split("; ") for row in rows]
+    common = [part for part in parted[0] if part and all(part in other for other in parted)]
+    told = [
+        {**row, "said": "; ".join(dict.fromkeys(filter(None, [row["why"], *(part for part in parts if part not in common)])))}
+        for row, parts in zip(rows, parted, strict=True)
+    ]
+    names = rows[0]["step"].split(", ")
+    return {"steps": [(name, titles[name]) for name in names], "common": "; ".join(common), "rows": told}
+
+
+def _step(row: dict[str, Any], results: Results) -> dict[str, Any]:
+    """What the page says of a step."""
+    told = {"name": row["step"], "title": row["title"], "why": row["why"], "verb": row["verb"], "signature": row["signature"]}
+    if row["why"] or not row["signature"]:
+        return {**told, "findings": [], "figures": [], "notes": []}
+    assert results.path is not None
+    own = Results.open(Path(results.path) / row["step"])
+    notes = [*own.manifest.get("notes", ()), *own.manifest["dropped"]]
+    said = sentences(own) if own.study is None else findings(own)
+    return {**told, "findings": said, "figures": _figures(own, results.manifest["figures"][row["step"]]), "notes": notes}
+
+
+def _figures(own: Results, wanted: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The figures that can be drawn of a step."""
+    found = []
+    for figure in wanted:
+        try:
+            found.append({"place": figure["place"], "about": FIGURES[figure["name"]], "picture": picture(own, figure["name"])})
+        except RunError:  # the table it shows is empty: not of this annotation
+            continue
+    return found
