@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,6 +17,7 @@ from headscope.runs.hang import TOO_LONG, hang
 from headscope.runs.ledger import Ledger
 from headscope.runs.opening import look_first, prepare
 from headscope.runs.plan import Reading, readings
+from headscope.runs.provenance import made
 from headscope.runs.results import Results
 from headscope.runs.sample import SIZE, Sample
 from headscope.runs.shard import ShardRunner
@@ -68,7 +70,8 @@ def execute(
     now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), runner.model.device.type) | annotation_of(corpus)
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
-            lacking = gallery and not folder.gallery.exists() and TOO_LONG not in finished.manifest["dropped"]
+            hung = folder.gallery.exists() and finished.manifest.get("gallery") is not None  # a kill may part the two
+            lacking = gallery and not hung and TOO_LONG not in finished.manifest["dropped"]
             return _complete(finished, spec, runner, corpus, progress, gallery) if lacking else finished
         return _run(spec, runner, corpus, folder, now, device, engine, workers, resume, progress, gallery)
 
@@ -97,12 +100,14 @@ def _run(
     gallery: int,
 ) -> Results:
     model, plan = runner.model, runner.plan
+    threads = None if engine == "local" else max(1, (os.cpu_count() or 1) // workers)
     manifest = {
         "status": "running",
         "signature": signature(spec, plan.measures, now),
         "settings": spec.model_dump(mode="json"),
         "identity": now,
         "capture": model.capture,
+        **made(spec.model_dump(), now["settings"]["device"], folder, threads, gallery=gallery),
     }
     if folder is not None:
         folder.write_manifest(manifest)
