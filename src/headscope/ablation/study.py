@@ -69,6 +69,8 @@ def ablate(
         model = load(spec.model, device, spec.dtype, head=True)
     spec = resolved(spec, model, corpus)
     now = study_identity(spec, model, corpus)
+    if spec.run is not None:  # what is in it counts, not where it is
+        now["settings"]["run"] = Results.open_run(Path(spec.run)).signature
     return once(folder, now, resume, overwrite, lambda: Study(spec, model, corpus, progress, function).run(folder, now, resume))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headscope.api.again import rerun
 from headscope.api.results import Measured, Run, Study, TwinHeads, open_run, open_study
 from headscope.api.running import annotate, keywords, load, measure, run, train, twins, view
 from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural, replicate
@@ -28,6 +29,7 @@ __all__ = [
     "probe_structural",
     "read",
     "replicate",
+    "rerun",
     "run",
     "train",
     "twins",

@@ -22,6 +22,7 @@ from headscope.cli import (
     prune,
     replicate,
     report,
+    rerun,
     run,
     serve,
     show,
@@ -56,6 +57,7 @@ app = typer.Typer(
     headscope view "Keys open doors."        what heads look at in a text of your own
     headscope keywords article.txt           what is important in it, as heads have learnt to tell
     headscope compare A B                    two runs, head by head
+    headscope rerun RUN                      the same again, to the last bit?
     headscope serve RUN                      the same in the browser, and a box to type a sentence into
     """),
     no_args_is_help=True,
@@ -67,6 +69,7 @@ app = typer.Typer(
 _VERBS = (
     *(run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, alike.alike, twins.twins, inspect.inspect),
     keywords.keywords,
+    rerun.rerun,
     annotate.annotate,
     flow.flow,
     ablate.ablate,

@@ -15,6 +15,7 @@ from headscope.encoding.texts import Encoded
 from headscope.models.model import Model
 from headscope.runs.counts import Counts
 from headscope.runs.ledger import Ledger
+from headscope.runs.provenance import made
 from headscope.runs.results import Results
 from headscope.runs.signature import annotation_of, annotation_part, key, versions
 from headscope.runs.store import Folder
@@ -71,6 +72,7 @@ def begin(study: str, spec: BaseModel, identity: Mapping[str, Any], signature: s
     """The manifest of a study that begins, written to its folder if it has one."""
     settings = spec.model_dump(mode="json")
     manifest = {"study": study, "signature": signature, "settings": settings, "identity": dict(identity), "capture": model.capture}
+    manifest |= made(settings, model.device.type, folder)
     if folder is not None:
         folder.write_manifest({"status": "running", **manifest})
     return manifest
