@@ -113,6 +113,8 @@ def run(
     device: str | None = None,
     engine: str = "local",
     workers: int = 2,
+    address: str | None = None,
+    gpus_per_worker: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -146,6 +148,8 @@ def run(
         device=device,
         engine=engine,  # type: ignore[arg-type]
         workers=workers,
+        address=address,
+        gpus_per_worker=gpus_per_worker,
         resume=resume,
         overwrite=overwrite,
         progress=progress,

@@ -38,8 +38,10 @@ def run(
     dtype: Annotated[str | None, Option(help="float32, float16 or bfloat16 weights [default: float32]")] = None,
     weights: Annotated[str | None, Option(help="trained, or random: a control, all but the embeddings redrawn")] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
-    engine: Annotated[str, Option(help="local, or processes: several workers, the same bits")] = "local",
-    workers: Annotated[int, Option(help="workers of the processes engine", min=1)] = 2,
+    engine: Annotated[str, Option(help="local, processes, or ray: several workers, on one machine or many, the same bits")] = "local",
+    workers: Annotated[int, Option(help="workers of the engines processes and ray", min=1)] = 2,
+    address: Annotated[str | None, Option(help="HOST:PORT of a Ray cluster, or auto [default: a Ray of its own]")] = None,
+    gpus_per_worker: Annotated[float | None, Option(help="GPUs of a worker of Ray [default: one, or a share if there are fewer]")] = None,
     gallery: Annotated[int, Option(help="texts to look at again for maps to show; 0: none", min=0)] = 96,
     resume: Annotated[bool, Option("--resume", help="go on with the run in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the run in the folder")] = False,
@@ -74,7 +76,8 @@ def run(
         results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite, gallery)
     else:
         usual = Path("runs") / "-".join(Path(name).name.split(".")[0] for name in (final.model, final.corpus[0]))
-        results = _execute(final, out or folder or usual, quiet, device, engine, workers, resume, overwrite, gallery)
+        who = {"device": device, "engine": engine, "workers": workers, "address": address, "gpus_per_worker": gpus_per_worker}
+        results = _execute(final, out or folder or usual, quiet, who, resume, overwrite, gallery)
     if not quiet:
         summarise(results)
 
@@ -99,24 +102,12 @@ def _settings(spec: Path | None, given: dict[str, Any], measures: str | None, op
     return make_spec({**settings, "measures": chosen}, where, own), Path(out) if out is not None else None
 
 
-def _execute(
-    spec: RunSpec, out: Path, quiet: bool, device: str | None, engine: str, workers: int, resume: bool, overwrite: bool, gallery: int
-) -> Results:
+def _execute(spec: RunSpec, out: Path, quiet: bool, who: dict[str, Any], resume: bool, overwrite: bool, gallery: int) -> Results:
     from headscope.cli.progress import bar, interrupted
     from headscope.runs.execute import execute
 
     with interrupted(out), bar("measuring", hidden=quiet) as progress:
-        return execute(
-            spec,
-            out,
-            device=device,
-            engine=engine,  # type: ignore[arg-type]
-            workers=workers,
-            resume=resume,
-            overwrite=overwrite,
-            progress=progress,
-            gallery=gallery,
-        )
+        return execute(spec, out, **who, resume=resume, overwrite=overwrite, progress=progress, gallery=gallery)
 
 
 def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path, overwrite: bool, gallery: int) -> Results:

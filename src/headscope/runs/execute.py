@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from headscope.core.names import printable
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.runs import engines
+from headscope.runs import engines, failures
+from headscope.runs.crew import Crew, Dispatch
 from headscope.runs.hang import TOO_LONG, hang
 from headscope.runs.ledger import Ledger
 from headscope.runs.opening import look_first, prepare
@@ -25,6 +28,7 @@ from headscope.runs.signature import annotation_of, identity, key, signature
 from headscope.runs.spec import RunSpec
 from headscope.runs.store import Folder
 from headscope.runs.work import Progress, Work, require_labels
+from headscope.runs.worker import Start
 
 
 def execute(
@@ -36,6 +40,8 @@ def execute(
     device: str | None = None,
     engine: engines.Engine = "local",
     workers: int = 2,
+    address: str | None = None,
+    gpus_per_worker: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -43,16 +49,31 @@ def execute(
 ) -> Results:
     """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name.
 
-    `gallery` is how many texts of each reading are looked at again for the gallery; it changes no number.
+    `workers` are those of the engines `processes` and `ray`; `address` is that of a Ray cluster, in the place of a Ray of our own, and
+    `gpus_per_worker` what each of its workers is to have. `gallery` is how many texts of each reading are looked at again for the gallery;
+    it changes no number.
     """
-    if engine not in ("local", "processes"):
-        raise RunError(f"engine {engine!r} is unknown", "Use local or processes")
-    if engine == "processes" and (model is not None or workers < 1):
-        problem = f"{workers} workers" if workers < 1 else "a loaded model cannot be sent to other processes"
-        raise RunError(f"the processes engine cannot start: {problem}", "Use one worker or more, and name the model instead of passing it")
+    if engine != "local" and model is not None:
+        raise RunError(f"the {engine} engine cannot send a loaded model to its workers", "Do not pass it, name the model")
     folder = Folder(out) if out is not None else None
     if folder is not None:
         look_first(folder, resume, overwrite)
+    with engines.crew_for(engine, workers, device, address, gpus_per_worker) as crew:
+        return _execute(spec, folder, model, corpus, device, crew, resume, overwrite, progress, gallery)
+
+
+def _execute(
+    spec: RunSpec,
+    folder: Folder | None,
+    model: Model | None,
+    corpus: Corpus | None,
+    device: str | None,
+    crew: Crew | None,
+    resume: bool,
+    overwrite: bool,
+    progress: Progress | None,
+    gallery: int,
+) -> Results:
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     _require_annotation(spec, corpus)
@@ -61,19 +82,45 @@ def execute(
             "the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model instead of passing it"
         )
     if model is None:
-        model = load(spec.model, device, spec.dtype, spec.random, head=spec.differentiates)
+        model = load(spec.model, _here(device, crew), spec.dtype, spec.random, head=spec.differentiates)
     require_labels(spec, corpus, model)
-    spec = spec.resolved(corpus.pairs, model.device.type).model_copy(update={"dtype": model.dtype})
+    kind = torch.device(crew.device).type if crew is not None and crew.device is not None else model.device.type
+    spec = spec.resolved(corpus.pairs, kind).model_copy(update={"dtype": model.dtype})
     runner = engines.runner_for(spec, model)
     if (limit := runner.model.max_length) is not None and spec.max_length > limit:
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {limit} tokens", f"Use --max-length {limit}")
-    now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), runner.model.device.type) | annotation_of(corpus)
+    now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), kind) | annotation_of(corpus)
     with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, now, resume, overwrite)) is not None:
+        if folder is not None and (finished := prepare(folder, _as_begun(folder, now), resume, overwrite)) is not None:
             hung = folder.gallery.exists() and finished.manifest.get("gallery") is not None  # a kill may part the two
             lacking = gallery and not hung and TOO_LONG not in finished.manifest["dropped"]
             return _complete(finished, spec, runner, corpus, progress, gallery) if lacking else finished
-        return _run(spec, runner, corpus, folder, now, device, engine, workers, resume, progress, gallery)
+        return _run(spec, runner, corpus, folder, now, crew, resume, progress, gallery)
+
+
+def _here(device: str | None, crew: Crew | None) -> str | None:
+    """Where this process loads the model: where workers do, unless they have a GPU and it has none."""
+    wanted = device if crew is None else crew.device
+    return "cpu" if crew is not None and wanted == "cuda" and not torch.cuda.is_available() else wanted
+
+
+def _as_begun(folder: Folder, now: dict[str, Any]) -> dict[str, Any]:
+    """The identity that a folder must have to be gone on with: a run that was to stop at faults may go on by leaving them out.
+
+    What it has done is the same then: a shard is kept only if all before it could be read, and says which of its texts failed.
+    """
+    try:
+        manifest = folder.read_manifest()
+    except RunError:
+        return now
+    strict = manifest.get("identity", {}).get("settings", {}).get("on_error") == "raise"
+    unfinished = manifest.get("status") == "running"
+    return {**now, "settings": {**now["settings"], "on_error": "raise"}} if strict and unfinished else now
+
+
+def _key(now: dict[str, Any]) -> str:
+    """What kept shards must share: all that can change them, which what is done about faults cannot."""
+    return key({**now, "settings": {name: value for name, value in now["settings"].items() if name != "on_error"}})
 
 
 def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
@@ -92,36 +139,44 @@ def _run(
     corpus: Corpus,
     folder: Folder | None,
     now: dict[str, Any],
-    device: str | None,
-    engine: engines.Engine,
-    workers: int,
+    crew: Crew | None,
     resume: bool,
     progress: Progress | None,
     gallery: int,
 ) -> Results:
     model, plan = runner.model, runner.plan
-    threads = None if engine == "local" else max(1, (os.cpu_count() or 1) // workers)
     manifest = {
         "status": "running",
         "signature": signature(spec, plan.measures, now),
         "settings": spec.model_dump(mode="json"),
         "identity": now,
         "capture": model.capture,
-        **made(spec.model_dump(), now["settings"]["device"], folder, threads, gallery=gallery),
+        **made(spec.model_dump(), now["settings"]["device"], folder, None if crew is None else crew.threads(), gallery=gallery),
     }
     if folder is not None:
         folder.write_manifest(manifest)
     started = time.monotonic()
-    ledger = Ledger(folder, key(now), resume)
+    ledger = Ledger(folder, _key(now), resume)
     sampled = _samples(spec, runner, gallery)
     work = Work(corpus, model, spec, sampled, ledger.done, progress)
-    done = engines.local(work, runner) if engine == "local" else engines.processes(work, spec, device, workers)
+    done = engines.local(work, runner) if crew is None else Dispatch(work, crew, Start.of(spec, crew.device, crew.threads(), model))
+    failing = 0
     for number, states in done:
+        failing += len(failures.failures(states))
         ledger.add(number, states)
         work.tell()
+        if failing > failures.MOST:
+            raise RunError(
+                f"{spec.model} failed on more than {failures.MOST:,} texts", "Check the model, and that the corpus is what it reads"
+            )
     dropped = work.dropped().lines()
     if ledger.merged is None:
         raise RunError(f"nothing to measure: no text is left of {', '.join(spec.corpus)}", "; ".join(dropped))
+    failed, name = failures.failures(ledger.merged), printable(Path(spec.model).name)
+    if failed and spec.on_error == "raise":
+        raise failures.error(failed, name, kept=folder is not None)
+    if failed:
+        dropped.append(failures.line(failed, name))
     report = {
         "seconds": round(time.monotonic() - started, 3),
         "counts": {**work.counts[0].numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
@@ -130,8 +185,11 @@ def _run(
             for way, counts in zip(work.ways, work.counts, strict=True)
         ],
         "dropped": dropped,
+        "failed": [vars(one) for one in failed],
     }
-    results = Results.make({**manifest, **report}, plan.measures, ledger.merged, plan.layout, folder)
+    for _, sample in sampled:
+        sample.leave_out(one.text for one in failed)
+    results = Results.make({**manifest, **report}, plan.measures, failures.without(ledger.merged), plan.layout, folder)
     return hang(results, plan, sampled, runner.look, spec.word_rows or "mean") if gallery else results
 
 
@@ -147,5 +205,7 @@ def _complete(results: Results, spec: RunSpec, runner: ShardRunner, corpus: Corp
     sampled = _samples(spec, runner, gallery)
     for _ in Work(corpus, runner.model, spec, sampled, lambda shard: True, progress):
         pass
+    for _, sample in sampled:
+        sample.leave_out(failed["text"] for failed in results.manifest.get("failed", ()))
     hang(results, runner.plan, sampled, runner.look, spec.word_rows or "mean")
     return Results.open(results.path)

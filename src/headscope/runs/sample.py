@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from heapq import heappush, heappushpop
+from collections.abc import Iterable
+from heapq import heapify, heappush, heappushpop
 
 from headscope.core.heads import HeadLayout
 from headscope.encoding.texts import Encoded
@@ -31,6 +32,10 @@ class Sample:
             self.too_long += 1
         else:
             self._least.add((_unlike(text.cost) << 64) + order(text), text)
+
+    def leave_out(self, ids: Iterable[str]) -> None:
+        """Choose none of these texts."""
+        self._least.remove(frozenset(ids))
 
     def texts(self) -> list[Encoded]:
         """The chosen texts, in an order of their own."""
@@ -62,6 +67,10 @@ class _Least:
             self._seen += 1
             push = heappush if len(self._heap) < self._size else heappushpop
             push(self._heap, (-number, -self._seen, text))
+
+    def remove(self, ids: frozenset[str]) -> None:
+        self._heap = [item for item in self._heap if item[2].id not in ids]
+        heapify(self._heap)
 
     def sorted(self) -> list[Encoded]:
         return [text for *_, text in sorted(self._heap, key=lambda item: item[:2], reverse=True)]

@@ -21,6 +21,7 @@ from headscope.encoding.words import Rows, WordGroups, word_map
 from headscope.errors import HeadscopeError, RunError
 from headscope.measures.base import Level
 from headscope.models.model import Model
+from headscope.runs.failures import DeviceError, TextError
 from headscope.runs.held import MOST, SIDES, map_bytes, map_size
 from headscope.runs.plan import Plan
 from headscope.stats.bootstrap import poisson_weights
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from headscope.models.capture import Consumer
 
+_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")  # as CUDA and torch on a CPU say it
 LOOK = 512  # tokens of the texts whose maps are all held at once
 
 
@@ -153,7 +155,7 @@ class ShardRunner:
         self._word_rows: Rows = word_rows
         self._replicates = replicates
         self._seed = seed
-        self._batch_tokens = batch_tokens
+        self.batch_tokens = batch_tokens
 
     def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
         """The states of one shard, which the measures of these names see (all, if none are named); the others start theirs."""
@@ -166,7 +168,7 @@ class ShardRunner:
                     self._differentiate(batch, slope, accumulator)
             except HeadscopeError:
                 raise
-            except (RuntimeError, IndexError, ValueError) as error:
+            except Exception as error:
                 raise explain(self.model, batch, error) from error
         return accumulator.states
 
@@ -175,7 +177,7 @@ class ShardRunner:
 
         The largest batch comes first: later ones then fit into memory that is already there.
         """
-        planned = list(batches(texts, self._batch_tokens))[::-1]
+        planned = list(batches(texts, self.batch_tokens))[::-1]
         if self.model.device.type == "cpu":
             yield from ((batch, self._view(batch, words)) for batch in planned)
             return
@@ -250,16 +252,21 @@ class ShardRunner:
 
 
 def explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunError:
-    """What a person can do about an error that a model met on a batch."""
+    """What a person can do about an error that a model met on a batch; a TextError if other texts may do."""
     shape = f"a batch of {len(batch)} texts of up to {max(text.cost for text in batch)} tokens (first: {batch[0].id})"
-    if "out of memory" in str(error).lower():
+    said = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0][:300]}"
+    if isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in _NO_MEMORY):
         return RunError(f"not enough memory for {shape}", "Use a smaller --batch-tokens, or fewer --layers")
+    if "CUDA error" in str(error):
+        return DeviceError(
+            f"the device gave up on {shape}: {said}", "Look at those texts, or use --device cpu, which says more; --resume goes on"
+        )
     if isinstance(error, IndexError) or "out of range" in str(error):
         rows = model.network.get_input_embeddings().weight.shape[0]
         highest = max(int(text.ids.max()) for text in batch)
         if highest >= rows:
             return RunError(f"the tokenizer gives token {highest}, but {model.name} knows only {rows}", "Check that they belong together")
-    return RunError(f"{model.name} failed on {shape}: {type(error).__name__}: {(str(error) or 'no message').splitlines()[0]}")
+    return TextError(f"{model.name} failed on {shape}: {said}", said)
 
 
 def _taken(

@@ -16,11 +16,11 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.models.predictions import class_number
-from headscope.runs import engines
 from headscope.runs.counts import Counts
 from headscope.runs.plan import Reading
 from headscope.runs.sample import Sample
 from headscope.runs.spec import RunSpec
+from headscope.runs.worker import Job
 
 
 class Progress(Protocol):
@@ -116,13 +116,13 @@ class Work:
             sample.add(text)
             yield text
 
-    def _pending(self) -> Iterator[engines.Work]:
+    def _pending(self) -> Iterator[Job]:
         number = 0
         for turn, (way, counts, sample) in enumerate(zip(self.ways, self.counts, self._samples, strict=True)):
             self._turn = turn
             for shard in shards(self._texts(way, counts, sample), self._spec.shard_tokens or 1):
                 if not self._done(number):
-                    yield number, shard, way.measures
+                    yield Job(number, shard, way.measures)
                 else:
                     self.tell()
                 number += 1
@@ -136,10 +136,10 @@ class Work:
         total.update(self._corpus.skipped)
         return total
 
-    def __iter__(self) -> Iterator[engines.Work]:
+    def __iter__(self) -> Iterator[Job]:
         return self
 
-    def __next__(self) -> engines.Work:
+    def __next__(self) -> Job:
         return next(self._shards)
 
     def tell(self) -> None:

@@ -1,0 +1,21 @@
+"""A model that loads and runs in no time, in a folder, for tests in which several processes load it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from transformers import AutoTokenizer, BertConfig, BertModel
+
+from headscope.models.load import _locate
+
+
+def save_small(folder: Path) -> Path:
+    """A BERT of two layers of two heads with the tokenizer of the embedded model."""
+    tokenizer = AutoTokenizer.from_pretrained(_locate("mini")[0])
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 128}
+    network = BertModel(BertConfig(vocab_size=len(tokenizer), initializer_range=0.5, **shape), add_pooling_layer=False)
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -1,0 +1,180 @@
+"""Who gets which shard, and what becomes of it when workers die: a crew in memory, whose workers die when they are told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pytest
+from small_models import save_small
+
+import headscope as hs
+from headscope.core.annotation import Annotation
+from headscope.core.state import State
+from headscope.encoding.texts import Encoded
+from headscope.errors import RunError
+from headscope.runs import processes
+from headscope.runs.crew import AHEAD, ASIDE, TRIES, Crew, Dispatch, Event
+from headscope.runs.worker import Job, Start
+
+START = Start({}, None, 1, "", {})
+
+
+class Scripted(Crew):
+    """Workers that do a shard each time they are listened to. `deadly` shards kill so many of them; `stillborn` of them never begin."""
+
+    remedy = "Be gentle"
+
+    def __init__(self, size: int, deadly: dict[int, int] | None = None, stillborn: int = 0) -> None:
+        super().__init__(size, None)
+        self._deadly = dict(deadly or {})
+        self._stillborn = stillborn
+        self._told: deque[Event] = deque()
+        self.lines: dict[Hashable, deque[Job]] = {}
+        self.hired = 0
+        self.longest = 0
+
+    def threads(self) -> int:
+        return 1
+
+    def hire(self, start: Start) -> Hashable:
+        self.hired += 1
+        self.lines[self.hired] = deque()
+        self._told.append(Event(self.hired, "died", "too young") if self.hired <= self._stillborn else Event(self.hired, "ready"))
+        return self.hired
+
+    def give(self, worker: Hashable, job: Job) -> None:
+        self.lines[worker].append(job)
+        self.longest = max(self.longest, len(self.lines[worker]))
+
+    def events(self) -> list[Event]:
+        found, self._told = list(self._told), deque()
+        for worker, line in list(self.lines.items()):
+            if line:
+                number = line.popleft().number
+                if self._deadly.get(number, 0):
+                    self._deadly[number] -= 1
+                    found.append(Event(worker, "died", "signal SIGKILL"))
+                    line.clear()
+                else:
+                    found.append(Event(worker, "done", {"m": State({"number": np.array([number])}, {"number": "concat"})}))
+        return found
+
+    def dismiss(self, worker: Hashable) -> None:
+        del self.lines[worker]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+
+def jobs(count: int) -> Iterator[Job]:
+    for number in range(count):
+        annotation = Annotation(f"document {number}", (), (), (), (), (), frozenset(), ())
+        yield Job(number, [Encoded(f"t{number}", annotation, np.zeros(1, int), np.zeros(1, int), (), (), ())], frozenset())
+
+
+def done(crew: Crew, count: int) -> list[int]:
+    found = []
+    for number, states in Dispatch(jobs(count), crew, START):
+        assert states["m"]["number"].tolist() == [number], "a shard has the states of another"
+        found.append(number)
+    return sorted(found)
+
+
+def test_every_shard_is_done_once_and_no_worker_has_more_than_two() -> None:
+    crew = Scripted(3)
+    assert done(crew, 20) == list(range(20))
+    assert crew.longest == AHEAD
+    assert crew.hired == 3
+
+
+def test_the_work_is_read_no_further_than_workers_need_it() -> None:
+    """Two shards a worker, and one in hand."""
+    read, finished = 0, 0
+
+    def counted() -> Iterator[Job]:
+        nonlocal read
+        for job in jobs(50):
+            read += 1
+            assert read - finished <= 2 * AHEAD + 1
+            yield job
+
+    for _ in Dispatch(counted(), Scripted(2), START):
+        finished += 1
+    assert finished == 50
+
+
+def test_shards_of_the_dead_are_done_by_others() -> None:
+    crew = Scripted(2, deadly={0: TRIES - 1, 7: 1, 19: TRIES - 1})
+    assert done(crew, 20) == list(range(20))
+    assert crew.hired == 2 + 2 * (TRIES - 1) + 1
+
+
+def test_a_shard_that_kills_again_and_again_is_named_after_all_others_are_done() -> None:
+    crew, found = Scripted(2, deadly={3: 99, 11: 99}), list[int]()
+    with pytest.raises(RunError) as error:
+        take(found, Dispatch(jobs(20), crew, START))
+    assert "shard 4 ended its worker 3 times (signal SIGKILL), and so did 1 other shards. It holds document 3" in str(error.value)
+    assert "Be gentle" in str(error.value)
+    assert sorted(found) == [number for number in range(20) if number not in (3, 11)]
+
+
+def take(found: list[int], numbered: Iterable[tuple[int, object]]) -> None:
+    for number, _ in numbered:
+        found.append(number)
+
+
+def test_it_gives_up_where_every_shard_kills() -> None:
+    crew = Scripted(2, deadly=dict.fromkeys(range(1000), 99))
+    with pytest.raises(RunError, match=f"and so did {ASIDE - 1} other shards"):
+        done(crew, 1000)
+
+
+def test_workers_that_never_begin_end_a_run() -> None:
+    crew = Scripted(2, stillborn=99)
+    with pytest.raises(RunError, match=r"[34] workers in a row died before they could begin \(too young\). Be gentle"):
+        done(crew, 5)
+    assert done(Scripted(2, stillborn=2), 5) == list(range(5)), "two accidents at the start are none of a shard's"
+
+
+def test_nobody_is_hired_for_nothing() -> None:
+    crew = Scripted(2)
+    assert done(crew, 0) == []
+    assert crew.hired == 0
+
+
+def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real one, killed when it has done some shards: the same bytes."""
+    model = save_small(tmp_path / "small")
+    settings: dict[str, Any] = {"shard_tokens": 60, "replicates": 5, "gallery": 0}
+    pids: list[Any] = []
+    hire = processes.Processes.hire
+
+    def noted(crew: processes.Processes, start: Start) -> Hashable:
+        pid = hire(crew, start)
+        pids.append(pid)
+        return pid
+
+    def kill(share: float | None, texts: int, tokens: int) -> None:
+        if len(pids) == 1:
+            os.kill(pids[0], signal.SIGKILL)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(processes.Processes, "hire", noted)
+    run = hs.run(model, "sampler", ["positions"], tmp_path / "run", engine="processes", workers=1, progress=kill, **settings)
+    assert len(pids) == 2
+    hs.run(model, "sampler", ["positions"], tmp_path / "local", **settings)
+    assert run.results.manifest["status"] == "complete"
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["failed"] == []
+    assert (tmp_path / "run" / "states.safetensors").read_bytes() == (tmp_path / "local" / "states.safetensors").read_bytes()

@@ -1,0 +1,125 @@
+"""What the engine `ray` says where it cannot begin, and a Ray of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_models import save_small
+
+import headscope as hs
+from headscope.errors import RunError
+from headscope.runs import cluster
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"engine": "ray", "address": "nowhere"}, "'nowhere' is no address of a Ray cluster"),
+        ({"engine": "ray", "address": "ray://127.0.0.1:10001"}, "is the address of a Ray client server"),
+        ({"engine": "ray", "workers": 0}, "cannot start with 0 workers"),
+        ({"engine": "ray", "gpus_per_worker": 1.5}, "a worker cannot have 1.5 GPUs"),
+        ({"engine": "ray", "gpus_per_worker": 1, "device": "cpu"}, "contradict each other"),
+        ({"engine": "ray", "device": "cuda:1"}, "device 'cuda:1' says nothing to a cluster"),
+        ({"engine": "processes", "address": "auto"}, "--address says nothing to the processes engine"),
+        ({"gpus_per_worker": 1}, "--gpus-per-worker says nothing to the local engine"),
+        ({"engine": "slurm"}, "engine 'slurm' is unknown. Use one of local, processes, ray"),
+    ],
+)
+def test_a_mistake_is_one_clear_error_before_a_model_is_loaded(settings: dict[str, Any], says: str) -> None:
+    if "address" in settings and settings["engine"] == "ray":
+        pytest.importorskip("ray", reason="Ray is not installed: pip install 'headscope[ray]'")
+    with pytest.raises(RunError) as error:
+        hs.run("/no/such/model", "sampler", **settings)
+    assert says in str(error.value)
+
+
+def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(RunError, match=r"needs Ray, which is not installed. pip install 'headscope\[ray\]'"):
+        hs.run("/no/such/model", "sampler", engine="ray")
+
+
+def test_nothing_waits_for_an_address_where_nothing_or_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'headscope[ray]'")
+    monkeypatch.setattr(cluster, "REACH", 0.3)
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        port = mute.getsockname()[1]
+        with pytest.raises(RunError, match=rf"nothing answers at 127.0.0.1:{port} \(Connection refused\)"):
+            hs.run("mini", engine="ray", address=f"127.0.0.1:{port}")
+        mute.listen()
+        with pytest.raises(RunError, match=rf"nothing answers at 127.0.0.1:{port}. Check"):
+            hs.run("mini", engine="ray", address=f"127.0.0.1:{port}")
+        thread = threading.Thread(target=_answer, args=(mute, b"HTTP/1.1 400 Bad Request\r\n\r\n"))
+        thread.start()
+        with pytest.raises(RunError, match=rf"what answers at 127.0.0.1:{port} is not Ray"):
+            hs.run("mini", engine="ray", address=f"127.0.0.1:{port}")
+        thread.join()
+
+
+def _answer(server: socket.socket, text: bytes) -> None:
+    for _ in range(2):  # the first came while nobody answered
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(64)
+            connection.sendall(text)
+
+
+def test_ctrl_c_ends_a_ray_of_its_own(tmp_path: Path) -> None:
+    """The run says how to go on, and nothing that was started for it is left, on disk either."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'headscope[ray]'")
+    model, out, temporary = save_small(tmp_path / "small"), tmp_path / "run", Path("/tmp") / f"hs{os.getpid()}"
+    temporary.mkdir()
+    options = ["--model", str(model), "--out", str(out), "--engine", "ray", "--workers", "1", "--shard-tokens", "30", "--replicates", "5"]
+    command = [sys.executable, "-m", "headscope", "run", *options]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, env=environment) as process:
+        deadline = time.monotonic() + 120
+        while not list(out.glob("partial/*-*.safetensors")) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        listening = _listening(process.pid)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the run and all it started
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors.decode()
+    assert errors.decode().count("\n") == 1, errors.decode()
+    assert "--resume goes on" in errors.decode()
+    assert set(listening) == {"127.0.0.1"}, f"Ray listened beyond this machine: {listening}"
+    assert not list(temporary.iterdir()), "files of Ray were left"
+    temporary.rmdir()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def _listening(group: int) -> list[str]:
+    """The addresses on which processes of a group listen."""
+    members = [path for path in Path("/proc").glob("[0-9]*") if _group(path) == group]
+    sockets = set()
+    for path in members:
+        try:
+            sockets |= {str(link.readlink()).removeprefix("socket:[").removesuffix("]") for link in (path / "fd").iterdir()}
+        except OSError:
+            continue
+    found = []
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in sockets:  # it listens
+                digits = fields[1].partition(":")[0][-8:]
+                found.append(".".join(str(int(digits[at : at + 2], 16)) for at in (6, 4, 2, 0)))
+    return found
+
+
+def _group(process: Path) -> int | None:
+    try:
+        return os.getpgid(int(process.name))
+    except OSError:
+        return None
