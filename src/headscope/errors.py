@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+_LONGEST = 1500  # characters of a problem: what it quotes may be as long as a file
+
 
 class HeadscopeError(Exception):
     """Base of every error a user can cause; the command line prints it without a traceback and exits with 2."""
 
     def __init__(self, problem: str, remedy: str = "") -> None:
+        problem = problem if len(problem) <= _LONGEST else f"{problem[: _LONGEST // 2]} … {problem[-_LONGEST // 2 :]}"
         self.problem = problem
         self.remedy = remedy
         super().__init__(f"{problem}. {remedy}" if remedy else problem)

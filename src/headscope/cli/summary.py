@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
 from headscope.runs.results import BASELINES, Results
+from headscope.runs.sense import of_runs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from headscope.runs.table import Table
 
 
+@of_runs
 def summarise(results: Results) -> None:
     """Print what was measured and which heads stand out."""
     from rich.console import Console

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ COMPRESSIONS = (".gz", ".xz")
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
 LONGEST_LINE = 1 << 26  # bytes: whole books fit
+_ARRAYS = 1 << 28  # bytes that an .npz may unpack to whatever its size
 UNPACKED, RATIO = 1 << 24, 300  # what may come out of a compressed file whatever its size; and beyond it, how many times its size
 
 
@@ -102,6 +104,17 @@ def lines(path: Path, meter: Meter | None = None, empty: bool = False) -> Iterat
         raise CorpusError(path, None, "the file is empty", "Check that it was written or downloaded completely")
 
 
+def check_archive(path: Path) -> None:
+    """Refuse an .npz whose arrays unpack to absurdly more than its size; one that is no archive is left to whoever reads it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return
+    if unpacked > max(_ARRAYS, RATIO * path.stat().st_size):
+        raise CorpusError(path, None, f"its arrays would unpack to {unpacked:,} bytes", "Check that it is what you think it is")
+
+
 def content_hash(paths: Iterable[Path]) -> str:
     """SHA-256 of the decompressed content: of the file itself if there is one, of the list of hashes if there are several."""
     return joint_hash([digest(path)[0] for path in paths])
@@ -120,7 +133,7 @@ def base_name(path: Path) -> str:
 def _decompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
     if path.suffix not in COMPRESSIONS:
         return raw
-    inner = gzip.open(raw) if path.suffix == ".gz" else lzma.open(raw)
+    inner = gzip.open(raw) if path.suffix == ".gz" else lzma.open(raw)  # noqa: SIM115 - `raw` is closed by whoever opened it
     return cast("IO[bytes]", io.BufferedReader(_Unpacking(cast("IO[bytes]", inner), raw, path), 1 << 16))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.corpora.files import lines, require_file
+from headscope.corpora.files import check_archive, lines, require_file
 from headscope.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def read_vectors(path: Path, wanted: Collection[str]) -> WordVectors:
     """
     if path.suffix == ".npz":
         require_file(path)
+        check_archive(path)
         words, vectors = _npz(path)
         return _chosen(str(path), words, vectors, wanted)
     return _text(path, wanted)
@@ -69,15 +71,29 @@ def _chosen(source: str, words: list[str], vectors: Any, wanted: Collection[str]
     for row, word in enumerate(words):
         if word in wanted:
             rows.setdefault(word, row)
-    chosen = np.asarray(vectors[list(rows.values())] if rows else vectors[:0], dtype=np.float32)
-    return WordVectors(source, tuple(rows), chosen, np.asarray(vectors[0], dtype=np.float32))
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+        chosen = np.asarray(vectors[list(rows.values())] if rows else vectors[:0], dtype=np.float32)
+        first = np.asarray(vectors[0], dtype=np.float32)
+    if not np.isfinite(chosen).all() or not np.isfinite(first).all():
+        raise CorpusError(source, None, "a number is not finite", "Take such words out")
+    return WordVectors(source, tuple(rows), chosen, first)
 
 
 def _npz(path: Path) -> tuple[list[str], Any]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             words, vectors = file["words"], file["vectors"]
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+    ) as error:
         raise CorpusError(
             path, None, f"this is no npz of plain arrays ({error})", "Save it with numpy.savez(words=..., vectors=...)"
         ) from None
@@ -122,7 +138,8 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
 
 def _vector(path: Path, number: int, values: str) -> Float32[np.ndarray, "d"]:
     try:
-        vector = np.array(values.split(" "), dtype=np.float32)
+        with np.errstate(over="ignore"):
+            vector = np.array(values.split(" "), dtype=np.float32)
     except ValueError:
         raise CorpusError(
             path, number, f"no numbers after the word: {values[:40]!r}", "A line is a word and its numbers, parted by spaces"

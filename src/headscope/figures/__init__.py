@@ -27,6 +27,7 @@ from headscope.figures import (
 from headscope.figures.alike import FOLLOWED, Choices
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
+from headscope.runs.sense import of_runs
 from headscope.runs.store import write_atomically
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ _ALIKE: dict[str, Callable[[Results, Kind | None, Choices], Figure]] = {
 SUFFIXES = ("svg", "pdf", "png")
 
 
+@of_runs
 def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Figure:
     """The figure called `name`, drawn from a run. `choices` are those of figures of distances: headscope.figures.alike.Choices."""
     if name not in FIGURES:

@@ -9,12 +9,14 @@ from typing import Any
 from headscope.errors import RunError
 
 _KINDS = {"signature": str, "settings": dict, "measures": dict, "tables": list, "sites": list, "counts": dict}
+_IF_SAID = {"identity": dict, "dropped": list, "readings": list, "notes": list, "study": str, "files": dict}
 _SITE = {"kind": str, "layer": int, "heads": int}
 
 
 def check_complete(manifest: Mapping[str, Any], path: Path) -> None:
     """An error that names what a manifest lacks, or what in it is of no use."""
     wrong = [name for name, kind in _KINDS.items() if not isinstance(manifest.get(name), kind)]
+    wrong += [name for name, kind in _IF_SAID.items() if not isinstance(manifest.get(name, kind()), kind)]
     if not wrong and not all(isinstance(name, str) for name in manifest["tables"]):
         wrong = ["tables"]
     if not wrong and not (manifest["sites"] and all(map(_is_site, manifest["sites"]))):

@@ -120,7 +120,8 @@ def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Seq
     """The specification of a run from plain values. `own`, where the user's own measures are found, is not taken from them: what a file
     or a manifest names is not imported unless the person who runs it names it, too.
     """
-    if unasked := [one for one in settings.get("own", ()) if one not in own]:
+    named = settings.get("own", ())
+    if unasked := [one for one in (named if isinstance(named, list | tuple) else [named]) if one not in own]:
         raise RunError(f"{where}: {unasked[0]} is code to be run, and was not asked for", f"Name it yourself, with --measures {unasked[0]}")
     spec = validated(RunSpec, {**settings, **({"own": tuple(own)} if own else {})}, where)
     spec.build_measures()  # an unknown measure or option is better found now than after loading a model
@@ -133,5 +134,5 @@ def read_spec(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RunError(f"{path} does not exist", "Name a TOML file with a run's settings, or give the settings as options") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
-        raise RunError(f"{path} is not a TOML file ({error})") from None
+    except (OSError, ValueError, RecursionError) as error:  # numbers of 5000 digits, and brackets nested as deep, are no TOMLDecodeError
+        raise RunError(f"{path} is not a TOML file ({error})", "docs/runs.md has an example") from None

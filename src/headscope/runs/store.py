@@ -54,9 +54,10 @@ def read_states(path: Path) -> tuple[States, dict[str, str]]:
         for key, array in arrays.items():
             name, _, part = key.partition("/")
             found[name][part] = array
-    except (KeyError, ValueError) as error:
-        raise RunError(f"{path} is damaged ({error})", "Remove that file and run again with --resume: its part is computed anew") from error
-    return {name: State(found[name], merges[name]) for name in merges}, metadata
+        return {name: State(found[name], merges[name]) for name in merges}, metadata
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"{path} is damaged ({str(error)[:200]})"
+        raise RunError(problem, "Remove that file and run again with --resume: its part is computed anew") from error
 
 
 class Folder:
@@ -244,8 +245,11 @@ class Folder:
         place = f"tables/{name}.parquet"
         data = self.read(place, manifest)
         try:
-            return Table(pq.read_table(pa.BufferReader(data)))
-        except (OSError, ValueError) as error:
+            table = Table(pq.read_table(pa.BufferReader(data)))
+            if len({*table.columns}) < len(table.columns):
+                raise ValueError("two columns have one name")
+            return table
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise RunError(f"{self.path / place} is damaged ({error})", _OVERWRITE) from None
 
 

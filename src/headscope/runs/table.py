@@ -115,7 +115,10 @@ class Table:
         """The whole table as `csv`, `json` (a list of rows), `markdown` or `latex` (booktabs)."""
         if style == "csv":
             sink = io.BytesIO()
-            pyarrow.csv.write_csv(self.arrow, sink)
+            try:
+                pyarrow.csv.write_csv(self.arrow, sink)
+            except pa.ArrowException as error:
+                raise RunError(f"the table cannot be written as csv ({str(error)[:200]})", "Use json") from None
             return sink.getvalue().decode()
         if style == "json":
             rows = [{name: None if isinstance(v, float) and math.isnan(v) else v for name, v in row.items()} for row in self]

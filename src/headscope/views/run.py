@@ -11,12 +11,14 @@ from headscope.core.names import printable
 from headscope.figures import FIGURES, curves
 from headscope.figures.contests import WORDS
 from headscope.runs.results import BASELINES, Results
+from headscope.runs.sense import of_runs
 from headscope.views.alike import alike_data
 from headscope.views.gallery import gallery_data, readable
 from headscope.views.numbers import rounded
 from headscope.views.words import GRADIENTS, UNBOUNDED, about
 
 
+@of_runs
 def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
     """Everything that the views show of a run."""
     return {
