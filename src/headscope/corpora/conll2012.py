@@ -5,7 +5,6 @@ https://conll.cemantix.org/2012/data.html. Each part is a document. Chains of on
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -18,7 +17,6 @@ from headscope.corpora.frames import edges_in
 from headscope.corpora.source import Flaw, Source, natural, quoted, sound
 
 _COLUMNS = 12
-_BEGIN = re.compile(r"begin document\s+(?:\((?P<id>.*)\)|(?P<bare>\S.*?))\s*(?:;\s*part\s+(?P<part>\S+))?\s*")
 _MISSING = frozenset({"-", "_", ""})  # LitBank and others write _ where the shared task wrote -
 _SCHEMA = Schema(fields=1, type=None)
 
@@ -58,11 +56,15 @@ def _sentences(source: Source) -> Iterator[Block]:
 
 
 def _document_id(begin: str) -> str:
-    match = _BEGIN.fullmatch(begin)
-    if not match:
-        return begin.removeprefix("begin document").strip() or "document"
-    name = match["id"] or match["bare"] or "document"
-    return f"{name}/{match['part']}" if match["part"] else name
+    """`id/part` of `begin document (id); part 000`, without a pattern: one that allows for all the spaces takes for ever on many."""
+    whole = begin.removeprefix("begin document").strip()
+    name, mark, rest = whole.rpartition(";")
+    part = rest.split()
+    if not mark or len(part) != 2 or part[0] != "part":
+        name, part = whole, []
+    name = name.strip()
+    name = (name[1:-1] if name.startswith("(") and name.endswith(")") else name) or "document"
+    return f"{name}/{part[1]}" if part else name
 
 
 def _add(source: Source, draft: Draft | None, lines: list[Line]) -> None:
