@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bundle check-bundle clean
+.PHONY: demo test lint bench docs bundle check-bundle clean
 
 demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and write a report page
 	$(BIN)/headscope run --measures positions,tokens,entropy,saliency,relations,coreference,distances --out demo/run --overwrite
@@ -22,6 +22,11 @@ lint: .venv/dev.stamp  ## style, types, and the direction of imports
 
 bench: .venv/dev.stamp  ## speed and memory as one table of ratios, also in benchmarks/results; BENCH="--quick" for a try
 	$(BIN)/python benchmarks/bench.py $(BENCH)
+
+docs: .venv/docs.stamp  ## build the documentation site, which works offline; a broken link fails
+	$(BIN)/zensical build --strict --clean
+	$(BIN)/python docs/tools/check.py site
+	@echo "$(CURDIR)/site/index.html"
 
 bundle: frontend/node_modules/.stamp  ## build the pages' JavaScript into the package; needs Node 20 and npm
 	cd frontend && npm run --silent check && npm run --silent build
@@ -43,5 +48,9 @@ frontend/node_modules/.stamp: frontend/package.json frontend/package-lock.json
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
+.venv/docs.stamp: .venv/run.stamp
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
 clean:
-	rm -rf .venv demo frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv demo site .cache frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

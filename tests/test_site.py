@@ -1,0 +1,104 @@
+"""The documentation site: every page in its nav once, every link and anchor leads somewhere, nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headscope as hs
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md"))
+FENCED = re.compile(r"^```.*?^```|^(?: {4}|\t).*?$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
+
+
+def prose(path: Path) -> str:
+    """A page without its code."""
+    return FENCED.sub("", path.read_text(encoding="utf-8"))
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as Python-Markdown makes them."""
+    found: Counter[str] = Counter()
+    names = set()
+    for heading in re.findall(r"^#{1,6} +(.+?)\s*$", re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S), re.M):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "")
+        plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+        slug = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+        names.add(slug if not found[slug] else f"{slug}_{found[slug]}")
+        found[slug] += 1
+    return names
+
+
+def named(nav: Any) -> list[str]:
+    """The pages that a nav names."""
+    if isinstance(nav, str):
+        return [nav]
+    return [page for part in (nav.values() if isinstance(nav, dict) else nav) for page in named(part)]
+
+
+@pytest.fixture(scope="module")
+def config() -> dict[str, Any]:
+    loaded: dict[str, Any] = import_module("yaml").safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    return loaded
+
+
+def test_every_page_is_in_the_nav_once(config: dict[str, Any]) -> None:
+    assert sorted(named(config["nav"])) == sorted(path.relative_to(DOCS).as_posix() for path in PAGES)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_and_anchors_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.is_file(), f"{page.name} links to {link}"
+        if page.is_relative_to(DOCS):
+            assert target.is_relative_to(DOCS), f"{link} is not part of the site"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{page.name} links to {link}; {target.name} has {sorted(anchors(target))}"
+
+
+def test_the_check_of_links_sees_what_is_broken(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One `two` three\n\n## One two three\n\n```\n# no heading\n[no](link)\n```\n\n[a](b.md#c), ![d](e.svg), `[f](g)`\n")
+    assert anchors(page) == {"one-two-three", "one-two-three_1"}
+    assert LINK.findall(prose(page)) == ["b.md#c", "e.svg"]
+
+
+def test_every_picture_is_shown_somewhere() -> None:
+    shown = {link.rpartition("/")[2] for page in (ROOT / "README.md", *PAGES) for link in LINK.findall(prose(page))}
+    assert {path.name for path in (DOCS / "img").iterdir()} <= shown
+
+
+def test_everything_public_is_in_the_reference() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.md"))
+    for name in hs.__all__:
+        assert f"\n::: headscope.{name}\n" in text, name
+        assert f"`{name}`" in text, name
+        assert getattr(hs, name).__doc__, name
+
+
+def test_the_site_asks_for_nothing_from_elsewhere(config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make docs` looks at the built pages with this check."""
+    monkeypatch.syspath_prepend(str(DOCS / "tools"))
+    check = import_module("check")
+    assert config["theme"]["font"] is False
+    assert config["extra"]["polyfills"] == ["js/iframe-worker.js"]
+    (tmp_path / "good.html").write_text('<a href="https://x.org">x</a><link rel="canonical" href="https://x.org"><img src="a.svg">')
+    assert check.remote(tmp_path) == []
+    (tmp_path / "bad.html").write_text('<script src="https://cdn.org/a.js"></script><link rel="stylesheet" href="//cdn.org/b.css">')
+    (tmp_path / "bad.css").write_text("@font-face { src: url(https://fonts.org/c.woff2) }")
+    assert len(check.remote(tmp_path)) == 3
+    del sys.modules["check"]
