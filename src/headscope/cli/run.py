@@ -45,6 +45,8 @@ def run(
     gallery: Annotated[int, Option(help="texts to look at again for maps to show; 0: none", min=0)] = 96,
     resume: Annotated[bool, Option("--resume", help="go on with the run in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the run in the folder")] = False,
+    plan: Annotated[bool, Option("--plan", help="say what the run would do and how long it would take, and do not run it")] = False,
+    tried: Annotated[int, Option(help="shards that --plan runs to tell how long all would take; 0: none", min=0)] = 3,
     maps: Annotated[list[Path] | None, Option(help="measure saved maps (.npz, .safetensors) instead; may be repeated")] = None,
     causal: Annotated[bool | None, Option("--causal/--not-causal", help="whether --maps are causal [default: as they look]")] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
@@ -57,6 +59,8 @@ def run(
     headscope run --corpus en.conllu.xz --measures relations --weights random --out CHANCE
     headscope run --corpus wiki.jsonl --preset reference -O tokens.groups='["sep","=the|a"]'
     headscope run study.toml --resume
+    headscope run study.toml --plan
+    headscope run study.toml --engine ray --address auto --workers 8
     headscope run --maps saved1.npz --maps saved2.npz --out RUN
     """
     from headscope.cli.options import numbers
@@ -70,7 +74,12 @@ def run(
         "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights,
     }  # fmt: skip
     final, folder = _settings(spec, given, measures, option or [])
+    if plan and not maps:
+        _plan(final, quiet, device, None if engine == "local" else workers, tried)
+        return
     if maps:
+        if plan:
+            raise RunError("--plan says nothing about --maps", "Leave one of them out")
         if resume or limit is not None or layers is not None:
             raise RunError("--resume, --limit and --layers say nothing about --maps", "Leave them out")
         results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite, gallery)
@@ -108,6 +117,16 @@ def _execute(spec: RunSpec, out: Path, quiet: bool, who: dict[str, Any], resume:
 
     with interrupted(out), bar("measuring", hidden=quiet) as progress:
         return execute(spec, out, **who, resume=resume, overwrite=overwrite, progress=progress, gallery=gallery)
+
+
+def _plan(spec: RunSpec, quiet: bool, device: str | None, workers: int | None, tried: int) -> None:
+    from headscope.cli.progress import bar
+    from headscope.runs.planning import plan_run
+
+    with bar("planning", hidden=quiet) as progress:
+        planned = plan_run(spec, device=device, tried=tried, progress=progress)
+    for line in planned.lines(workers):
+        typer.echo(line)
 
 
 def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path, overwrite: bool, gallery: int) -> Results:

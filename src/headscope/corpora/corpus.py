@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from headscope.corpora.automatic import SOUGHT, marks
 from headscope.corpora.files import Meter, digest, joint_hash
 from headscope.corpora.folders import KEYS, folder_hash, listing, stems
 from headscope.corpora.formats import PAIRED, READERS
+from headscope.corpora.names import Names
 from headscope.corpora.source import Source
 from headscope.corpora.watch import Watch
 from headscope.errors import CorpusError, HeadscopeError
@@ -136,11 +138,11 @@ class Corpus:
 
 
 def _unique(documents: Iterator[Document]) -> Iterator[Document]:
-    seen: dict[str, int] = {}
+    names = Names()
+    repeated: Counter[str] = Counter()
     for document in documents:
         id = document.id
-        while id in seen:
-            seen[document.id] += 1
-            id = f"{document.id}#{seen[document.id]}"
-        seen[id] = 1
+        while not names.add(id):
+            repeated[document.id] += 1
+            id = f"{document.id}#{repeated[document.id] + 1}"
         yield document if id == document.id else replace(document, id=id)

@@ -95,7 +95,7 @@ class Tokenizer:
         runs = _written_together(words) if self._marks_words else [[position] for position in range(len(words))]
         found = self._tokens_of(words, runs)
         apart = [position for run, own in zip(runs, found, strict=True) if own is None for position in run]
-        singly = iter(self._tokens_of(words, [[position] for position in apart]))
+        singly = iter(self._tokens_of(words, [[position] for position in apart]) if apart else ())
         pairs: list[tuple[int, int]] = []  # position, token
         for run, own in zip(runs, found, strict=True):
             if own is not None:
@@ -163,9 +163,14 @@ class Tokenizer:
             raise EncodingError(f"the tokenizer makes no token of {_PROBE[last]!r}, so what it puts around a text cannot be told")
         return Template(tuple(before), tuple(between), tuple(after))
 
+    @cached_property
+    def _ends(self) -> tuple[set[int | None], set[int | None]]:
+        """The tokens that open a text, and those that close or part texts."""
+        return {self.hf.cls_token_id, self.hf.bos_token_id}, {self.hf.sep_token_id, self.hf.eos_token_id}
+
     def role(self, token: int, first: bool) -> int:
         """The role of a special token: an opening one ([CLS], <s>, BOS), a closing or parting one ([SEP], </s>, EOS), or another."""
-        opening, closing = {self.hf.cls_token_id, self.hf.bos_token_id}, {self.hf.sep_token_id, self.hf.eos_token_id}
+        opening, closing = self._ends
         if token in opening and (first or token not in closing):
             return CLS
         return SEP if token in closing else SPECIAL

@@ -74,6 +74,23 @@ def _execute(
     progress: Progress | None,
     gallery: int,
 ) -> Results:
+    spec, runner, corpus, kind = set_up(spec, model, corpus, device, crew)
+    now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), kind) | annotation_of(corpus)
+    with folder.locked() if folder is not None else nullcontext():
+        if folder is not None and (finished := prepare(folder, _as_begun(folder, now), resume, overwrite)) is not None:
+            hung = folder.gallery.exists() and finished.manifest.get("gallery") is not None  # a kill may part the two
+            lacking = gallery and not hung and TOO_LONG not in finished.manifest["dropped"]
+            return _complete(finished, spec, runner, corpus, progress, gallery) if lacking else finished
+        return _run(spec, runner, corpus, folder, now, crew, resume, progress, gallery)
+
+
+def set_up(
+    spec: RunSpec, model: Model | None, corpus: Corpus | None, device: str | None, crew: Crew | None = None
+) -> tuple[RunSpec, ShardRunner, Corpus, str]:
+    """What a run begins with: its specification with nothing left open, its model made ready, its corpus, and the kind of device.
+
+    What cannot be run is refused.
+    """
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     _require_annotation(spec, corpus)
@@ -89,13 +106,7 @@ def _execute(
     runner = engines.runner_for(spec, model)
     if (limit := runner.model.max_length) is not None and spec.max_length > limit:
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {limit} tokens", f"Use --max-length {limit}")
-    now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), kind) | annotation_of(corpus)
-    with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, _as_begun(folder, now), resume, overwrite)) is not None:
-            hung = folder.gallery.exists() and finished.manifest.get("gallery") is not None  # a kill may part the two
-            lacking = gallery and not hung and TOO_LONG not in finished.manifest["dropped"]
-            return _complete(finished, spec, runner, corpus, progress, gallery) if lacking else finished
-        return _run(spec, runner, corpus, folder, now, crew, resume, progress, gallery)
+    return spec, runner, corpus, kind
 
 
 def _here(device: str | None, crew: Crew | None) -> str | None:
@@ -157,7 +168,7 @@ def _run(
         folder.write_manifest(manifest)
     started = time.monotonic()
     ledger = Ledger(folder, _key(now), resume)
-    sampled = _samples(spec, runner, gallery)
+    sampled = samples(spec, runner, gallery)
     work = Work(corpus, model, spec, sampled, ledger.done, progress)
     done = engines.local(work, runner) if crew is None else Dispatch(work, crew, Start.of(spec, crew.device, crew.threads(), model))
     failing = 0
@@ -193,7 +204,7 @@ def _run(
     return hang(results, plan, sampled, runner.look, spec.word_rows or "mean") if gallery else results
 
 
-def _samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[Reading, Sample]]:
+def samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[Reading, Sample]]:
     """The ways in which a run reads its corpus, and for each what the gallery will be made of."""
     ways = readings(runner.plan.measures, spec.unit or "sentence", spec.overlong or "drop")
     return [(way, Sample(size, runner.plan.layout)) for way in ways]
@@ -202,7 +213,7 @@ def _samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[Readin
 def _complete(results: Results, spec: RunSpec, runner: ShardRunner, corpus: Corpus, progress: Progress | None, gallery: int) -> Results:
     """A finished run with the gallery that it lacks. The corpus is read again, for the sample; no number is worked out anew."""
     assert results.path is not None
-    sampled = _samples(spec, runner, gallery)
+    sampled = samples(spec, runner, gallery)
     for _ in Work(corpus, runner.model, spec, sampled, lambda shard: True, progress):
         pass
     for _, sample in sampled:

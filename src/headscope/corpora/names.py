@@ -1,0 +1,45 @@
+"""Which names were there before, remembered in little: a large corpus has many documents."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+
+_LEAST = 1 << 12
+_FULL = 0.6  # share of places taken at which there are made more
+
+
+class Names:
+    """A set of names, each remembered by 64 bits of its hash: 16 bytes a name or so, and with 50 million of them one chance in ten
+    thousand that a new name is taken for one of them.
+    """
+
+    def __init__(self) -> None:
+        self._places = array("Q", bytes(8 * _LEAST))  # 0: nobody's
+        self._count = 0
+
+    def add(self, name: str) -> bool:
+        """Remember a name; whether it is new."""
+        if self._count >= _FULL * len(self._places):
+            self._grow()
+        return self._put(int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _put(self, number: int) -> bool:
+        places, last = self._places, len(self._places) - 1
+        at = number & last
+        while places[at]:
+            if places[at] == number:
+                return False
+            at = (at + 1) & last
+        places[at] = number
+        self._count += 1
+        return True
+
+    def _grow(self) -> None:
+        before, self._places, self._count = self._places, array("Q", bytes(16 * len(self._places))), 0
+        for number in before:
+            if number:
+                self._put(number)

@@ -1,0 +1,93 @@
+"""A plan says what the run would do: the same numbers, without running it, in memory that does not grow with the corpus."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from small_models import save_small
+
+import headscope as hs
+from headscope.corpora.names import Names
+from headscope.models.model import Model
+from headscope.runs.counts import Counts
+from headscope.runs.planning import Planned, Trial, plan_run
+from headscope.runs.spec import make_spec
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return hs.load(save_small(tmp_path_factory.mktemp("models") / "small"))
+
+
+def test_a_plan_counts_what_a_run_counts(model: Model) -> None:
+    """Also where the corpus is read in two ways."""
+    settings = {"measures": ["positions", "coreference"], "shard_tokens": 500, "batch_tokens": 300, "max_length": 48, "replicates": 5}
+    planned = plan_run(make_spec(settings), model=model, tried=2)
+    run = hs.run(model, "sampler", gallery=0, **settings).results.manifest  # type: ignore[arg-type]
+    assert [counts.numbers() for counts in planned.counts] == [{name: way[name] for name in Counts().numbers()} for way in run["readings"]]
+    assert planned.ways == ("sentence", "document")
+    assert planned.shards == run["counts"]["shards"]
+    assert list(planned.dropped) == run["dropped"]
+    assert planned.batches > planned.shards
+    assert planned.longest == 48
+    assert planned.trial is not None
+    assert planned.trial.shards == 2
+    assert 1000 < planned.trial.tokens < 1100
+    assert planned.tokens == sum(way["tokens"] for way in run["readings"])
+
+
+def test_nothing_is_run_where_nothing_is_to_be_tried(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Model, "stream", lambda *_: pytest.fail("the model was run"))
+    planned = plan_run(make_spec({"measures": ["entropy"]}), model=model, tried=0)
+    assert planned.trial is None
+    assert planned.seconds() is None
+    assert planned.lines()[-1] == "how long computing takes was not tried"
+
+
+def test_how_long_it_takes() -> None:
+    """1,000,000 tokens in 100 shards, read in 50 s; 10,000 tokens a second are computed, and a shard is kept in half a second."""
+    counts = Counts(documents=10, texts=1000, tokens=1_000_000, words=800_000)
+    planned = Planned((counts,), ("sentence",), 100, 400, 96, (), 50.0, 4_000_000, 900, 2_500, Trial(4, 40_000, 4.0, 2.0))
+    assert planned.seconds() == 50 + 100 + 50
+    assert planned.seconds(1) == 100
+    assert planned.seconds(4) == 100, "reading and keeping takes longer than computing by four"
+    lines = planned.lines(4)
+    assert lines[0] == "by sentence: 10 documents, 1,000 texts, 1,000,000 tokens, 800,000 words (0 of them of several tokens)"
+    assert lines[1] == "100 shards, 400 batches; the longest text has 96 tokens"
+    assert "4.0 MB of weights and up to 900 bytes of attention maps at a time for each worker, and 2.5 KB" in lines[2]
+    assert lines[-2] == "computing: 10,000 tokens/s a worker, tried on 4 shards"
+    assert lines[-1] == "expected: 100 s with 4 workers, bound by reading"
+    assert planned.lines()[-1] == "expected: 3 min in this process"
+
+
+def peak(model: Model, path: Path, sentences: int) -> int:
+    """Bytes of Python's that planning takes at most, for a corpus of a document a sentence."""
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(sentences):
+            file.write(json.dumps({"id": f"document {number}", "text": f"Cat {number} sat."}) + "\n")
+    spec = make_spec({"corpus": str(path), "measures": ["positions"], "shard_tokens": 1000})
+    tracemalloc.start()
+    planned = plan_run(spec, model=model, tried=0)
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert planned.counts[0].documents == sentences
+    return found
+
+
+def test_memory_does_not_grow_with_the_corpus(model: Model, tmp_path: Path) -> None:
+    """But for 16 bytes or so of each document's name, of which no two may be the same."""
+    peak(model, tmp_path / "warm.jsonl", 100)
+    few, many = (peak(model, tmp_path / f"{count}.jsonl", count) for count in (800, 8000))
+    assert many < few + 40 * 7200, f"{few:,} bytes for 800 sentences, {many:,} for 8,000"
+
+
+def test_names_are_told_apart() -> None:
+    names = Names()
+    assert all(names.add(f"document {number}") for number in range(20_000))
+    assert not any(names.add(f"document {number}") for number in range(20_000))
+    assert names.add("")
+    assert names.add("\ud800")
+    assert len(names) == 20_002
