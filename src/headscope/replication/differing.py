@@ -39,8 +39,9 @@ def step_differs(kitchen: Kitchen, step: Step, results: Results) -> list[str]:
     for name, value in theirs.settings.items():
         if name in settings and _plain(settings[name]) != _plain(value):
             found.append(f"{name}: {_said(settings[name])}, not {_said(value)}")
-    if step.brief and not kitchen.full:
-        told = ", ".join(f"{_SPOKEN.get(name, name)} {_said(value)}" for name, value in step.brief.items())
+    brief = {} if kitchen.full else {name: value for name, value in step.brief.items() if name != "limit" or (texts or 0) >= value}
+    if brief:
+        told = ", ".join(f"{_SPOKEN.get(name, name)} {_said(value)}" for name, value in brief.items())
         found.append(f"kept short: {told} (--full lifts it)")
     return found
 

@@ -39,7 +39,7 @@ def find(results: Results, where: Where) -> Number:
         return Number(counted / len(rows) if where.take == "share" else float(counted), n=len(rows))
     known = [row for row in rows if not _missing(row[where.column])]
     if not known:
-        raise LackingError(f"{where.table}.{where.column} is empty there")
+        raise LackingError(f"{where.table} has no value of {where.column} there")
     if where.take == "one" and len(known) > 1:
         raise RunError(f"{len(known)} rows of {where.table} fit", "Name more columns in rows, or take the least or the most of them")
     chosen = known[0] if where.take == "one" else (max if where.take == "most" else min)(known, key=lambda row: row[where.column])
@@ -51,7 +51,7 @@ def curve(results: Results, where: Where) -> list[float]:
     rows = sorted((row for row in _rows(results, where) if row["layer"] is not None), key=lambda row: row["layer"])
     if len({row["layer"] for row in rows}) < len(rows):
         raise RunError(f"several rows of {where.table} are of one layer", "Name more columns in rows")
-    return [row[where.column] for row in rows]
+    return [math.nan if row[where.column] is None else row[where.column] for row in rows]
 
 
 def by_head(results: Results, where: Where) -> dict[tuple[Any, ...], float]:
@@ -72,10 +72,10 @@ def _rows(results: Results, where: Where) -> list[dict[str, Any]]:
     if where.depth is not None:
         first_layer, last_layer, of = where.depth
         depth = max((site["layer"] for site in results.manifest["sites"]), default=of)
-        rows = [row for row in rows if (first_layer - 1) / of < row["layer"] / depth <= last_layer / of]
+        rows = [row for row in rows if (first_layer - 1) / of < (row["layer"] or 0) / depth <= last_layer / of]
     if not rows:
         asked = ", ".join(f"{name} {_said(value)}" for name, value in {**where.rows, **where.any_of}.items())
-        raise LackingError(f"{where.table} has no row of {asked or 'that kind'}")
+        raise LackingError(f"there is no {asked or 'such row'} in {where.table}")
     return rows
 
 

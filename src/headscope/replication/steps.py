@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.corpora import Corpus, read
-from headscope.errors import RunError
+from headscope.errors import HeadscopeError, RunError
 from headscope.replication.recipe import NONE, Recipe, Step
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def check_settings(kitchen: Kitchen, step: Step) -> None:
     where = f"step {step.name} of {kitchen.recipe.name}"
     try:
         _spec(kitchen, step, ("sampler",), None)
-    except RunError as error:
+    except HeadscopeError as error:
         raise RunError(f"{where}: {error.problem}", error.remedy) from None
     except TypeError as error:
         raise RunError(f"{where}: {error}", "See docs/training.md for what training can be told") from None

@@ -14,7 +14,7 @@ from headscope.corpora import read
 from headscope.corpora.files import joint_hash
 from headscope.errors import HeadscopeError, RunError
 from headscope.replication.differing import differing
-from headscope.replication.recipe import Recipe, Step, read_recipe
+from headscope.replication.recipe import NONE, Recipe, Step, read_recipe
 from headscope.replication.steps import Kitchen, check_settings, do
 from headscope.replication.verdicts import DIFFERS, VERDICTS, judge, row
 from headscope.runs.opening import prepare
@@ -45,7 +45,7 @@ def replicate(
 ) -> Results:
     """Do all steps of a recipe and say of each claim what comes of it; write everything to `out`, a folder with one inside for each step.
 
-    `corpora` are files by role, those under "" for every role that has none of its own. `watch` is told of each step, and gives what is
+    `corpora` are files by role, those under "" in place of the embedded corpus. `watch` is told of each step, and gives what is
     told how far it is. Steps that cannot be done on the given data are listed as such.
     """
     recipe, digest = read_recipe(name)
@@ -64,11 +64,10 @@ def replicate(
 
 
 def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Files for each role. What is given without one is for the roles of texts to learn from or to measure, where nothing else is given."""
+    """Files for each role. What is given without one takes the place of the embedded corpus, wherever that would be taken."""
     if unknown := [role for role in corpora if role and role not in recipe.roles]:
         raise RunError(f"{recipe.name} has no role {unknown[0]!r} for a corpus", f"Roles are {', '.join(recipe.roles)}")
-    tried = {step.dev for step in recipe.steps}
-    everywhere = {role: tuple(corpora[""]) for role in recipe.roles if role not in tried} if corpora.get("") else {}
+    everywhere = {step.corpus: tuple(corpora[""]) for step in recipe.steps if step.default != NONE} if corpora.get("") else {}
     return {**everywhere, **{role: tuple(paths) for role, paths in corpora.items() if role and paths}}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -39,23 +39,22 @@ class Outcome:
 
 def judge(claim: Claim, done: Mapping[str, Results], reasons: Mapping[str, str]) -> Outcome:
     """The outcome of a claim: `done` are the results of steps, `reasons` why others were not done."""
-    for place in claim.places:
-        if place.step in reasons:
-            return Outcome(NOT_DONE, reasons[place.step])
+    lacking = [place.step for place in claim.places if place.step in reasons]
+    if lacking and len(claim.items) - len(lacking) < 2:
+        return Outcome(NOT_DONE, reasons[lacking[0]])
+    if unlike := _unlike(claim, done):
+        return Outcome(INCOMPARABLE, unlike)
     try:
-        outcome = _judged(claim, done)
+        return _judged(claim, done)
     except LackingError as error:
         return Outcome(INCOMPARABLE, error.problem)
     except RunError as error:  # of a recipe that names what is not there; the rest can still be said
         return Outcome(INCOMPARABLE, str(error))
-    if outcome.verdict != INCOMPARABLE and (unlike := _unlike(claim, done)):
-        return replace(outcome, verdict=INCOMPARABLE, why=unlike)
-    return outcome
 
 
 def _unlike(claim: Claim, done: Mapping[str, Results]) -> str:
     """What a step was done with that leaves nothing to compare."""
-    for place in claim.places:
+    for place in (place for place in claim.places if place.step in done):
         settings = done[place.step].manifest["settings"]
         for name, value in claim.comparable_if.items():
             if settings.get(name) != value:
@@ -112,6 +111,8 @@ def _sure(theirs: float, difference: float, low: float, high: float) -> str:
 def _inside(ours: Number, published: float) -> Outcome:
     if math.isnan(ours.low):
         return Outcome(INCOMPARABLE, "there is no interval", ours)
+    if ours.high - ours.low > 2 * abs(published):
+        return Outcome(UNCLEAR, "the interval is wider than twice the published number", ours)
     return Outcome(WITHIN if ours.low <= published <= ours.high else OUTSIDE, "", ours)
 
 
@@ -119,6 +120,8 @@ def _shaped(claim: Claim, values: Sequence[float]) -> Outcome:
     assert isinstance(claim.published, tuple)
     if len(values) != len(claim.published):
         return Outcome(INCOMPARABLE, f"{len(values)} layers here, {len(claim.published)} there")
+    if np.isnan(values).all():
+        raise LackingError("no layer has a value")
     r, n = spearman(np.array(values), np.array(claim.published))
     return _by_chance(float(r), int(n), f"highest in layer {int(np.nanargmax(values)) + 1}")
 
@@ -139,20 +142,26 @@ def _by_chance(r: float, n: int, told: str) -> Outcome:
 
 
 def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
-    found: list[tuple[float, float, str]] = []
+    found: list[tuple[float, Number, str]] = []
     lacking: list[str] = []
     for item in claim.items:
         try:
-            found.append((item.published, find(done[item.where.step], item.where).value, item.name))
+            if item.where.step not in done:
+                raise LackingError("not done")
+            found.append((item.published, find(done[item.where.step], item.where), item.name))
         except LackingError:
             lacking.append(item.name)
     if len(found) < 2:
         raise LackingError(f"of {', '.join(lacking)} there is none")
-    pairs = [(a[0] - b[0]) * (a[1] - b[1]) for a, b in combinations(found, 2) if a[0] != b[0]]
-    tau = sum(np.sign(pairs)) / len(pairs)
-    told = " < ".join(f"{name} {value:.3g}" for _, value, name in sorted(found, key=lambda one: one[1]))
-    why = f"without {', '.join(lacking)}" if lacking else ""
-    return Outcome(ORDERED if all(pair > 0 for pair in pairs) else DIFFERS, why, Number(float(tau), n=len(found)), told)
+    pairs = [(a, b) for a, b in combinations(sorted(found, key=lambda one: one[0]), 2) if a[0] < b[0]]
+    turned = [(a, b) for a, b in pairs if a[1].value >= b[1].value]
+    sure = [(a, b) for a, b in turned if not a[1].low <= b[1].high]  # also where there are no intervals
+    tau = (len(pairs) - 2 * len(turned)) / len(pairs)
+    told = " < ".join(f"{name} {number.value:.3g}" for _, number, name in sorted(found, key=lambda one: one[1].value))
+    why = [f"without {', '.join(lacking)}"] if lacking else []
+    why += ["what stands the other way round may be due to chance: intervals overlap"] if turned and not sure else []
+    verdict = ORDERED if not turned else DIFFERS if sure else UNCLEAR
+    return Outcome(verdict, "; ".join(why), Number(tau, n=len(found)), told)
 
 
 def published(claim: Claim) -> str:

@@ -1,0 +1,353 @@
+"""Replications as folders and as words: what is said of numbers, gone on with, refused, and told to whom."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recipe_material import save_slice, save_small
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.errors import HeadscopeError, RunError
+from headscope.replication import read_recipe, steps
+from headscope.replication import study as studying
+from headscope.replication.naming import corpora_by_role, usual_folder
+from headscope.replication.recipe import Claim, checked
+from headscope.replication.study import by_role, replicate
+from headscope.replication.verdicts import judge, ours, published
+from headscope.runs.results import Results
+from headscope.runs.table import Table
+
+TWO_STEPS = """
+name = "Two steps"
+title = "T"
+authors = "A"
+venue = "V"
+about = "B"
+[[steps]]
+name = "first"
+title = "First"
+verb = "run"
+corpus = "text"
+settings = { measures = ["positions"], replicates = 10, max_length = 64 }
+theirs = { model = "bert-base", data = "Wikipedia", settings = { unit = "segment" } }
+figures = [{ name = "clark2", place = "Figure 2" }]
+[[steps]]
+name = "second"
+title = "Second"
+verb = "run"
+corpus = "treebank"
+settings = { measures = ["relations"], replicates = 10, max_length = 64 }
+brief = { limit = 12 }
+theirs = { model = "small", data = "PTB" }
+[[claims]]
+id = "next"
+place = "§1"
+says = "One head at least"
+published = 4
+expect = "above"
+threshold = 0
+where = { step = "first", table = "positions", rows = { quantity = "next" }, column = "value", take = "count", more_than = 0.5 }
+[[claims]]
+id = "all"
+place = "Table 1"
+says = "Better than an offset"
+published = 30.0
+baseline = 20.0
+expect = "sign"
+[claims.where]
+step = "second"
+table = "relations_best"
+rows = { label = "all" }
+column = "value"
+interval = ["low", "high"]
+surely = ["lift_low", "lift_high"]
+baseline = "baseline"
+scale = 100
+"""
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("material")
+    return str(save_small(folder / "small")), str(save_slice(folder, sentences=3))
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "two.toml"
+    path.write_text(TWO_STEPS, encoding="utf-8")
+    return path
+
+
+def done(recipe: Path, out: Path, material: tuple[str, str], **how: Any) -> Results:
+    return replicate(recipe, out, model=material[0], corpora={"": [material[1]]}, device="cpu", **how)
+
+
+# --- folders ---
+
+
+def test_what_was_interrupted_goes_on_to_the_same(
+    recipe: Path, material: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = done(recipe, tmp_path / "whole", material)
+    once = steps.do
+    seen: list[str] = []
+
+    def until_the_second(kitchen: Any, step: Any, *rest: Any) -> Any:
+        seen.append(step.name)
+        if step.name == "second":
+            raise KeyboardInterrupt
+        return once(kitchen, step, *rest)
+
+    monkeypatch.setattr(studying, "do", until_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        done(recipe, tmp_path / "again", material)
+    assert seen == ["first", "second"]
+    monkeypatch.setattr(studying, "do", once)
+    first = (tmp_path / "again" / "first" / "run.json").stat().st_mtime_ns
+    with pytest.raises(RunError, match="already holds a replication"):
+        done(recipe, tmp_path / "again", material)
+    with pytest.raises(RunError, match="not finished"):
+        Results.open(tmp_path / "again")
+    went_on = done(recipe, tmp_path / "again", material, resume=True)
+    assert (tmp_path / "again" / "first" / "run.json").stat().st_mtime_ns == first  # opened, not done again
+    assert went_on["claims"].to_parquet() == whole["claims"].to_parquet()
+    again = done(recipe, tmp_path / "again", material, resume=True)
+    assert again["claims"].to_text("json") == whole["claims"].to_text("json")
+
+
+def test_folders_are_refused(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "novel.txt").write_text("Chapter 1")
+    with pytest.raises(RunError, match=r"not empty and no run folder \(it holds novel.txt\)"):
+        done(recipe, tmp_path / "mine", material)
+    hs.run(material[0], material[1], ["positions"], tmp_path / "run", limit=2, replicates=0, device="cpu")
+    with pytest.raises(RunError, match="holds a run or another study"):
+        done(recipe, tmp_path / "run", material, overwrite=True)
+    done(recipe, tmp_path / "ours", material)
+    recipe.write_text(TWO_STEPS.replace("limit = 12", "limit = 11"))
+    with pytest.raises(RunError, match="begun with other settings"):
+        done(recipe, tmp_path / "ours", material, resume=True)
+    assert done(recipe, tmp_path / "ours", material, overwrite=True)["steps"]["texts"][1] == 11
+
+
+def test_a_step_that_lacks_annotation_ends_nothing(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+    plain = tmp_path / "plain.txt"
+    plain.write_text("The cat sat on the mat.\nThe dog ran home.\n")
+    results = replicate(recipe, tmp_path / "out", model=material[0], corpora={"": [str(plain)]}, device="cpu")
+    assert results["steps"]["done"] == [True, False]
+    claim = results["claims"].where(id="all")
+    assert (claim["verdict"], claim["ours"]) == (["not done"], ["–"])
+    assert claim["why"] == [f"relations needs trees, and {plain} has none"]
+    assert results["claims"].where(id="next")["verdict"] != ["not done"]
+    assert any(note.startswith("Second: not done, since relations needs trees") for note in results.manifest["notes"])
+
+
+def test_a_missing_file_ends_all_of_it_at_once(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+    with pytest.raises(HeadscopeError, match="nowhere"):
+        replicate(recipe, tmp_path / "out", model=material[0], corpora={"treebank": ["nowhere.conllu"]}, device="cpu")
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_say_what_differs(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+    results = done(recipe, tmp_path / "out", material)
+    first, second = results["claims"]["differs"]
+    assert first == "model: small, not bert-base; data: slice.conllu (18 texts), not Wikipedia; unit: sentence, not segment"
+    assert second == "data: slice.conllu (12 texts), not PTB; kept short: texts 12 (--full lifts it)"  # the model is theirs, by its name
+    full = done(recipe, tmp_path / "full", material, full=True)
+    assert full["claims"]["differs"][1] == "data: slice.conllu (18 texts), not PTB"
+
+
+def test_the_command_and_python(recipe: Path, material: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(app, ["replicate", str(recipe), "--model", material[0], "--corpus", f"text={material[1]}", "--device", "cpu"])
+    assert told.exit_code == 0, told.output
+    folder = Path("runs") / "two-small-slice"
+    assert (folder / "report.html").is_file()
+    assert "One head at least" in told.output
+    assert "step 2 of 2: Second" in told.output
+    assert "what differs" in told.output
+    assert "sampler" in told.output  # which stands in for the treebank that nobody named
+    shown = CliRunner().invoke(app, ["show", str(folder)])
+    assert "Better than an offset" in shown.output
+    study = hs.open_study(folder)
+    assert study["claims"]["id"] == ["next", "all"]
+    assert "Of 2 claims" in repr(study)
+    again = hs.replicate(recipe, material[0], {"text": material[1]}, folder, device="cpu", resume=True)
+    assert again["claims"].to_text("csv") == study["claims"].to_text("csv")
+    assert study.report(tmp_path / "page.html").read_text(encoding="utf-8").count('id="claim-') == 2
+
+
+# --- recipes of one's own ---
+
+
+def test_roles_and_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a=b.conllu").touch()
+    assert corpora_by_role(["treebank=x.conllu", "y.txt", "treebank=z.conllu", "a=b.conllu"]) == {
+        "treebank": ["x.conllu", "z.conllu"],
+        "": ["y.txt", "a=b.conllu"],
+    }
+    recipe = read_recipe("michel2019")[0]
+    assert by_role(recipe, {"": ["a"], "pairs": ["b"]}) == {"labelled": ("a",), "pairs": ("b",)}  # other data must be named as such
+    with pytest.raises(RunError, match=r"no role 'treebnk'.*Roles are labelled"):
+        by_role(recipe, {"treebnk": ["a"]})
+    assert usual_folder("x/my.toml", "./models/sst2", {"": ["d/en.conllu.xz"]}) == Path("runs/my-sst2-en")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('verb = "run"', 'verb = "walk"'), r"two\.toml: steps\.first\.verb = 'walk': Input should be 'run'"),
+        (('place = "§1"', 'palce = "§1"'), r"two\.toml: claims\.next\.(place is missing|palce: there is no such key)"),
+        (('expect = "above"\nthreshold = 0', 'expect = "above"'), r"next: expect = \"above\" needs threshold"),
+        (('where = { step = "first"', 'where = { step = "frist"'), r"claim next: there is no step 'frist'"),
+        (('id = "all"', 'id = "next"'), r"two claims are called 'next'"),
+        (('name = "second"', 'name = "first"'), r"two steps are called 'first'"),
+        (("published = 30.0", 'published = "many"'), r"two\.toml: claims\.all\.published = 'many'"),
+        (("more_than = 0.5", "n = 'n'"), r"more_than goes with take"),
+        (('name = "Two steps"', "name = "), r"two\.toml is not a TOML file"),
+        (
+            ("replicates = 10, max_length = 64 }\nbrief", "replicats = 10 }\nbrief"),
+            r"step second of Two steps: .*no setting is called 'replicats'",
+        ),
+        (('["relations"]', '["relatoins"]'), r"step second of Two steps: .*relatoins"),
+    ],
+)
+def test_bad_recipes_are_told(change: tuple[str, str], said: str, recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+    text = TWO_STEPS.replace(*change, 1)
+    assert text != TWO_STEPS
+    recipe.write_text(text, encoding="utf-8")
+    with pytest.raises(HeadscopeError, match=said):
+        done(recipe, tmp_path / "out", material)
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_of_recipes_are_told() -> None:
+    with pytest.raises(RunError, match=r"no recipe 'clark'.*clark2019, hewitt2019"):
+        read_recipe("clark")
+    with pytest.raises(RunError, match="cannot be read"):
+        read_recipe("nowhere.toml")
+
+
+def test_cases_are_filled_in() -> None:
+    base: dict[str, Any] = {
+        "id": "a-{x}",
+        "place": "p",
+        "says": "of {x}",
+        "expect": "within",
+        "where": {"step": "s", "table": "t", "column": "c"},
+    }
+    base["where"]["rows"] = {"label": "{x}", "layer": "{n}", "kind": "encoder"}
+    base["cases"] = [{"x": "det", "n": 3, "published": 1.5}, {"x": "obj", "n": 4, "published": 2, "rows": {"kind": "cross"}}]
+    step = {"name": "s", "title": "S", "verb": "run", "corpus": "text", "theirs": {"model": "m", "data": "d"}}
+    about = {name: name for name in ("name", "title", "authors", "venue", "about")}
+    one, two = checked({**about, "steps": [step], "claims": [base]}, "here").claims
+    assert (one.id, one.says, one.published) == ("a-det", "of det", 1.5)
+    assert one.where is not None
+    assert two.where is not None
+    assert one.where.rows == {"label": "det", "layer": 3, "kind": "encoder"}
+    assert two.where.rows == {"label": "obj", "layer": 4, "kind": "cross"}
+
+
+# --- verdicts, by hand ---
+
+
+def results_of(**tables: Any) -> Results:
+    sites = [{"kind": "encoder", "layer": layer, "heads": 2} for layer in range(1, 5)]
+    return Results({"sites": sites, "settings": {"score": "loss"}}, {name: Table.of(columns) for name, columns in tables.items()})
+
+
+def claim(expect: str, where: dict[str, Any] | None = None, **fields: Any) -> Claim:
+    place = {"step": "s", "table": "t", "column": "value", "interval": ("low", "high"), **(where or {})}
+    return Claim.model_validate({"id": "c", "place": "p", "says": "x", "expect": expect, "where": place, **fields})
+
+
+LAYERS = {
+    "layer": [1, 2, 3, 4],
+    "value": [1.0, 2.0, 3.0, 5.0],
+    "low": [0.5, 1.5, -1.0, 4.0],
+    "high": [1.5, 2.5, 7.0, 6.0],
+    "n": [7, 7, 7, 7],
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"),
+    [
+        (claim("within", {"rows": {"layer": 1}}, published=1.2), "in our interval"),
+        (claim("within", {"rows": {"layer": 1}}, published=1.6), "outside our interval"),
+        (claim("within", {"rows": {"layer": 1}, "interval": None}, published=1.2), "cannot be compared"),
+        (claim("sign", {"rows": {"layer": 2}}, published=9.0), "same direction"),
+        (claim("sign", {"rows": {"layer": 2}}, published=-9.0), "differs"),
+        (claim("sign", {"rows": {"layer": 3}}, published=9.0), "unclear"),
+        (claim("sign", {"rows": {"layer": 2}}, published=4.0, baseline=4.0), "cannot be compared"),
+        (claim("above", {"rows": {"layer": 4}}, threshold=3), "same direction"),
+        (claim("above", {"rows": {"layer": 4}}, threshold=7), "differs"),
+        (claim("above", {"rows": {"layer": 4}}, threshold=4.5), "unclear"),
+        (claim("below", {"rows": {"layer": 1}}, threshold=2), "same direction"),
+        (claim("above", {"take": "count", "more_than": 4.0, "interval": None}, threshold=0), "same direction"),
+        (claim("above", {"take": "count", "more_than": 9.0, "interval": None}, threshold=0), "differs"),
+        (claim("above", {"depth": (3, 4, 4), "take": "least"}, threshold=0), "unclear"),  # of layers 3 and 4 the third
+        (claim("above", {"depth": (7, 12, 12), "take": "most"}, threshold=0), "same direction"),  # the upper half
+        (claim("curve", published=(1.0, 2.0, 3.0, 4.0)), "same direction"),
+        (claim("curve", published=(4.0, 3.0, 2.0, 1.0)), "differs"),
+        (claim("curve", published=(2.0, 1.0, 4.0, 3.0)), "unclear"),
+        (claim("curve", published=(1.0, 2.0, 3.0)), "cannot be compared"),
+        (claim("none", {"rows": {"layer": 1}}, published=1.0), "cannot be compared"),
+        (claim("within", {"rows": {"layer": 1}}, published=1.2, comparable_if={"score": "accuracy"}), "cannot be compared"),
+        (claim("within", {"rows": {"layer": 1}}, published=1.2, comparable_if={"score": "loss"}), "in our interval"),
+        (claim("within", {"rows": {"layer": 9}}, published=1.2), "cannot be compared"),
+        (claim("within", published=1.2), "cannot be compared"),  # four rows fit
+    ],
+)
+def test_verdicts(asked: Claim, verdict: str) -> None:
+    assert judge(asked, {"s": results_of(t=LAYERS)}, {}).verdict == verdict
+    assert judge(asked, {}, {"s": "no trees"}).verdict == "not done"
+
+
+def test_baselines_are_subtracted_and_cells_are_written() -> None:
+    table = {"value": [0.5], "low": [0.4], "high": [0.6], "up": [-0.3], "down": [-0.1], "base": [0.7], "head": ["3-1"], "n": [10]}
+    where = {"surely": ("up", "down"), "baseline": "base", "named": "head", "scale": 100.0}
+    asked = claim("sign", where, published=65.0, baseline=69.0, named="5-4", remark="Table", source="by eye")
+    outcome = judge(asked, {"s": results_of(t=table)}, {})
+    assert outcome.verdict == "same direction"
+    assert outcome.ours is not None
+    assert outcome.ours.value == pytest.approx(50)
+    assert ours(outcome, asked) == "50 [40 60] (3-1), baseline 70"
+    assert published(asked) == "65 (5-4), baseline 69 [Table; read off by eye]"
+    assert judge(asked.model_copy(update={"published": 75.0}), {"s": results_of(t=table)}, {}).verdict == "differs"
+
+
+def test_orders_and_correlations() -> None:
+    def item(name: str, value: float, layer: int) -> dict[str, Any]:
+        return {"name": name, "published": value, "where": {"step": "s", "table": "t", "column": "value", "rows": {"layer": layer}}}
+
+    def ordered(*items: dict[str, Any]) -> Claim:
+        return Claim.model_validate({"id": "c", "place": "p", "says": "x", "expect": "order", "items": items})
+
+    seen = {"s": results_of(t=LAYERS)}
+    good = judge(ordered(item("a", 1, 1), item("b", 2, 2), item("c", 3, 4)), seen, {})
+    assert (good.verdict, good.told) == ("same order", "a 1 < b 2 < c 5")
+    bad = judge(ordered(item("a", 1, 1), item("b", 5, 2), item("c", 3, 4)), seen, {})
+    assert bad.verdict == "differs"
+    assert bad.ours is not None
+    assert bad.ours.value == pytest.approx(1 / 3)  # two pairs of three as published
+    some = judge(ordered(item("a", 1, 1), item("b", 2, 2), item("c", 3, 9)), seen, {})
+    assert (some.verdict, some.why) == ("same order", "without c")
+    partly = ordered(item("a", 1, 1), item("b", 2, 2), {**item("c", 3, 4), "where": {"step": "o", "table": "t", "column": "value"}})
+    assert judge(partly, seen, {"o": "no trees"}).why == "without c"
+    assert judge(ordered(item("a", 1, 8), item("b", 2, 9)), seen, {}).verdict == "cannot be compared"
+    heads = {"kind": ["encoder"] * 4, "layer": [1, 1, 2, 2], "head": [1, 2, 1, 2], "value": [1.0, 2.0, 3.0, 4.0], "n": [5] * 4}
+    other = {**heads, "value": [1.1, 2.1, 2.9, 4.2]}
+    asked = claim("correlation", {"interval": None}, published=0.68, other={"step": "o", "table": "t", "column": "value"})
+    outcome = judge(asked, {"s": results_of(t=heads), "o": results_of(t=other)}, {})
+    assert outcome.verdict == "same direction"
+    assert outcome.ours is not None
+    assert outcome.ours.value == pytest.approx(5.05 / (5 * 5.1475) ** 0.5)  # products and squares of differences from the means
+    assert math.isnan(outcome.ours.low)
