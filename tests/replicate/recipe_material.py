@@ -15,9 +15,9 @@ from headscope.replication.recipe import Recipe, Step
 DOCUMENTS = 6
 # What makes each verb quick. Every setting exists for other reasons, and none changes which tables and columns there are.
 QUICK: dict[str, dict[str, Any]] = {
-    "run": {"replicates": 20, "max_length": 64},
-    "flow": {"replicates": 0, "items": 8, "limit": 6, "context": 16, "max_length": 40},
-    "ablate": {"replicates": 20, "limit": 6, "orders": 0, "steps": 3, "max_length": 64},
+    "run": {"replicates": 5, "max_length": 64},
+    "flow": {"replicates": 0, "items": 8, "limit": 4, "context": 16, "max_length": 40},
+    "ablate": {"replicates": 20, "limit": 4, "orders": 0, "steps": 2, "max_length": 64},
     "probe attention": {"replicates": 20, "epochs": 1, "seeds": 1, "max_length": 64, "held_out": 0.4},
     "probe structural": {"replicates": 20, "epochs": 1, "max_length": 64},
     "probe edge": {"replicates": 20, "checks": 1, "seeds": 1, "hidden": 8, "limit": 30, "test": 0.4, "max_length": 64, "searched": 0},

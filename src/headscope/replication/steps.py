@@ -25,6 +25,7 @@ PREDICTS = ("ablate",)  # verbs for which a model must be able to predict
 class Kitchen:
     """What all steps share: the model, the corpora by role, where results go. Models are loaded once."""
 
+    name: str
     recipe: Recipe
     model: str
     corpora: Mapping[str, tuple[str, ...]]

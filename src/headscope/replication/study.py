@@ -52,7 +52,7 @@ def replicate(
     given = by_role(recipe, corpora or {})
     folder = Folder(out)
     _look_first(folder, resume, overwrite)
-    kitchen = Kitchen(recipe, model, given, out, device, full)
+    kitchen = Kitchen(Path(name).stem, recipe, model, given, out, device, full)
     for step in recipe.steps:
         check_settings(kitchen, step)
     hashes = {role: read(*paths).hash() for role, paths in kitchen.used().items()}
@@ -106,7 +106,7 @@ def _cook(
     paths = list(dict.fromkeys(path for files in used.values() for path in files))
     names = "+".join(printable(Path(path).name) for path in paths)
     line = [
-        f"headscope:{versions()['headscope']}", f"recipe:{printable(recipe.name)}@{digest[:8]}",
+        f"headscope:{versions()['headscope']}", f"recipe:{printable(kitchen.name)}@{digest[:8]}",
         f"model:{printable(Path(kitchen.model).name)}@{model.fingerprint[:8]}", f"corpus:{names}@{now['corpus'][:8]}",
         f"full:{kitchen.full}", f"run:{key(now)[:8]}",
     ]  # fmt: skip

@@ -21,7 +21,7 @@ LEGEND = (
     ("same direction", "Ours is on the same side as the paper's, and its interval, where there is one, leaves no doubt."),
     ("same order", "What the paper puts in an order stands in the same order here."),
     ("in our interval", "The published number lies in our interval. From other data that is no more than it says."),
-    ("outside our interval", "It does not. From other data it need not."),
+    ("outside our interval", "The published number does not lie there. From other data it need not."),
     ("unclear", "Our interval, or chance, allows both."),
     ("differs", "Ours is surely on the other side, or in another order."),
     ("cannot be compared", "There are two numbers, and no reason why they should be alike; the row says why."),
