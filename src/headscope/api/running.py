@@ -37,6 +37,13 @@ def load(
 ) -> Model:
     """A model ready to be looked at: `mini` (embedded), a local folder, or a hub id; with `random`, a seed, untrained but for its
     embeddings; with `head`, able to predict, which `saliency` needs.
+
+    `device` is `cpu`, `cuda`, `cuda:1`, ...; without it a GPU is used if there is one. `dtype` is `float32`, `float16` or `bfloat16`.
+
+    >>> import headscope as hs
+    >>> model = hs.load("mini")
+    >>> model.layout.size, model.max_length
+    (144, 256)
     """
     from headscope.models.load import load as load_model
 
@@ -87,6 +94,10 @@ def train(
 
     `dev` is what it is tested on; without it part of the documents is held out. `recipe` may be `labels`, `epochs`, `batch`, `rate`,
     `warmup`, `weight_decay`, `checks`, `patience`, `held_out`, `metric`, `limit`, `max_length` and `seed` (docs/training.md).
+
+    >>> import headscope as hs
+    >>> hs.train("train.tsv", "sst2", dev="dev.tsv", epochs=2)  # doctest: +SKIP
+    >>> study = hs.ablate("sst2", "dev.tsv")  # doctest: +SKIP
     """
     from headscope.models.recipe import Recipe
     from headscope.models.training import train as train_model
@@ -115,6 +126,7 @@ def run(
     workers: int = 2,
     address: str | None = None,
     gpus_per_worker: float | None = None,
+    readers: int = 0,
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -150,6 +162,7 @@ def run(
         workers=workers,
         address=address,
         gpus_per_worker=gpus_per_worker,
+        readers=readers,
         resume=resume,
         overwrite=overwrite,
         progress=progress,
@@ -176,6 +189,12 @@ def measure(
     `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones), `annotation` (headscope Words)
     and `documents` (what intervals resample) are given like `tokens`. `options` are `preset`, `rows`, `causal`, `replicates`,
     `seed`, `gallery`, `out` and `overwrite`.
+
+    >>> import numpy as np, headscope as hs
+    >>> attention = np.full((2, 2, 3, 3), 1 / 3)  # two layers of two heads that attend evenly to three tokens
+    >>> run = hs.measure(attention, ["[CLS]", "yes", "[SEP]"], ["tokens"])
+    >>> [round(value, 3) for value in run["tokens"].table.where(quantity="to_sep")["value"]]
+    [0.333, 0.333, 0.333, 0.333]
     """
     from headscope.runs.map_files import read_maps
     from headscope.runs.maps import GivenMaps, measure_maps
@@ -254,6 +273,11 @@ def keywords(
     `learned` is a study of keywords (its folder, or what `probe_keywords` gave), or a corpus with keyphrases; without it the embedded
     sampler, which takes some seconds. `model` is by default that of the study, or `mini`. The `finder` of what is returned can be given as
     `learned` again. Drawn in a notebook, or saved with `.save("page.html")` or `.save("figure.svg")`.
+
+    >>> import headscope as hs
+    >>> found = hs.keywords("The ferry was late again, and the harbour was full of lorries.")  # doctest: +SKIP
+    >>> found.phrases[0].text, found.words[1]  # doctest: +SKIP
+    ('harbour', ('ferry', 0.896971309122279))
     """
     from headscope.probes.keywords.finder import Finder, plain
     from headscope.widget.keywords import Keywords

@@ -42,6 +42,7 @@ def run(
     workers: Annotated[int, Option(help="workers of the engines processes and ray", min=1)] = 2,
     address: Annotated[str | None, Option(help="HOST:PORT of a Ray cluster, or auto [default: a Ray of its own]")] = None,
     gpus_per_worker: Annotated[float | None, Option(help="GPUs of a worker of Ray [default: one, or a share if there are fewer]")] = None,
+    readers: Annotated[int, Option(help="processes that read ahead, each every n-th file of a corpus of many; 0: none", min=0)] = 0,
     gallery: Annotated[int, Option(help="texts to look at again for maps to show; 0: none", min=0)] = 96,
     resume: Annotated[bool, Option("--resume", help="go on with the run in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the run in the folder")] = False,
@@ -75,7 +76,7 @@ def run(
     }  # fmt: skip
     final, folder = _settings(spec, given, measures, option or [])
     if plan and not maps:
-        _plan(final, quiet, device, None if engine == "local" else workers, tried)
+        _plan(final, quiet, device, None if engine == "local" else workers, tried, readers)
         return
     if maps:
         if plan:
@@ -86,6 +87,7 @@ def run(
     else:
         usual = Path("runs") / "-".join(Path(name).name.split(".")[0] for name in (final.model, final.corpus[0]))
         who = {"device": device, "engine": engine, "workers": workers, "address": address, "gpus_per_worker": gpus_per_worker}
+        who["readers"] = readers
         results = _execute(final, out or folder or usual, quiet, who, resume, overwrite, gallery)
     if not quiet:
         summarise(results)
@@ -119,12 +121,12 @@ def _execute(spec: RunSpec, out: Path, quiet: bool, who: dict[str, Any], resume:
         return execute(spec, out, **who, resume=resume, overwrite=overwrite, progress=progress, gallery=gallery)
 
 
-def _plan(spec: RunSpec, quiet: bool, device: str | None, workers: int | None, tried: int) -> None:
+def _plan(spec: RunSpec, quiet: bool, device: str | None, workers: int | None, tried: int, readers: int) -> None:
     from headscope.cli.progress import bar
     from headscope.runs.planning import plan_run
 
     with bar("planning", hidden=quiet) as progress:
-        planned = plan_run(spec, device=device, tried=tried, progress=progress)
+        planned = plan_run(spec, device=device, tried=tried, readers=readers, progress=progress)
     for line in planned.lines(workers):
         typer.echo(line)
 

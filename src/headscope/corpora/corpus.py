@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ from headscope.corpora.automatic import SOUGHT, marks
 from headscope.corpora.files import Meter, digest, joint_hash
 from headscope.corpora.folders import KEYS, folder_hash, listing, stems
 from headscope.corpora.formats import PAIRED, READERS
-from headscope.corpora.names import Names
+from headscope.corpora.names import Unique
 from headscope.corpora.source import Source
 from headscope.corpora.watch import Watch
 from headscope.errors import CorpusError, HeadscopeError
@@ -125,24 +124,28 @@ class Corpus:
 
     def _read(self, tally: Tally, meter: Meter) -> Iterator[Document]:
         for path in self.paths:
-            before = tally.counts.total()
-            empty = True
-            own = stems(path, self.format) if self.format in KEYS else {}
-            for document in READERS[self.format](Source(path, self.on_error == "skip", tally, meter)):
-                empty = False
-                for file in own.get(document.id, (path,)):
-                    self._watch.check(file)
-                yield document
-            if empty and tally.counts.total() == before:
-                raise CorpusError(path, None, f"there is no document in it (read as {self.format})", "Check the file and its format")
+            yield from self.read_one(path, tally, meter)
+
+    def read_one(self, path: Path, tally: Tally, meter: Meter | None = None) -> Iterator[Document]:
+        """The documents of one of the paths, with the ids that they have there; what is passed over is counted in `tally`."""
+        before = tally.counts.total()
+        empty = True
+        own = stems(path, self.format) if self.format in KEYS else {}
+        for document in READERS[self.format](Source(path, self.on_error == "skip", tally, meter)):
+            empty = False
+            for file in own.get(document.id, (path,)):
+                self._watch.check(file)
+            yield document
+        if empty and tally.counts.total() == before:
+            raise CorpusError(path, None, f"there is no document in it (read as {self.format})", "Check the file and its format")
+
+    def check(self, path: Path) -> None:
+        """An error if a file is not as it was when the corpus was first looked at."""
+        self._watch.check(path)
 
 
 def _unique(documents: Iterator[Document]) -> Iterator[Document]:
-    names = Names()
-    repeated: Counter[str] = Counter()
+    names = Unique()
     for document in documents:
-        id = document.id
-        while not names.add(id):
-            repeated[document.id] += 1
-            id = f"{document.id}#{repeated[document.id] + 1}"
+        id = names.of(document.id)
         yield document if id == document.id else replace(document, id=id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
+from collections import Counter
 
 _LEAST = 1 << 12
 _FULL = 0.6  # share of places taken at which there are made more
@@ -43,3 +44,19 @@ class Names:
         for number in before:
             if number:
                 self._put(number)
+
+
+class Unique:
+    """Names of which no two are the same: the second `x` becomes `x#2`."""
+
+    def __init__(self) -> None:
+        self._taken = Names()
+        self._repeated: Counter[str] = Counter()
+
+    def of(self, name: str) -> str:
+        """A name, or what it must be called because it was there before."""
+        unique = name
+        while not self._taken.add(unique):
+            self._repeated[name] += 1
+            unique = f"{name}#{self._repeated[name] + 1}"
+        return unique

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -13,9 +14,20 @@ from headscope.encoding.texts import Encoded
 _ROLES = SPECIAL + 1  # how many roles there are
 
 
-def shards(texts: Iterable[Encoded], tokens: int) -> Iterator[list[Encoded]]:
+class Costs(Protocol):
+    """What a shard is made of: something of so many tokens."""
+
+    @property
+    def cost(self) -> int:
+        """Tokens of the longer side."""
+
+
+Text = TypeVar("Text", bound=Costs)
+
+
+def shards(texts: Iterable[Text], tokens: int) -> Iterator[list[Text]]:
     """Consecutive runs of texts of about `tokens` tokens each; where a shard ends depends on the texts alone."""
-    shard: list[Encoded] = []
+    shard: list[Text] = []
     size = 0
     for text in texts:
         shard.append(text)

@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from headscope.errors import RunError
+from headscope.runs.children import uninterrupted
 from headscope.runs.crew import Crew, Event
-from headscope.runs.processes import uninterrupted
 from headscope.runs.worker import Job, Start, copied
 
 PATIENCE = 60.0  # seconds in which at least one worker must find a place

@@ -24,16 +24,25 @@ class Counts:
 
     def add(self, text: Encoded) -> None:
         """Count one input. The texts of a document come one after the other."""
-        self.documents += text.document != self._last
-        self._last = text.document
+        self.count(text.document, len(text), len(text.words), split_words(text))
+
+    def count(self, document: str, tokens: int, words: int, split: int) -> None:
+        """Count one input by its numbers."""
+        self.documents += document != self._last
+        self._last = document
         self.texts += 1
-        self.tokens += len(text)
-        self.words += len(text.words)
-        self.split_words += sum(pieces > 1 for word, pieces in Counter(text.word_of).items() if word >= 0)
+        self.tokens += tokens
+        self.words += words
+        self.split_words += split
 
     def numbers(self) -> dict[str, int]:
         """The counts by name."""
         return {name: getattr(self, name) for name in ("documents", "texts", "tokens", "words", "split_words")}
+
+
+def split_words(text: Encoded) -> int:
+    """How many words of a text have several tokens."""
+    return sum(pieces > 1 for word, pieces in Counter(text.word_of).items() if word >= 0)
 
 
 def count(corpus: Corpus, encoder: Encoder) -> Counts:

@@ -42,6 +42,7 @@ def execute(
     workers: int = 2,
     address: str | None = None,
     gpus_per_worker: float | None = None,
+    readers: int = 0,
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -50,8 +51,8 @@ def execute(
     """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name.
 
     `workers` are those of the engines `processes` and `ray`; `address` is that of a Ray cluster, in the place of a Ray of our own, and
-    `gpus_per_worker` what each of its workers is to have. `gallery` is how many texts of each reading are looked at again for the gallery;
-    it changes no number.
+    `gpus_per_worker` what each of its workers is to have. `readers` processes read ahead, if the corpus has several files. `gallery` is how
+    many texts of each reading are looked at again for the gallery; it changes no number.
     """
     if engine != "local" and model is not None:
         raise RunError(f"the {engine} engine cannot send a loaded model to its workers", "Do not pass it, name the model")
@@ -59,7 +60,7 @@ def execute(
     if folder is not None:
         look_first(folder, resume, overwrite)
     with engines.crew_for(engine, workers, device, address, gpus_per_worker) as crew:
-        return _execute(spec, folder, model, corpus, device, crew, resume, overwrite, progress, gallery)
+        return _execute(spec, folder, model, corpus, device, crew, readers, resume, overwrite, progress, gallery)
 
 
 def _execute(
@@ -69,6 +70,7 @@ def _execute(
     corpus: Corpus | None,
     device: str | None,
     crew: Crew | None,
+    readers: int,
     resume: bool,
     overwrite: bool,
     progress: Progress | None,
@@ -81,7 +83,7 @@ def _execute(
             hung = folder.gallery.exists() and finished.manifest.get("gallery") is not None  # a kill may part the two
             lacking = gallery and not hung and TOO_LONG not in finished.manifest["dropped"]
             return _complete(finished, spec, runner, corpus, progress, gallery) if lacking else finished
-        return _run(spec, runner, corpus, folder, now, crew, resume, progress, gallery)
+        return _run(spec, runner, corpus, folder, now, crew, readers, resume, progress, gallery)
 
 
 def set_up(
@@ -151,6 +153,7 @@ def _run(
     folder: Folder | None,
     now: dict[str, Any],
     crew: Crew | None,
+    readers: int,
     resume: bool,
     progress: Progress | None,
     gallery: int,
@@ -169,7 +172,7 @@ def _run(
     started = time.monotonic()
     ledger = Ledger(folder, _key(now), resume)
     sampled = samples(spec, runner, gallery)
-    work = Work(corpus, model, spec, sampled, ledger.done, progress)
+    work = Work(corpus, model, spec, sampled, ledger.done, progress, readers)
     done = engines.local(work, runner) if crew is None else Dispatch(work, crew, Start.of(spec, crew.device, crew.threads(), model))
     failing = 0
     for number, states in done:

@@ -104,11 +104,12 @@ def plan_run(
     corpus: Corpus | None = None,
     device: str | None = None,
     tried: int = TRIED,
+    readers: int = 0,
     progress: Progress | None = None,
 ) -> Planned:
     """Read and cut the corpus as a run of the specification would, and run `tried` of its shards; one more goes first, to warm up."""
     spec, runner, corpus, _ = set_up(spec, model, corpus, device)
-    work = Work(corpus, runner.model, spec, samples(spec, runner, 0), lambda shard: False, progress)
+    work = Work(corpus, runner.model, spec, samples(spec, runner, 0), lambda shard: False, progress, readers)
     trying = _Trying(runner, tried)
     shards = count = longest = 0
     largest = (1, 1)  # texts and tokens of the batch with the largest maps

@@ -7,15 +7,15 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Self
 
+from headscope.runs.children import end_with_parent, uninterrupted
 from headscope.runs.crew import Crew, Event
 from headscope.runs.worker import Answer, Job, Start, Worker
 
@@ -94,21 +94,9 @@ class Processes(Crew):
             self.dismiss(worker)
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Processes started here do not hear Ctrl-C, since they inherit what is blocked; the one that starts them hears it afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _serve(jobs: Connection, answers: Connection, start: Start) -> None:
     """What a process does: take shards, one after the other, until it is ended."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    end_with_parent()
     worker = Worker()
     ready = worker.begin(start)
     answers.send(ready)
@@ -125,9 +113,3 @@ def _take(jobs: Connection, line: queue.SimpleQueue[tuple[object, object]]) -> N
     with suppress(EOFError, OSError):
         while True:
             line.put(jobs.recv())
-
-
-def _end_with(parent: BaseProcess) -> None:
-    """A worker whose parent was killed would wait for work for ever."""
-    parent.join()
-    os._exit(1)

@@ -8,6 +8,7 @@ from heapq import heapify, heappush, heappushpop
 
 from headscope.core.heads import HeadLayout
 from headscope.encoding.texts import Encoded
+from headscope.runs.ahead import Brief
 from headscope.runs.held import MOST, map_bytes
 
 SIZE = 96  # texts
@@ -26,8 +27,8 @@ class Sample:
         self._heads = layout.heads()
         self.too_long = 0  # texts left out
 
-    def add(self, text: Encoded) -> None:
-        """Consider one more text."""
+    def add(self, text: Encoded | Brief) -> None:
+        """Consider one more text, be it packed."""
         if map_bytes([text], self._heads) > MOST:
             self.too_long += 1
         else:
@@ -45,7 +46,7 @@ class Sample:
             tokens += text.cost
             if kept and tokens > TOKENS:
                 break
-            kept.append(text)
+            kept.append(text.whole() if isinstance(text, Brief) else text)
         return kept
 
 
@@ -59,10 +60,10 @@ class _Least:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._heap: list[tuple[int, int, Encoded]] = []  # the largest number first; texts themselves are never compared
+        self._heap: list[tuple[int, int, Encoded | Brief]] = []  # the largest number first; texts themselves are never compared
         self._seen = 0
 
-    def add(self, number: int, text: Encoded) -> None:
+    def add(self, number: int, text: Encoded | Brief) -> None:
         if self._size:
             self._seen += 1
             push = heappush if len(self._heap) < self._size else heappushpop
@@ -72,10 +73,10 @@ class _Least:
         self._heap = [item for item in self._heap if item[2].id not in ids]
         heapify(self._heap)
 
-    def sorted(self) -> list[Encoded]:
+    def sorted(self) -> list[Encoded | Brief]:
         return [text for *_, text in sorted(self._heap, key=lambda item: item[:2], reverse=True)]
 
 
-def order(text: Encoded) -> int:
+def order(text: Encoded | Brief) -> int:
     """A number that depends on the text's id alone."""
     return int.from_bytes(hashlib.blake2b(text.id.encode(), digest_size=8).digest(), "little")

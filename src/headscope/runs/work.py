@@ -16,6 +16,7 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.models.predictions import class_number
+from headscope.runs.ahead import Ahead, Brief, Bundle
 from headscope.runs.counts import Counts
 from headscope.runs.plan import Reading
 from headscope.runs.sample import Sample
@@ -80,7 +81,7 @@ class Work:
     """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs.
 
     `sampled` are the ways of reading the corpus, each with the sample that is shown its texts; `done` says of a shard's number
-    that it needs no more work.
+    that it needs no more work; `readers` are processes that read ahead, where the corpus allows it.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Work:
         sampled: Sequence[tuple[Reading, Sample]],
         done: Callable[[int], bool],
         progress: Progress | None = None,
+        readers: int = 0,
     ) -> None:
         self.ways = [way for way, _ in sampled]
         self.counts = [Counts() for _ in sampled]
@@ -100,8 +102,25 @@ class Work:
         self._spec = spec
         self._done = done
         self._progress = progress
+        self._ahead = Ahead(corpus, readers) if Ahead.can(corpus, readers) and spec.limit is None else None
         self._turn = 0
         self._shards = self._pending()
+
+    def _cut(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Sequence[Encoded]]:
+        """The texts of one reading, a shard at a time; those that other processes read stay packed."""
+        tokens = self._spec.shard_tokens or 1
+        if self._ahead is None or (way.differentiates and self._model.objective in ("classes", "tags")):
+            yield from shards(self._texts(way, counts, sample), tokens)
+            return
+        trees = Trees(self._corpus) if way.control else None
+        encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
+        yield from map(Bundle, shards(self._counted(self._ahead.texts(encoder, counts.dropped), counts, sample), tokens))
+
+    def _counted(self, texts: Iterator[Brief], counts: Counts, sample: Sample) -> Iterator[Brief]:
+        for text in texts:
+            counts.count(text.document, text.numbers.tokens, text.numbers.words, text.numbers.split)
+            sample.add(text)
+            yield text
 
     def _texts(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Encoded]:
         trees = Trees(self._corpus) if way.control else None
@@ -120,7 +139,7 @@ class Work:
         number = 0
         for turn, (way, counts, sample) in enumerate(zip(self.ways, self.counts, self._samples, strict=True)):
             self._turn = turn
-            for shard in shards(self._texts(way, counts, sample), self._spec.shard_tokens or 1):
+            for shard in self._cut(way, counts, sample):
                 if not self._done(number):
                     yield Job(number, shard, way.measures)
                 else:
@@ -146,7 +165,10 @@ class Work:
         """Report progress."""
         if self._progress is not None:
             limit = self._spec.limit
-            shares = [self._corpus.share, self.counts[self._turn].texts / limit if limit is not None else None]
+            shares = [
+                self._ahead.share if self._ahead is not None else self._corpus.share,
+                self.counts[self._turn].texts / limit if limit is not None else None,
+            ]
             share = max((share for share in shares if share is not None), default=None)
             whole = None if share is None else (self._turn + share) / len(self.ways)
             self._progress(whole, sum(counts.texts for counts in self.counts), sum(counts.tokens for counts in self.counts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ class Job(NamedTuple):
     """A shard to be done: its number, its texts, and the measures that are to see them."""
 
     number: int
-    texts: list[Encoded]
+    texts: Sequence[Encoded]
     measures: frozenset[str]
 
 
@@ -73,7 +74,7 @@ class Worker:
         self._run = Careful(runner)
         return "ready", None
 
-    def do(self, texts: list[Encoded], measures: frozenset[str]) -> Answer:
+    def do(self, texts: Sequence[Encoded], measures: frozenset[str]) -> Answer:
         """The states of a shard."""
         assert self._run is not None, "the worker was given a shard before it began"
         try:

@@ -1,0 +1,112 @@
+"""A corpus of several files read by several processes: the same texts, numbers and words as when one reads it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_models import save_small
+
+import headscope as hs
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus, read
+from headscope.encoding.texts import Encoder
+from headscope.errors import HeadscopeError
+from headscope.models.model import Model
+from headscope.runs.ahead import Ahead, Brief, Bundle
+
+SETTINGS: dict[str, Any] = {"unit": "paragraph", "max_length": 40, "shard_tokens": 90, "replicates": 5}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return hs.load(save_small(tmp_path_factory.mktemp("models") / "small"))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Five files with ids that come again in one file and in others, texts that are too long, and lines that cannot be read."""
+    folder, sentences = tmp_path_factory.mktemp("files"), [one.text for document in read("sampler") for one in document.sentences]
+    names = [["a", "b", "b", "c"], ["d", "e", "d", "e#2", "f"], ["g", "a", "g", "h", "b"], ["i", "j"], ["x", "b#2", "x", "a"]]
+    paths = []
+    for number, ids in enumerate(names):
+        path = folder / f"{number}.jsonl"
+        texts = [" ".join(sentences[7 * number + 3 * place :][: 1 + place % 3]) for place in range(len(ids))]
+        rows = [json.dumps({"id": id, "text": text}) for id, text in zip(ids, texts, strict=True)]
+        path.write_text("\n".join([*rows[:2], *(["{"] if number in (1, 2) else []), *rows[2:]]) + "\n", encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def test_a_run_over_files_read_ahead_gives_the_same_bytes(model: Model, files: list[Path], tmp_path: Path) -> None:
+    folders = {}
+    for readers in (0, 2):
+        out = tmp_path / str(readers)
+        corpus = read(*files, on_error="skip")
+        hs.run(model, corpus, ["positions"], out, on_error="skip", readers=readers, **SETTINGS)
+        manifest = json.loads((out / "run.json").read_text())
+        names = ["states.safetensors", "gallery.safetensors", *(f"tables/{path.name}" for path in (out / "tables").iterdir())]
+        folders[readers] = (
+            {name: manifest[name] for name in ("counts", "dropped", "readings", "identity")},
+            {name: (out / name).read_bytes() for name in sorted(names)},
+        )
+    assert folders[2] == folders[0]
+    said = " ".join(folders[0][0]["dropped"])
+    assert "left out" in said
+    assert "overlong texts dropped" in said
+
+
+def test_texts_come_as_one_process_reads_them(model: Model, files: list[Path]) -> None:
+    """The texts themselves, and in a shard that travels."""
+    encoder = Encoder(model.tokenizer, unit="paragraph", max_length=40)
+    plain, ours = Tally(), Tally()
+    corpus = read(*files, on_error="skip")
+    expected = list(encoder.texts(corpus, plain))
+    skipped = corpus.skipped
+    corpus = read(*files, on_error="skip")
+    briefs = list(Ahead(corpus, 2).texts(encoder, ours))
+    assert [brief.id for brief in briefs] == [text.id for text in expected]
+    assert "a#3" in {brief.document for brief in briefs}, "the third of that name"
+    assert ours.lines() == plain.lines()
+    assert corpus.skipped.lines() == skipped.lines()
+    bundle = pickle.loads(pickle.dumps(Bundle(briefs[2:9])))
+    assert len(bundle) == 7
+    for text, brief, unpacked in zip(expected[2:9], briefs[2:9], bundle, strict=True):
+        for found in (brief.whole(), unpacked):
+            assert found.annotation == text.annotation
+            assert found.ids.tolist() == text.ids.tolist()
+            assert (found.word_of, found.roles, found.pieces) == (text.word_of, text.roles, text.pieces)
+        assert (len(brief), brief.cost, brief.document) == (len(text), text.cost, text.document)
+
+
+def test_a_fault_is_told_after_what_comes_before_it(model: Model, files: list[Path]) -> None:
+    taken: list[Brief] = []
+
+    def take() -> None:
+        for text in Ahead(read(*files), 1).texts(Encoder(model.tokenizer), Tally()):
+            taken.append(text)
+
+    with pytest.raises(HeadscopeError, match=r"line 3 of .*1\.jsonl.*--on-error skip"):
+        take()
+    assert {brief.document for brief in taken} == {"a", "b", "b#2", "c", "d", "e"}
+
+
+def test_what_cannot_be_read_ahead_is_read_here(files: list[Path]) -> None:
+    assert not Ahead.can(Corpus.of(list(read("sampler"))), 2)
+    assert not Ahead.can(read(files[0]), 2)
+    assert not Ahead.can(read(*files), 0)
+    assert Ahead.can(read(*files), 1)
+
+
+def test_a_file_that_changes_is_noticed_before_more_of_it_is_used(model: Model, files: list[Path], tmp_path: Path) -> None:
+    paths = [tmp_path / path.name for path in files[:2]]
+    for path, source in zip(paths, (files[0], files[3]), strict=True):
+        path.write_bytes(source.read_bytes())
+    texts = Ahead(read(*paths), 1).texts(Encoder(model.tokenizer), Tally())
+    assert next(texts).document == "a"
+    paths[1].write_text('{"id": "z", "text": "It is another."}\n', encoding="utf-8")
+    with pytest.raises(HeadscopeError, match=r"1\.jsonl: the file has changed while it was being read"):
+        list(texts)
