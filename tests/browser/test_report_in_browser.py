@@ -19,6 +19,7 @@ from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
 from headscope.encoding.words import WordGroups, word_map
 from headscope.report.comparison import write_comparison
+from headscope.runs.compare import compare
 from headscope.runs.texts import look
 from headscope.views.page import bundle
 
@@ -206,11 +207,11 @@ def _choose(select: Any, text: str) -> None:
 
 def test_two_runs_side_by_side(run: hs.Run, tmp_path: Path, visitor: Visitor) -> None:
     other = hs.run("mini", "sampler", ["positions", "relations"], weights="random", replicates=50, gallery=0)
-    path = write_comparison(run.results, other.results, tmp_path / "compare.html")
+    path = write_comparison(compare([run.results, other.results]), tmp_path / "compare.html")
     page: Page = visitor.open(path.as_uri(), offline=True)
     text = page.locator(".hs-compare").inner_text()
     assert "paired by document" in text
-    assert "tokens: only in the first run" in text
+    assert "tokens: only in trained weights" in text
     frames = page.locator(".hs-frame")
     assert frames.count() == 3
     table = list(csv.DictReader(io.StringIO(downloaded(page, frames.first.get_by_role("button", name="as CSV")).decode())))

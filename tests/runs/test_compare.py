@@ -1,7 +1,8 @@
-"""Two runs compared: differences and their intervals, against numbers worked out by hand and against the runs' own tables."""
+"""Runs compared: differences and their intervals, against numbers worked out by hand and against the runs' own tables."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from headscope.measures.base import Resampled
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.runs.compare import compare, differences, layout_of
+from headscope.runs.compared import adjusted, corrected
 from headscope.views.compare import comparison
 
 TINY = (("bert", "wordpiece"), ("gpt2", "gpt2"))
@@ -90,32 +92,30 @@ def test_champions_are_those_of_the_table(trained: hs.Run, name: str) -> None:
 
 
 def test_a_run_does_not_differ_from_itself(trained: hs.Run) -> None:
-    found = compare(trained.results, trained.results)
+    found = compare([trained.results, trained.results])
     assert found.how.startswith("paired")
     assert not found.left_out
-    assert found.heads is not None
-    for table in (found.heads, found.layers, found.best):
+    for table in found.differences.values():
         assert len(table) > 0
         assert set(table["difference"]) == {0.0}
         assert {bound for bound in [*table["low"], *table["high"]] if not np.isnan(bound)} == {0.0}
 
 
 def test_trained_and_untrained(trained: hs.Run, untrained: hs.Run) -> None:
-    found = compare(trained.results, untrained.results)
+    found = compare([trained.results, untrained.results])
     assert found.left_out == (
-        "entropy: only in the first run",
-        "trees: only in the first run",
-        "coreference: only in the first run",
-        "tokens: only in the second run",
+        "entropy: only in trained weights",
+        "trees: only in trained weights",
+        "coreference: only in trained weights",
+        "tokens: only in random weights",
     )
-    det = found.best.where(label="det")
+    det = found.differences["best"].where(label="det")
     assert det["b"][0] - det["a"][0] == det["difference"][0] < det["high"][0] < -0.5
-    assert found.heads is not None
     ours = trained["positions"].table.where(quantity="previous", layer=2, head=1)
-    row = found.heads.where(quantity="previous", layer=2, head=1)
+    row = found.differences["heads"].where(quantity="previous", layer=2, head=1)
     assert row["a"] == ours["value"]
     assert row["low"][0] < row["difference"][0] < row["high"][0] < 0
-    layer = found.layers.where(quantity="previous", layer=2)
+    layer = found.differences["layers"].where(quantity="previous", layer=2)
     assert_allclose(layer["a"], trained["positions"].layers.where(quantity="previous", layer=2)["value"])
 
 
@@ -125,13 +125,13 @@ def test_models_of_other_shapes_are_compared_by_layer() -> None:
     for layers, heads in ((2, 3), (3, 2)):
         maps = [rng.dirichlet(np.ones(6), (layers, heads, 6)) for _ in range(4)]
         runs.append(hs.measure(maps, [["[CLS]", "a", "b", "c", "d", "[SEP]"]] * 4, ["entropy"], documents=list("wxyz")))
-    found = compare(runs[0].results, runs[1].results)
-    assert found.heads is None
+    found = compare([run.results for run in runs])
+    assert "heads" not in found.differences
     assert "single heads" in found.left_out[0]
     assert found.how.startswith("paired")  # the documents have the same names
-    assert found.layers.where(quantity="entropy")["layer"] == [1, 2]
+    assert found.differences["layers"].where(quantity="entropy")["layer"] == [1, 2]
     values = [run["entropy"].layers.where(quantity="entropy")["value"] for run in runs]
-    assert_allclose(found.layers.where(quantity="entropy")["difference"], np.subtract(values[1][:2], values[0]))
+    assert_allclose(found.differences["layers"].where(quantity="entropy")["difference"], np.subtract(values[1][:2], values[0]))
     data = comparison(runs[0].results, runs[1].results)
     assert data["sites"] is None
     assert data["quantities"] == []
@@ -141,43 +141,46 @@ def test_models_of_other_shapes_are_compared_by_layer() -> None:
 def test_given_maps_of_unnamed_texts_are_not_paired() -> None:
     maps = np.full((1, 2, 3, 3), 1 / 3)
     runs = [hs.measure([maps, maps], [["a", "b", "c"]] * 2, ["entropy"]) for _ in range(2)]
-    assert compare(runs[0].results, runs[1].results).how.startswith("as of two independent")
+    assert compare([run.results for run in runs]).how.startswith("as of two independent")
 
 
 def test_an_encoder_beside_a_decoder() -> None:
     runs = [hs.run(tiny(*names), "sampler", ["entropy", "relations"], limit=60, replicates=10, gallery=0, max_length=60) for names in TINY]
-    found = compare(runs[0].results, runs[1].results)
-    assert found.heads is None
-    assert len(found.layers) == 0
-    assert "layers: the two runs share none" in found.left_out
-    assert "det" in found.best["label"]
+    found = compare([run.results for run in runs])
+    assert not {"heads", "layers"} & set(found.differences)
+    assert "layers: the runs share none" in found.left_out
+    assert "det" in found.differences["best"]["label"]
+    overall = found.differences["overall"].where(quantity="entropy")  # the only kind of each, set beside the other's
+    assert_allclose(overall["a"], np.mean(runs[0]["entropy"].table.where(quantity="entropy")["value"]))
+    assert_allclose(overall["b"], np.mean(runs[1]["entropy"].table.where(quantity="entropy")["value"]))
     rows = [run["relations"].table.where(label="det") for run in runs]
     assert {row["kind"][0] for row in rows} == {"encoder", "decoder"}
     data = comparison(runs[0].results, runs[1].results)
     assert data["layers"] == []
-    assert len(data["best"]) == len(found.best)
+    assert len(data["best"]) == len(found.differences["best"])
 
 
 def test_what_else_differs_is_said() -> None:
     sentences = hs.run("mini", "sampler", ["entropy"], limit=30, replicates=20, gallery=0)
     documents = hs.run("mini", "sampler", ["entropy"], unit="document", overlong="truncate", max_length=40, replicates=0, gallery=0)
-    found = compare(sentences.results, documents.results)
+    found = compare([sentences.results, documents.results])
     assert found.unlike == (
-        "max_length is 128 in the first run and 40 in the second",
-        "limit is 30 in the first run and None in the second",
-        "entropy read a sentence at a time (too long: drop) in the first run and a document at a time (too long: truncate) in the second",
+        f"max_length is 128 in {found.names[0]}; 40 in {found.names[1]}",
+        f"limit is 30 in {found.names[0]}; None in {found.names[1]}",
+        f"entropy read a sentence at a time (too long: drop) in {found.names[0]}, "
+        f"a document at a time (too long: truncate) in {found.names[1]}",
     )
     assert found.how.startswith("not at all")
-    assert all(np.isnan(found.layers["low"]))
+    assert all(np.isnan(found.differences["layers"]["low"]))
 
 
 def test_measures_taken_differently_are_left_out() -> None:
     maps = np.full((1, 2, 3, 3), 1 / 3)
     nats, bits = (hs.measure(maps, ["a", "b", "c"], {"entropy": {"base": base}, "positions": {}}) for base in ("nats", "bits"))
-    assert compare(nats.results, bits.results).left_out == ("entropy: base is 'nats' in one and 'bits' in the other",)
+    assert compare([nats.results, bits.results]).left_out == ("entropy: base is 'nats' in run (1), 'bits' in run (2)",)
     only = hs.measure(maps, ["a", "b", "c"], {"entropy": {"base": "bits"}})
     with pytest.raises(RunError, match="no measure in common"):
-        compare(nats.results, only.results)
+        compare([nats.results, only.results])
 
 
 def test_the_view_gets_arrays_over_heads(trained: hs.Run, untrained: hs.Run) -> None:
@@ -190,19 +193,90 @@ def test_the_view_gets_arrays_over_heads(trained: hs.Run, untrained: hs.Run) -> 
     assert reverse["about"] == "share of obj words that their governor attends to more than any other word does"
 
 
+@pytest.fixture(scope="module")
+def third(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
+    out = tmp_path_factory.mktemp("runs") / "third"
+    return hs.run("mini", "sampler", ["positions", "relations"], out, max_length=24, replicates=60, gallery=0, limit=LIMIT)
+
+
+def test_any_number_of_runs(trained: hs.Run, untrained: hs.Run, third: hs.Run) -> None:
+    runs = [one.results for one in (trained, untrained, third)]
+    found = compare(runs)
+    assert found.names == ("trained weights, max_length 128", "random weights, max_length 128", "trained weights, max_length 24")
+    assert found.pairs == ((0, 1), (0, 2))
+    assert "max_length is 128 in 1 and 2; 24 in 3" in found.unlike
+    alone = compare(runs[:2])  # a pair is what it is, whoever stands beside it
+    rows = {name: table.where(second=found.names[1]) for name, table in found.differences.items()}
+    for name in ("overall", "heads"):
+        ours, theirs = (table.where(measure="positions") for table in (rows[name], alone.differences[name]))
+        for column in ("a", "b", "difference", "low", "high"):
+            assert ours[column] == theirs[column]
+        assert all(name == "heads" or more >= less for more, less in zip(ours["p"], theirs["p"], strict=True))
+    positions = trained["positions"].table
+    overall = found.values["overall"].where(quantity="previous", run=found.names[0])
+    assert_allclose(overall["value"], np.mean(positions.where(quantity="previous")["value"]))
+    assert overall["low"][0] < overall["value"][0] < overall["high"][0]
+    back = compare(runs, to=3)
+    assert back.pairs == ((2, 0), (2, 1))
+    assert_allclose(
+        back.differences["overall"].where(second=found.names[0])["difference"],
+        np.negative(found.differences["overall"].where(second=found.names[2])["difference"]),
+    )
+    every = compare(runs, pairs=True)
+    assert every.pairs == ((0, 1), (0, 2), (1, 2))
+    assert len(every.differences["best"]) == 3 / 2 * len(found.differences["best"])
+    wide = found.wide("best")
+    assert wide.columns[-5:] == [*(f"{number}: {name}" for number, name in enumerate(found.names, 1)), "2 − 1", "3 − 1"]
+    det = next(row for row in wide if row["label"] == "det")
+    heads = trained.results["relations_best"].where(label="det")["heads"][0]
+    assert det[wide.columns[-5]].endswith(f"({heads})")
+    assert det["2 − 1"].endswith("] *")
+    with pytest.raises(RunError, match="no run 4 among 3"):
+        compare(runs, to=4)
+
+
+def test_p_values_are_those_of_a_normal_and_corrected_by_holm() -> None:
+    replicates = np.array([[0.9, 0.0], [1.1, 0.0], [1.0, 0.0]])
+    p = adjusted(np.array([0.196, 0.5]), replicates, np.array([True, True]))
+    assert_allclose(p[0], 0.05, atol=1e-3)  # 1.96 standard errors of 0.1
+    assert np.isnan(p[1])  # replicates that are all alike say nothing
+    assert [row["p"] for row in corrected([{"p": 0.01}, {"p": 0.04}, {"p": 0.03}])] == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_in_python_and_as_pages(trained: hs.Run, untrained: hs.Run, third: hs.Run, tmp_path: Path) -> None:
+    found = hs.compare(trained, str(untrained.results.path), third)
+    assert "mind: max_length is 128 in 1 and 2; 24 in 3" in repr(found)
+    assert "after Holm's correction for" in repr(found)
+    page = found.report(tmp_path / "three.html").read_text()
+    assert "Three runs side by side" in page
+    assert all(results.signature in page for results in found.comparison.results)
+    assert "data-view='compare'" not in page.split("<script")[0]
+    figure = found.plot("layers")
+    assert len(figure.axes) >= 4
+    assert {line.get_label() for line in figure.axes[0].get_lines()} == {f"{number}: {name}" for number, name in enumerate(found.names, 1)}
+    runner = CliRunner()
+    paths = [str(one.results.path) for one in (trained, untrained, third)]
+    latex = runner.invoke(app, ["compare", *paths, "--table", "overall", "--format", "latex"])
+    assert latex.stdout.count("\\\\") == 1 + len(found.wide("overall"))
+    assert runner.invoke(app, ["compare", *paths, "-o", str(tmp_path / "three.svg")]).exit_code == 0
+    rows = runner.invoke(app, ["compare", *paths, "--pairs", "--table", "overall", "--format", "json"])
+    assert len(json.loads(rows.stdout)) == 3 * len(found.wide("overall"))
+    assert "There are overall" in str(runner.invoke(app, ["compare", *paths, "--table", "colours"]).exception)
+
+
 def test_the_command(trained: hs.Run, untrained: hs.Run, tmp_path: Path) -> None:
     a, b = str(trained.results.path), str(untrained.results.path)
     runner = CliRunner()
     shown = runner.invoke(app, ["compare", a, b, "--limit", "3"])
     assert shown.exit_code == 0
     assert "intervals: paired by document" in shown.output
-    assert "mind: weights is trained in the first run and random in the second" in shown.output
-    assert "left out: trees: only in the first run" in shown.output
+    assert "mind: weights is trained in trained weights; random in random weights" in shown.output
+    assert "left out: trees: only in trained weights" in shown.output
     csv = runner.invoke(app, ["compare", a, b, "--format", "csv", "--quantity", "previous"])
     assert len(csv.stdout.splitlines()) == 145
     page = tmp_path / "compare.html"
     assert runner.invoke(app, ["compare", a, b, "-o", str(page)]).exit_code == 0
-    assert "trees: only in the first run" in page.read_text(encoding="utf-8")
+    assert "trees: only in trained weights" in page.read_text(encoding="utf-8")
     wrong = runner.invoke(app, ["compare", a, b, "--quantity", "colour"])
     assert isinstance(wrong.exception, RunError)
     assert "do not share a quantity 'colour'" in str(wrong.exception)

@@ -88,7 +88,7 @@ def _tokens(span: Span) -> list[Token]:
             lemma=token.lemma_,
             upos=token.pos_,
             xpos=token.tag_,
-            feats=str(token.morph),
+            feats="|".join(sorted(str(token.morph).split("|"), key=str.casefold)),  # spaCy puts NumType before Number
             head=place.get(_governor(token).i, 0),
             relation=token.dep_,
             space_after=_space_after(token),

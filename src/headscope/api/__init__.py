@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from headscope.api.again import rerun
-from headscope.api.results import Measured, Run, Study, TwinHeads, open_run, open_study
+from headscope.api.results import Compared, Measured, Run, Study, TwinHeads, compare, open_run, open_study
 from headscope.api.running import annotate, keywords, load, measure, run, train, twins, view
 from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural, replicate
 from headscope.core.document import Word
 from headscope.corpora import read
 
 __all__ = [
+    "Compared",
     "Measured",
     "Run",
     "Study",
@@ -17,6 +18,7 @@ __all__ = [
     "Word",
     "ablate",
     "annotate",
+    "compare",
     "flow",
     "keywords",
     "load",

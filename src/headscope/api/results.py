@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from headscope.core.heads import Kind
     from headscope.runs.alike import Alike
+    from headscope.runs.compared import Comparison
     from headscope.stats.embedding import Method
     from headscope.widget.run import RunView
 
@@ -171,3 +172,59 @@ def open_study(path: str | Path) -> Study:
     if results.study is None:
         raise RunError(f"{path} holds a run", "Open it with headscope.open_run")
     return Study(results)
+class Compared:
+    """Runs, or studies of one kind, side by side: `found.differences["overall"]` is a table, `found.wide("best")` one to read."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the runs are called in the tables: what differs between them."""
+        return self.comparison.names
+
+    @property
+    def values(self) -> Mapping[str, Table]:
+        """By name, tables with a row for each number of each run: what it is of, `run`, `value`, `low`, `high`."""
+        return self.comparison.values
+
+    @property
+    def differences(self) -> Mapping[str, Table]:
+        """By name, tables with a row for each number and pair: `first`, `second`, `a`, `b`, `difference`, `low`, `high`, `p` (Holm's)."""
+        return self.comparison.differences
+
+    def wide(self, table: str) -> Table:
+        """A table to read: a column for each run and each difference."""
+        return self.comparison.wide(table)
+
+    def plot(self, table: str | None = None) -> Figure:
+        """One of the tables as a matplotlib figure."""
+        from headscope.figures.compared import draw
+
+        return draw(self.comparison, table)
+
+    def report(self, path: str | Path) -> Path:
+        """Write everything as one offline HTML page, and return where it is."""
+        from headscope.report.comparison import write_comparison
+
+        return write_comparison(self.comparison, Path(path))
+
+    def __repr__(self) -> str:
+        first = next(iter(self.comparison.values))
+        mind = [f"mind: {line}" for line in self.comparison.unlike]
+        return "\n".join([*mind, repr(self.wide(first)), self.comparison.counted(first), f"intervals: {self.comparison.how}"])
+
+
+def compare(*runs: Run | Study | str | Path, to: int = 1, pairs: bool = False) -> Compared:
+    """Runs, or studies of one kind, side by side: each minus the one that `to` names, counted from 1, or all pairs (docs/compare.md).
+
+    >>> import headscope as hs
+    >>> runs = [hs.run("mini", "sampler", ["entropy"], limit=4, weights=weights, gallery=0) for weights in ("trained", "random")]
+    >>> hs.compare(*runs).names
+    ('trained weights', 'random weights')
+    """
+    from headscope.views.compare_any import compare_any
+
+    return Compared(compare_any([Path(one) if isinstance(one, str | Path) else one.results for one in runs], to, pairs))
+
+

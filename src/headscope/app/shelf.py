@@ -130,12 +130,13 @@ def _run_page(results: Results, name: str) -> Inside:
 
 def _comparison_page(runs: tuple[Results, Results], names: tuple[str, str]) -> Inside:
     from headscope.report import style
-    from headscope.report.comparison import body
-    from headscope.views.compare import comparison
+    from headscope.report.comparison import body, data
+    from headscope.runs.compare import compare
     from headscope.views.page import encode
 
-    data = comparison(*runs, names)
-    return Inside(f"headscope: {names[0]} and {names[1]}", style(), body(data), encode({"comparison": data}))
+    # A run set beside itself is told apart by number.
+    found = compare(runs, names=names if names[0] != names[1] else (f"{names[0]} (1)", f"{names[1]} (2)"))
+    return Inside(f"headscope: {names[0]} and {names[1]}", style(), body(found), encode(data(found, names)))
 
 
 def _again(results: Results) -> Results:

@@ -1,105 +1,139 @@
-"""`headscope compare`: two runs, number by number."""
+"""`headscope compare`: runs, or studies of one kind, side by side."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.results import Results
+    from headscope.runs.compared import Comparison
+
+_LONG = ("heads", "layers")  # tables of runs that would fill many screens
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="two run folders, or two or more of headscope ablate")],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="write a page with all differences, compare.html; of ablation a figure: .svg, .pdf, .png"),
-    ] = None,
+    runs: Annotated[list[Path], typer.Argument(help="two or more folders: of headscope run, or of studies of one kind")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="write a page, compare.html, or a figure: .svg, .pdf, .png")] = None,
+    to: Annotated[int, typer.Option(help="which of them the others are compared with, counted from 1", min=1)] = 1,
+    pairs: Annotated[bool, typer.Option("--pairs", help="compare all with all")] = False,
+    table: Annotated[str | None, typer.Option(help="only this: overall, best, layers or heads; of studies one of their tables")] = None,
     quantity: Annotated[str | None, typer.Option(help="heads by their difference in this quantity")] = None,
     limit: Annotated[int, typer.Option(help="so many rows of each table", min=1)] = 20,
-    format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex: the table of heads to standard output")] = None,
+    format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex: a table to standard output [default: of heads]")] = None,
 ) -> None:
-    """Compare two runs: the second minus the first, with intervals. Runs over the same corpus are compared document by document.
+    """Set runs side by side: their numbers, and what differs, with intervals. Runs over the same corpus are compared document by document.
 
     headscope compare TRAINED RANDOM
+    headscope compare BERT ROBERTA ELECTRA --pairs
     headscope compare A B --quantity to_sep
-    headscope compare A B -o compare.html
+    headscope compare A B C -o compare.html
     headscope compare A B --format csv > differences.csv
+    headscope compare PROBE1 PROBE2 PROBE3 --table summary --format latex
     headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg       # the same heads on several tasks
     """
-    from headscope.cli.options import check_page
     from headscope.errors import RunError
-    from headscope.runs.compare import compare as compare_runs
-    from headscope.runs.results import Results
+    from headscope.views.compare_any import compare_any
 
     if len(runs) < 2:
-        raise RunError("there is nothing to compare it with", "Name two folders")
+        raise RunError("there is nothing to compare it with", "Name two folders or more")
     if out is not None and (quantity is not None or format is not None):
         raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
-    opened = [Results.open(path) for path in runs]
-    if all(results.study == "ablation" for results in opened):
-        if quantity is not None:
-            raise RunError("studies of ablation are compared by what is lost without each head", "Leave out --quantity")
-        _across(opened, out, format)
-        return
-    if len(runs) > 2:
-        raise RunError(f"{len(runs)} runs are named", "Compare two at a time; more only of headscope ablate")
+    found = compare_any(runs, to, pairs)
+    study = found.results[0].study
+    if study is not None and quantity is not None:
+        known = "studies of ablation are compared by what is lost without each head" if study == "ablation" else "a study has no quantities"
+        raise RunError(known, "Leave out --quantity")
+    if table is not None and table not in found.differences:
+        raise RunError(f"there is no table {table!r} to compare", f"There are {', '.join(found.differences)}")
     if out is not None:
-        check_page(out)
-    first, second = (Results.open_run(path) for path in runs)
-    if out is not None:
+        _write(found, out, table)
+    elif format is not None:
+        _print_text(found, table or ("heads" if study is None else next(iter(found.differences))), quantity, format)
+    else:
+        _print(found, table, quantity, limit)
+
+
+def _write(found: Comparison, out: Path, table: str | None) -> None:
+    from headscope.cli.options import check_page
+
+    if out.suffix.lower() in (".svg", ".pdf", ".png"):
+        from headscope.figures import save
+        from headscope.figures.compared import draw
+
+        save(draw(found, table), out)
+    else:
         from headscope.report.comparison import write_comparison
 
-        typer.echo(write_comparison(first, second, out).resolve())
-        return
-    found = compare_runs(first, second)
-    if (quantity is not None or format is not None) and found.heads is None:
-        raise RunError("the heads of the two models do not correspond", "Compare their layers and best heads: leave the options out")
-    heads = found.heads
-    if heads is not None and quantity is not None:
-        known = dict.fromkeys(heads["quantity"])
-        if quantity not in known:
-            raise RunError(f"the runs do not share a quantity {quantity!r}", f"They share {', '.join(known)}")
-        heads = heads.where(quantity=quantity)
-    if heads is not None and format is not None:
-        typer.echo(heads.to_text(format), nl=False)
-        return
+        check_page(out)
+        write_comparison(found, out)
+    typer.echo(out.resolve())
+
+
+def _print_text(found: Comparison, name: str, quantity: str | None, format: str) -> None:
+    """A table for another program, a difference a row, or for a paper, as it is printed."""
+    keys = _keys(found, name, quantity)
+    if format in ("csv", "json"):
+        table = found.differences[name]
+        typer.echo((table.where(quantity=quantity) if quantity is not None else table).to_text(format), nl=False)
+    else:
+        typer.echo(found.wide(name, keys).to_text(format), nl=False)
+
+
+def _keys(found: Comparison, name: str, quantity: str | None) -> list[tuple[Any, ...]] | None:
+    """Which rows of a table are meant: those of a quantity, the furthest apart first, or all."""
+    from headscope.errors import RunError
+
+    if name not in found.differences:
+        raise RunError(
+            "the heads of the models do not correspond", f"Leave the options out, or name a --table: {', '.join(found.differences)}"
+        )
+    if quantity is None:
+        return None
+    place = found.keys[name].index("quantity") if "quantity" in found.keys[name] else -1
+    known = dict.fromkeys(found.differences[name]["quantity"]) if place >= 0 else {}
+    if quantity not in known:
+        raise RunError(f"the runs do not share a quantity {quantity!r}", f"They share {', '.join(known)}")
+    return [key for key in found.furthest(name) if key[place] == quantity]
+
+
+def _print(found: Comparison, only: str | None, quantity: str | None, limit: int) -> None:
     from headscope.cli.tables import print_table
 
     for line in found.unlike:
         typer.echo(f"mind: {line}", err=True)
     for line in found.left_out:
         typer.echo(f"left out: {line}", err=True)
-    if heads is not None and quantity is not None:
-        print_table(heads.largest("difference", limit), f"heads that differ most in {quantity} (b - a)")
-    elif heads is not None:
-        print_table(heads.largest("difference", len(heads)).first("measure", "quantity").head(limit), "the head that differs most (b - a)")
-    if quantity is None and len(found.best):
-        print_table(found.best.head(limit), "the best head of each label (b - a)")
-    if quantity is None and len(found.layers):
-        firsts = found.layers.largest("difference", len(found.layers)).first("measure", "quantity")
-        print_table(firsts.head(limit), "the layer that differs most (b - a)")
-    typer.echo(f"intervals: {found.how}\na: {first.signature}\nb: {second.signature}")
+    for name in [only or "heads"] if quantity is not None else [only] if only is not None else found.differences:
+        title = f"{found.titles[name]} ({name})"
+        if quantity is not None:
+            rows = _keys(found, name, quantity)
+            title = f"{found.titles[name]} by their difference in {quantity}"
+        elif name in _LONG and only is None:
+            rows = found.furthest(name, ("measure", "quantity"))
+            title = f"the {name[:-1]} that differs most, of each quantity ({name})"
+        else:
+            rows = None
+        wide = found.wide(name, rows)
+        more = f"; {len(wide) - limit} more rows: --limit, --format csv" if len(wide) > limit else ""
+        print_table(wide.head(limit), title, found.counted(name) + more)
+    if found.results[0].study == "ablation" and only is None:
+        _across(found)
+    typer.echo(f"intervals: {found.how}")
+    for number, (name, results) in enumerate(zip(found.names, found.results, strict=True), 1):
+        typer.echo(f"{number}: {name}: {results.signature}")
 
 
-def _across(studies: list[Results], out: Path | None, format: str | None) -> None:
+def _across(found: Comparison) -> None:
     """Whether a model misses on one task what it misses on another."""
     from headscope.ablation.across import across
     from headscope.cli.tables import print_table
+    from headscope.errors import RunError
 
-    table = across(studies)
-    if format is not None:
-        typer.echo(table.to_text(format), nl=False)
-        return
-    if out is not None:
-        from headscope.figures import save
-        from headscope.figures.tasks import draw
-
-        save(draw(studies), out)
-        typer.echo(out.resolve())
+    try:
+        table = across(found.results)
+    except RunError as error:
+        typer.echo(f"left out: correlation over heads: {error}", err=True)
         return
     print_table(table, "what is lost without each head, on the one and on the other: correlation over heads")
-    for number, results in enumerate(studies, 1):
-        typer.echo(f"{number}: {results.signature}")

@@ -1,34 +1,112 @@
-"""Two runs side by side as one offline page."""
+"""Runs, or studies of one kind, side by side as one offline page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from html import escape
+import base64
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup, escape
+
+from headscope.figures import render
+from headscope.figures.compared import draw
 from headscope.report import style
-from headscope.runs.results import Results
+from headscope.runs.compared import Comparison
 from headscope.runs.store import write_atomically
-from headscope.views.compare import comparison
+from headscope.runs.table import display
+from headscope.views.compare import described
 from headscope.views.page import shell
 
-_BODY = (
-    "<header><h1>Two runs side by side</h1></header><main><p>Every difference is the second run minus the first. A difference whose "
-    "interval holds 0 may be due to which documents were read; with many heads, some intervals miss 0 by chance.</p>"
-    "{unlike}<div data-view='compare'></div></main>"
+_ROWS = 60  # of a table; the rest is in --format csv
+_OPEN = 20  # rows of a table that is open from the start
+# Tables that are drawn, too: of ablation what is lost without each head, since its summary counts many things.
+_DRAWN = ("overall", "best", "layers", "summary", "keywords_scores", "structural", "edge_scores", "flow_tree_distances", "flow_classes")
+_NUMBERS = (
+    "Every difference is the second minus the first. A number stands beside its 95% interval, over documents drawn again. With many "
+    "numbers some intervals miss 0 by chance: a star marks what is clear with all others of the table in mind."
 )
 
 
-def body(data: Mapping[str, Any]) -> str:
-    """The inside of the page of a comparison: how to read it, what to mind, and a place for the view."""
-    told = "".join(f"<li>{escape(line)}</li>" for line in data["unlike"])
-    return _BODY.format(unlike=f"<p>The runs differ in more than model and corpus, which may be why:</p><ul>{told}</ul>" if told else "")
-
-
-def write_comparison(a: Results, b: Results, path: Path) -> Path:
+def write_comparison(found: Comparison, path: Path) -> Path:
     """Write the page and return its path."""
-    data = comparison(a, b)
-    names = (data[letter]["name"] for letter in "ab")
-    write_atomically(path, shell(f"headscope: {' and '.join(names)}", body(data), {"comparison": data}, style=style()).encode())
+    title = f"headscope: {' and '.join(found.names)}"
+    write_atomically(path, shell(title, body(found), data(found), style=style()).encode())
     return path
+
+
+def data(found: Comparison, names: tuple[str, str] | None = None) -> dict[str, Any]:
+    """What the view of two runs reads; nothing for more, or for studies."""
+    return {"comparison": described(found, names)} if _two_runs(found) else {}
+
+
+def body(found: Comparison) -> str:
+    """The inside of the page: what is compared and what to mind, tables and figures, and for two runs a place for the view."""
+    number, what = len(found.results), "runs" if found.results[0].study is None else "studies"
+    word = {2: "Two", 3: "Three", 4: "Four"}.get(number, str(number))
+    view = Markup("<section><h2>Head by head</h2><div data-view='compare'></div></section>") if _two_runs(found) else Markup()
+    return Markup(
+        "<header><h1>{word} {what} side by side</h1>{runs}{mind}</header><main><p>{numbers}</p><p class='note'>Intervals of differences: "
+        "{how}.</p>{tables}{view}<section><h2>Left out</h2>{left_out}</section></main>"
+    ).format(
+        word=word,
+        what=what,
+        runs=Markup("<ol class='compared'>") + Markup().join(map(_run, found.names, found.results)) + Markup("</ol>"),
+        mind=_mind(found),
+        numbers=_NUMBERS,
+        how=found.how,
+        tables=Markup().join(_section(found, name) for name in found.differences if not view or name not in ("heads", "layers")),
+        view=view,
+        left_out=_list(found.left_out) if found.left_out else Markup("<p>Nothing.</p>"),
+    )
+
+
+def _two_runs(found: Comparison) -> bool:
+    return len(found.results) == 2 and found.results[0].study is None
+
+
+def _run(name: str, results: Any) -> Markup:
+    return Markup("<li>{}<br><span class='signature'>{}</span></li>").format(name, results.signature)
+
+
+def _mind(found: Comparison) -> Markup:
+    """What else is unlike, on top and visible."""
+    if not found.unlike:
+        return Markup()
+    return Markup("<div class='mind' role='note'>They differ in more than model and corpus, which may be why:{}</div>").format(
+        _list(found.unlike)
+    )
+
+
+def _list(lines: tuple[str, ...]) -> Markup:
+    return Markup("<ul>") + Markup().join(Markup("<li>{}</li>").format(line) for line in lines) + Markup("</ul>")
+
+
+def _section(found: Comparison, name: str) -> Markup:
+    """A table, and a figure where it shows more than the table."""
+    rows = found.furthest(name, ("measure", "quantity")) if name in ("heads", "layers") and found.results[0].study is None else None
+    table = found.wide(name, rows)
+    shown = table.head(_ROWS)
+    numbers = set(found.keys[name])
+    head = Markup().join(Markup("<th scope='col'{}>{}</th>").format(_told(column in numbers), column) for column in table.columns)
+    cells = Markup().join(
+        Markup("<tr>{}</tr>").format(
+            Markup().join(Markup("<td{}>{}</td>").format(_told(column in numbers), display(value)) for column, value in row.items())
+        )
+        for row in shown
+    )
+    which = " (of each quantity where it differs most)" if rows is not None else ""
+    more = f"; {len(table) - len(shown)} more rows with --format csv" if len(table) > len(shown) else ""
+    title = f"{found.titles[name][:1].upper()}{found.titles[name][1:]}{which}"
+    picture = Markup()
+    if name in _DRAWN and not (name == "best" and _two_runs(found)):  # which the view draws
+        image = base64.b64encode(render(draw(found, None if found.results[0].study == "ablation" else name), "svg")).decode("ascii")
+        alt = f"{found.titles[name]}; the numbers are in the table"
+        picture = Markup("<img class='drawn' alt='{}' src='data:image/svg+xml;base64,{}'>").format(alt, image)
+    return Markup(
+        "<section id='{}'><h2>{}</h2>{}<details{}><summary>In numbers: {}{}</summary><div class='scroll' tabindex='0' role='region' "
+        "aria-label='{}'><table class='best'><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details></section>"
+    ).format(name, title, picture, Markup(" open" if len(shown) <= _OPEN else ""), found.counted(name), more, escape(title), head, cells)
+
+
+def _told(text: bool) -> Markup:
+    return Markup(" class='told'") if text else Markup()

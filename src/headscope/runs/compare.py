@@ -1,118 +1,149 @@
-"""Two runs, number by number: what differs between them, and whether by more than other documents would change it."""
+"""Runs side by side, number by number: what differs between them, and whether by more than other documents would change it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headscope.core.heads import HeadLayout, Site
 from headscope.errors import RunError
-from headscope.measures import Measure, make
+from headscope.measures import REGISTRY, Measure, make
 from headscope.measures.base import Champion, Resampled
+from headscope.measures.own import OWN
+from headscope.runs.compared import Comparison, adjusted, chosen_pairs, corrected, names_of, same_draws, table, unlike
 from headscope.runs.results import Results
-from headscope.runs.table import Table
 from headscope.stats.bootstrap import percentile_interval
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
 
-_PAIRED = "paired by document: what both runs read, both resampled alike"
-_APART = "as of two independent samples of documents"
-_NONE = "not at all: a run has no replicates"
-_BEST = ("kind", "label", "a_heads", "b_heads", "a_n", "b_n")
+PAIRED = "paired by document: what both runs read, both resampled alike"
+APART = "as of two independent samples of documents"
+NONE = "not at all: a run has no replicates"
 # Settings, beside the model and the corpus, that can make a difference by themselves.
 _SETTINGS = ("preset", "max_length", "segment_ids", "word_rows", "limit", "dtype", "weights")
-_NUMBERS = ("a", "b", "difference", "low", "high")
+_KEYS = {
+    "overall": ("measure", "kind", "quantity"),
+    "best": ("measure", "kind", "label"),
+    "layers": ("measure", "quantity", "kind", "layer"),
+    "heads": ("measure", "quantity", "kind", "layer", "head"),
+}
+TITLES = {
+    "overall": "the mean over all heads",
+    "best": "the best head of each label",
+    "layers": "the mean over the heads of a layer",
+    "heads": "single heads",
+}
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Tables of differences, b minus a. `heads` is None where the heads of the two models do not correspond."""
-
-    a: Results
-    b: Results
-    how: str  # how the intervals of differences were made
-    unlike: tuple[str, ...]  # what else, beside model and corpus, the runs did differently
-    left_out: tuple[str, ...]  # what could not be compared, and why
-    heads: Table | None  # measure, quantity, kind, layer, head
-    layers: Table  # measure, quantity, kind, layer
-    best: Table  # measure, kind, label, heads and numbers of cases of both
-
-
-def compare(a: Results, b: Results) -> Comparison:
-    """What two runs have in common, and how it differs.
+def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Sequence[str] | None = None) -> Comparison:
+    """What runs have in common, and how it differs: each minus the one that `to` names, counted from 1, or all pairs.
 
     Runs over the same corpus with the same seed drew the same documents in each replicate, so their differences are taken
     replicate by replicate, and what is due to the documents cancels. Else each replicate meets another one.
     """
-    paired = _same_draws(a, b)
-    measures, left_out = _in_common(a, b)
-    layouts = layout_of(a), layout_of(b)
-    same = _shape(layouts[0]) == _shape(layouts[1])
-    shared = [place for place in _layers(layouts[0]) if place in _layers(layouts[1])]
+    chosen = chosen_pairs(len(runs), to, pairs)
+    called = tuple(names) if names is not None else names_of(runs)
+    measures, left_out = _in_common(runs, called)
+    layouts = [layout_of(one) for one in runs]
+    same = all(_shape(layout) == _shape(layouts[0]) for layout in layouts)
+    shared = [place for place in _layers(layouts[0]) if all(place in _layers(layout) for layout in layouts)]
+    kinds = [list[str](layout.by_kind()) for layout in layouts]
     if not same:
-        left_out.append("single heads: the two runs do not have the same layers and heads")
+        left_out.append("single heads: the runs do not have the same layers and heads")
     if not shared:
-        left_out.append("layers: the two runs share none")
-    heads, layers, best = _Listing("quantity", "kind", "layer", "head"), _Listing("quantity", "kind", "layer"), _Listing(*_BEST)
+        left_out.append("layers: the runs share none")
+    paired = [same_draws(runs[first], runs[second]) for first, second in chosen]
+    levels = {name: _Level(called, chosen, paired) for name in _KEYS}
     for measure in measures:
-        both = [(results.state(measure.name), layout) for results, layout in zip((a, b), layouts, strict=True)]
-        first, second = ({one.quantity: one for one in measure.resampled(*one)} for one in both)
-        for quantity in (quantity for quantity in first if quantity in second):
-            pair = first[quantity], second[quantity]
+        states = [(one.state(measure.name), layout) for one, layout in zip(runs, layouts, strict=True)]
+        found = [{one.quantity: one for one in measure.resampled(*state)} for state in states]
+        champions = [_by_label(list(measure.champions(*state))) for state in states]
+        for quantity in (quantity for quantity in found[0] if all(quantity in one for one in found)):
+            each = [one[quantity] for one in found]
+            key = {"measure": measure.name, "quantity": quantity}
             if same:
                 places = [{"kind": id.kind, "layer": id.layer + 1, "head": id.head + 1} for id in layouts[0].ids()]
-                heads.add(measure.name, [{"quantity": quantity, **place} for place in places], differences(*pair, paired))
-            if f"{measure.name}_layers" in a and shared:
-                means = tuple(_by_layer(one, layout, shared) for one, layout in zip(pair, layouts, strict=True))
-                rows = [{"quantity": quantity, "kind": kind, "layer": layer + 1} for kind, layer in shared]
-                layers.add(measure.name, rows, differences(means[0], means[1], paired))
-        champions = [_by_label(list(measure.champions(*one))) for one in both]
-        if alone := sorted({label for _, label in champions[0].keys() ^ champions[1].keys()}):
-            left_out.append(f"{measure.name}: listed in one run only: {', '.join(alone[:5])}{', ...' if len(alone) > 5 else ''}")
-        for key in (key for key in champions[0] if key in champions[1]):
-            x, y = champions[0][key], champions[1][key]
-            row = {
-                "kind": x.kind,
-                "label": x.label,
-                "a_heads": x.heads,
-                "b_heads": y.heads,
-                "a_n": int(x.scores.n[0]),
-                "b_n": int(y.scores.n[0]),
-            }
-            best.add(measure.name, [row], differences(x.scores, y.scores, paired))
-    drawn = all(results.manifest["settings"]["replicates"] for results in (a, b))
-    how = (_PAIRED if paired else _APART) if drawn else _NONE
-    tables = heads.table() if same else None, layers.table(), best.table()
-    return Comparison(a, b, how, tuple(_unlike(a, b, measures)), tuple(left_out), *tables)
+                levels["heads"].add([{**key, **place} for place in places], each)
+            if f"{measure.name}_layers" in runs[0] and shared:
+                means = [_by_layer(one, layout, shared) for one, layout in zip(each, layouts, strict=True)]
+                levels["layers"].add([{**key, "kind": kind, "layer": layer + 1} for kind, layer in shared], means)
+            if not champions[0] and (common := _common_kinds(kinds)):
+                means = [_by_kind(one, layout, own) for one, layout, own in zip(each, layouts, common, strict=True)]
+                levels["overall"].add([{"measure": measure.name, "kind": kind, "quantity": quantity} for kind in common[0]], means)
+        left_out += _champions(levels["best"], measure.name, champions)
+    drawn = all(one.manifest["settings"]["replicates"] for one in runs)
+    told = dict.fromkeys(PAIRED if one else APART for one in paired) if drawn else {NONE: None}
+    return Comparison(
+        tuple(runs),
+        called,
+        chosen,
+        "; or, where corpora or seeds differ, ".join(told),
+        (*unlike(runs, called, _SETTINGS), *_ways_unlike(runs, called, measures)),
+        tuple(left_out),
+        _KEYS,
+        TITLES,
+        {name: table(level.values) for name, level in levels.items() if level.values},
+        {name: table(corrected(level.differences)) for name, level in levels.items() if level.differences},
+    )
 
 
 def differences(a: Resampled, b: Resampled, paired: bool) -> dict[str, Float64[np.ndarray, "item"]]:
-    """Both values, b minus a, and bounds of the difference, which are NaN where one of the two cannot be resampled."""
+    """Both values, b minus a, bounds of the difference, which are NaN where one of the two cannot be resampled, and its p-value."""
     draws = min(len(a.values), len(b.values))
     drawn = b.values[1:draws] - np.roll(a.values[1:draws], 0 if paired else 1, axis=0)
-    low, high = percentile_interval(drawn, a.usable & b.usable)
-    return {"a": a.values[0], "b": b.values[0], "difference": b.values[0] - a.values[0], "low": low, "high": high}
+    usable = a.usable & b.usable
+    low, high = percentile_interval(drawn, usable)
+    difference = b.values[0] - a.values[0]
+    return {
+        **{"a": a.values[0], "b": b.values[0], "difference": difference, "low": low, "high": high},
+        "p": adjusted(difference, drawn, usable),
+    }
 
 
-class _Listing:
-    """Rows of a table, gathered measure by measure. What a run has no number for is left out."""
+class _Level:
+    """Rows of two tables, gathered measure by measure. What a run has no number for is left out."""
 
-    def __init__(self, *keys: str) -> None:
-        self._columns: dict[str, list[Any]] = {name: [] for name in ("measure", *keys, *_NUMBERS)}
+    def __init__(self, names: Sequence[str], pairs: Sequence[tuple[int, int]], paired: Sequence[bool]) -> None:
+        self._names, self._pairs, self._paired = names, pairs, paired
+        self.values: list[dict[str, Any]] = []
+        self.differences: list[dict[str, Any]] = []
 
-    def add(self, measure: str, rows: Sequence[Mapping[str, Any]], numbers: Mapping[str, Float64[np.ndarray, "item"]]) -> None:
-        for number, row in enumerate(rows):
-            values = {name: float(numbers[name][number]) for name in _NUMBERS}
-            if not np.isnan(values["difference"]):
-                for name, value in {"measure": measure, **row, **values}.items():
-                    self._columns[name].append(value)
+    def add(self, keys: Sequence[Mapping[str, Any]], each: Sequence[Resampled], more: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Take in the numbers of all runs for some things; `more` is what else is said of each run's."""
+        bounds = [percentile_interval(one.values[1:], one.usable) for one in each]
+        for number, name in enumerate(self._names):
+            for place, key in enumerate(keys):
+                numbers = {"value": each[number].values[0, place], "low": bounds[number][0][place], "high": bounds[number][1][place]}
+                if not np.isnan(numbers["value"]):
+                    said = more[number] if more else {}
+                    self.values.append({**key, "run": name, **said, **{name: float(value) for name, value in numbers.items()}})
+        for (first, second), paired in zip(self._pairs, self._paired, strict=True):
+            found = differences(each[first], each[second], paired)
+            both = {
+                f"{letter}_{name}": value
+                for letter, at in zip("ab", (first, second), strict=True)
+                if more
+                for name, value in more[at].items()
+            }
+            for place, key in enumerate(keys):
+                values = {name: float(column[place]) for name, column in found.items()}
+                if not np.isnan(values["difference"]):
+                    self.differences.append({**key, "first": self._names[first], "second": self._names[second], **both, **values})
 
-    def table(self) -> Table:
-        return Table.of(self._columns)
+
+def _champions(level: _Level, measure: str, champions: Sequence[Mapping[tuple[str, str], Champion]]) -> list[str]:
+    """Put the best heads of each label beside each other; what is said of labels that some runs do not list."""
+    common = [key for key in champions[0] if all(key in one for one in champions)]
+    for key in common:
+        each = [one[key] for one in champions]
+        more = [{"heads": one.heads, "n": int(one.scores.n[0])} for one in each]
+        row = {"measure": measure, "kind": each[0].kind, "label": each[0].label}
+        level.add([row], [one.scores for one in each], more)
+    alone = sorted({label for one in champions for _, label in one} - {label for _, label in common})
+    return [f"{measure}: not listed in all runs: {', '.join(alone[:5])}{', ...' if len(alone) > 5 else ''}"] if alone else []
 
 
 def _by_label(champions: Sequence[Champion]) -> dict[tuple[str, str], Champion]:
@@ -121,57 +152,68 @@ def _by_label(champions: Sequence[Champion]) -> dict[tuple[str, str], Champion]:
     return {("" if one_kind else one.kind, one.label): one for one in champions}
 
 
+def _common_kinds(kinds: Sequence[list[str]]) -> list[list[str]]:
+    """Of each run the kinds of attention that are set beside each other: the only one, or those that all have."""
+    if all(len(own) == 1 for own in kinds):
+        return list(kinds)
+    common = [kind for kind in kinds[0] if all(kind in own for own in kinds)]
+    return [common] * len(kinds) if common else []
+
+
 def _layers(layout: HeadLayout) -> list[tuple[str, int]]:
     return [(site.kind, site.layer) for site in layout.sites]
 
 
 def _by_layer(one: Resampled, layout: HeadLayout, wanted: Sequence[tuple[str, int]]) -> Resampled:
     """The means over the heads of each wanted layer."""
-    slices = [layout.slice(_layers(layout).index(place)) for place in wanted]
-    values = np.stack([one.values[:, part].mean(1) for part in slices], 1)
-    usable, n = (np.array([array[part].min() for part in slices]) for array in (one.usable, one.n))
+    places = _layers(layout)
+    heads = np.arange(layout.size)
+    return _means(one, [heads[layout.slice(places.index(place))] for place in wanted])
+
+
+def _by_kind(one: Resampled, layout: HeadLayout, wanted: Sequence[str]) -> Resampled:
+    """The means over all heads of each wanted kind."""
+    heads: Mapping[str, list[int]] = {**layout.by_kind()}
+    return _means(one, [heads[kind] for kind in wanted])
+
+
+def _means(one: Resampled, groups: Sequence[Any]) -> Resampled:
+    values = np.stack([one.values[:, group].mean(1) for group in groups], 1)
+    usable, n = (np.array([array[group].min() for group in groups]) for array in (one.usable, one.n))
     return Resampled(one.quantity, values, usable, n)
 
 
-def _in_common(a: Results, b: Results) -> tuple[list[Measure], list[str]]:
-    """The measures of both runs that were taken alike, and what is said of the others."""
+def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Measure], list[str]]:
+    """The measures of all runs that were taken alike, and what is said of the others."""
     measures: list[Measure] = []
     left_out = []
-    for name, options in a.measures.items():
-        other = b.measures.get(name)
-        if other is None:
-            left_out.append(f"{name}: only in the first run")
-        elif different := [option for option in options if options[option] != other.get(option)]:
-            left_out.append(f"{name}: {different[0]} is {options[different[0]]!r} in one and {other.get(different[0])!r} in the other")
+    for measure in dict.fromkeys(measure for one in runs for measure in one.measures):
+        given = [one.measures.get(measure) for one in runs]
+        if None in given:
+            left_out.append(f"{measure}: only in {', '.join(name for name, own in zip(names, given, strict=True) if own is not None)}")
+            continue
+        options = [own or {} for own in given]
+        different = [option for option in options[0] if any(own.get(option) != options[0][option] for own in options)]
+        if different:
+            told = ", ".join(f"{own.get(different[0])!r} in {name}" for name, own in zip(names, options, strict=True))
+            left_out.append(f"{measure}: {different[0]} is {told}")
+        elif measure not in REGISTRY and measure not in OWN:
+            left_out.append(f"{measure}: a measure of somebody's own, whose code is not run unasked")
         else:
-            measures.append(make(name, options, "recommended"))
-    left_out += [f"{name}: only in the second run" for name in b.measures if name not in a.measures]
+            measures.append(make(measure, options[0], "recommended"))
     if not measures:
-        raise RunError("the two runs have no measure in common", "; ".join(left_out))
+        raise RunError("the runs have no measure in common", "; ".join(left_out))
     return measures, left_out
 
 
-def _same_draws(a: Results, b: Results) -> bool:
-    """Whether both runs gave the same documents the same weights: weights follow from the seed and the document alone."""
-    drawn = []
-    for results in (a, b):
-        identity = results.manifest["identity"]
-        drawn.append((identity.get("corpus") or identity.get("documents"), results.manifest["settings"]["seed"]))
-    return drawn[0] == drawn[1] and drawn[0][0] is not None
-
-
-def _unlike(a: Results, b: Results, measures: Sequence[Measure]) -> list[str]:
-    """The settings that differ, and the measures whose texts were cut in different ways."""
+def _ways_unlike(runs: Sequence[Results], names: Sequence[str], measures: Sequence[Measure]) -> list[str]:
+    """The measures whose texts were cut in different ways."""
+    ways = [_ways(one) for one in runs]
     found = []
-    for name in _SETTINGS:
-        values = [results.manifest["settings"].get(name) for results in (a, b)]
-        if values[0] != values[1]:
-            found.append(f"{name} is {values[0]} in the first run and {values[1]} in the second")
-    ways = [_ways(results) for results in (a, b)]
     for measure in measures:
-        first, second = (way.get(measure.name, "") for way in ways)
-        if first != second:
-            found.append(f"{measure.name} read {first} in the first run and {second} in the second")
+        told = [way.get(measure.name, "") for way in ways]
+        if len(set(told)) > 1:
+            found.append(f"{measure.name} read " + ", ".join(f"{way} in {name}" for way, name in zip(told, names, strict=True)))
     return found
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from headscope.core.heads import HeadId
-from headscope.runs.compare import Comparison, compare
+from headscope.runs.compare import compare
+from headscope.runs.compared import Comparison
 from headscope.runs.results import Results
+from headscope.runs.sense import of_runs
 from headscope.runs.table import Table
 from headscope.views.numbers import rounded
 from headscope.views.run import corpus_name, flat_heads, model_name
@@ -15,26 +18,33 @@ from headscope.views.words import about
 _NUMBERS = ("a", "b", "difference", "low", "high")
 
 
+@of_runs
 def comparison(a: Results, b: Results, names: tuple[str, str] | None = None) -> dict[str, Any]:
     """Everything that the view shows of two runs."""
-    found = compare(a, b)
-    called = names or tuple(results.path.resolve().name if results.path is not None else letter for results, letter in ((a, "a"), (b, "b")))
+    found = compare([a, b], names=names)
+    return described(found)
+
+
+def described(found: Comparison, names: tuple[str, str] | None = None) -> dict[str, Any]:
+    """The same of a comparison of two runs that is made already."""
+    (a, b), called, heads = found.results, names or found.names, found.differences.get("heads")
+    layers, best = (found.differences.get(name, ()) for name in ("layers", "best"))
     return {
         "a": _run(a, called[0]),
         "b": _run(b, called[1]),
         "how": found.how,
         "unlike": list(found.unlike),
         "left_out": list(found.left_out),
-        "sites": a.manifest["sites"] if found.heads is not None else None,
-        "quantities": _quantities(found) if found.heads is not None else [],
-        "layers": _layers(found.layers),
+        "sites": a.manifest["sites"] if heads is not None else None,
+        "quantities": _quantities(a, heads) if heads is not None else [],
+        "layers": _layers(layers),
         "best": [
             {
                 **{key: row[key] for key in ("measure", "label", "kind")},
                 **{"a_head": row["a_heads"], "b_head": row["b_heads"], "n": [row["a_n"], row["b_n"]]},
                 **{key: rounded(row[key]) for key in _NUMBERS},
             }
-            for row in found.best
+            for row in best
         ],
     }
 
@@ -43,22 +53,21 @@ def _run(results: Results, name: str) -> dict[str, str]:
     return {"name": name, "model": model_name(results), "corpus": corpus_name(results), "signature": results.signature}
 
 
-def _quantities(found: Comparison) -> list[dict[str, Any]]:
+def _quantities(a: Results, heads: Table) -> list[dict[str, Any]]:
     """The quantities, each as arrays over all heads."""
-    assert found.heads is not None
-    place = {head: number for number, head in enumerate(flat_heads(found.a.manifest["sites"]))}
+    place = {head: number for number, head in enumerate(flat_heads(a.manifest["sites"]))}
     labels = {
         (measure, row["quantity"]): (row["label"], row["direction"])
-        for measure, table in found.a.of_heads().items()
+        for measure, table in a.of_heads().items()
         if "direction" in table.columns
         for row in table.first("quantity")
     }
     described: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in found.heads:
+    for row in heads:
         key = (row["measure"], row["quantity"])
         if key not in described:
             label, direction = labels.get(key, (row["quantity"], ""))
-            words = found.a.spelled(about(label, direction, row["measure"]))
+            words = a.spelled(about(label, direction, row["measure"]))
             described[key] = {**dict(zip(("measure", "name"), key, strict=True)), "about": words}
             described[key] |= {name: [None] * len(place) for name in _NUMBERS}
         at = place[HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)]
@@ -67,7 +76,7 @@ def _quantities(found: Comparison) -> list[dict[str, Any]]:
     return list(described.values())
 
 
-def _layers(table: Table) -> list[dict[str, Any]]:
+def _layers(table: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     described: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in table:
         key = (row["measure"], row["quantity"], row["kind"])

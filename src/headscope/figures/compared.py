@@ -1,0 +1,102 @@
+"""Runs or studies side by side: a dot with its interval for each number of each, or a line by layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.errors import RunError
+from headscope.figures import tasks
+from headscope.figures.theme import COLOURS, MARKERS, sign, theme
+from headscope.runs.compared import Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    Row = dict[str, Any]
+
+_ROWS, _PANELS = 24, 9  # of a panel, and of a figure, at most
+
+
+def draw(found: Comparison, name: str | None = None) -> Figure:
+    """One table of a comparison; without a name the first, or of ablation what is lost without each head on each task."""
+    if name is None and found.results[0].study == "ablation":
+        try:
+            return tasks.draw(found.results)
+        except RunError:  # of models with different heads, or without single heads switched off
+            pass
+    chosen = name or next(iter(found.values))
+    groups = _groups(found, chosen)
+    with theme():
+        figure = _lines(groups, found) if found.keys[chosen][-1] == "layer" else _dots(groups, found, found.keys[chosen][-1])
+        sign(figure, f"{len(found.results)} {'runs' if found.results[0].study is None else 'studies'}", _signatures(found))
+    return figure
+
+
+def _signatures(found: Comparison) -> str:
+    return "|".join(f"{number}: {results.signature}" for number, results in enumerate(found.results, 1))
+
+
+def _groups(found: Comparison, name: str) -> dict[str, list[Row]]:
+    """The rows of each panel, by all but the last of their keys, those left out that are the same everywhere."""
+    table = found.values[name]
+    told = [key for key in found.keys[name][:-1] if len(set(table[key])) > 1]
+    groups: dict[str, list[Row]] = {}
+    for row in table:
+        groups.setdefault(", ".join(str(row[key]) for key in told), []).append(row)
+    return dict(list(groups.items())[:_PANELS])
+
+
+def _dots(groups: dict[str, list[Row]], found: Comparison, key: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    shown = {title: list(dict.fromkeys(row[key] for row in rows))[:_ROWS] for title, rows in groups.items()}
+    heights = [0.24 * len(labels) * (0.6 + 0.2 * len(found.names)) + 0.45 for labels in shown.values()]
+    figure = Figure(figsize=(6.8, sum(heights) + 0.9), layout="constrained")
+    panels: Any = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for axes, (title, rows) in zip(panels, groups.items(), strict=True):
+        place = {label: -number for number, label in enumerate(shown[title])}
+        for number, name in enumerate(found.names):
+            own = [row for row in rows if row["run"] == name and row[key] in place]
+            height = [place[row[key]] + 0.5 * ((len(found.names) - 1) / 2 - number) / max(1, len(found.names) - 1) for row in own]
+            values, low, high = (np.array([row[part] for row in own], dtype=float) for part in ("value", "low", "high"))
+            reach = np.nan_to_num(np.stack([values - low, high - values]).clip(0))
+            style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "label": found.headings[0][number]}
+            axes.errorbar(values, height, xerr=reach, linestyle="none", markersize=4, elinewidth=1.1, **style)
+        axes.set_yticks(list(place.values()), [str(label) for label in place], fontsize=7)
+        axes.set_ylim(-len(place) + 0.4, 0.6)
+        if title:
+            axes.set_title(title, fontsize=8, loc="left")
+    _legend(figure, panels[0], found)
+    return figure
+
+
+def _lines(groups: dict[str, list[Row]], found: Comparison) -> Figure:
+    from matplotlib.figure import Figure
+
+    columns = min(3, len(groups))
+    rows = -(-len(groups) // columns)
+    figure = Figure(figsize=(6.8, 1.9 * rows + 0.9), layout="constrained")
+    panels: Any = figure.subplots(rows, columns, squeeze=False, sharex=True)
+    for axes, (title, some) in zip(panels.flat, groups.items(), strict=False):
+        for number, name in enumerate(found.names):
+            own = [row for row in some if row["run"] == name and row["layer"] is not None]
+            layers, values, low, high = (np.array([row[part] for row in own], dtype=float) for part in ("layer", "value", "low", "high"))
+            colour = COLOURS[number % len(COLOURS)]
+            axes.fill_between(layers, low, high, color=colour, alpha=0.2, linewidth=0)
+            marker = MARKERS[number % len(MARKERS)]
+            axes.plot(layers, values, color=colour, marker=marker, markersize=3, linewidth=1.3, label=found.headings[0][number])
+        axes.set_title(title, fontsize=7, loc="left")
+    for axes in list(panels.flat)[len(groups) :]:
+        axes.set_visible(False)
+    for axes in panels[-1]:
+        axes.set_xlabel("Layer")
+    _legend(figure, panels.flat[0], found)
+    return figure
+
+
+def _legend(figure: Figure, axes: Axes, found: Comparison) -> None:
+    room = 96 // (max(map(len, found.headings[0])) + 8)  # signs that stand side by side
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=max(1, min(4, room)), fontsize=8)

@@ -1,0 +1,114 @@
+"""Studies of one kind side by side."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.errors import RunError
+from headscope.runs.kept import Kept
+from headscope.runs.results import Results
+from headscope.stats.bootstrap import poisson_weights
+from headscope.views.compare_studies import compare_studies
+from headscope.views.replicated import replicated
+
+PROBES = {"probes": ["attention", "right-branching"], "limit": 60, "epochs": 1, "seeds": 1, "max_length": 24, "replicates": 40}
+
+
+@pytest.fixture(scope="module")
+def probes(tmp_path_factory: pytest.TempPathFactory) -> list[hs.Study]:
+    folder = tmp_path_factory.mktemp("studies")
+    return [hs.probe_attention(out=folder / f"root-{root}", root=root, **PROBES) for root in ("shared", "separate")]  # type: ignore[arg-type]
+
+
+def drawn_again(study: hs.Study) -> np.ndarray:
+    """The share of governors found, on the data and in every replicate, worked out word by word."""
+    kept = Kept(study.results.state("probe"))
+    words = list(zip(kept.words("document"), kept.words("relation"), kept.numbers("right/attention")[:, 0], strict=True))
+    names = sorted({document for document, _, _ in words})
+    weights = dict(zip(names, poisson_weights(names, 40, 0), strict=True))
+    counted = [(weights[document], right) for document, relation, right in words if relation != "punct"]
+    with np.errstate(invalid="ignore"):  # no document may be drawn
+        return np.sum([weight * right for weight, right in counted], 0) / np.sum([weight for weight, _ in counted], 0)  # type: ignore[no-any-return]
+
+
+def test_probes_are_paired_by_document(probes: list[hs.Study]) -> None:
+    found = hs.compare(*probes)
+    assert found.names == ("root shared", "root separate")
+    assert found.comparison.how.startswith("paired by document")
+    rows = {row["probe"]: row for row in found.differences["summary"]}
+    for probe, row in rows.items():
+        own = [study["summary"].where(probe=probe)["uas"][0] for study in probes]
+        assert (row["a"], row["b"]) == tuple(own)
+        assert row["difference"] == own[1] - own[0]
+    assert rows["attention"]["low"] < rows["attention"]["difference"] < rows["attention"]["high"]
+    low, high = np.nanpercentile(np.subtract(*(drawn_again(study)[1:] for study in reversed(probes))), [2.5, 97.5])
+    assert_allclose([rows["attention"]["low"], rows["attention"]["high"]], [low, high])
+    alone = [study["summary"].where(probe="attention") for study in probes]
+    values = found.values["summary"].where(run="root shared", probe="attention")
+    assert (values["low"], values["high"]) == (alone[0]["low"], alone[0]["high"])
+
+
+def test_a_study_does_not_differ_from_itself(probes: list[hs.Study]) -> None:
+    found = hs.compare(probes[0], probes[0])
+    assert found.names == ("root-shared (1)", "root-shared (2)")
+    for table in found.differences.values():
+        assert set(table["difference"]) == {0.0}
+        assert {bound for bound in [*table["low"], *table["high"]] if not np.isnan(bound)} == {0.0}
+
+
+def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) -> None:
+    settings = {"parts": ["trees"], "measures": ["A"], "limit": 24, "replicates": 30}
+    studies = [hs.flow("mini", "sampler", tmp_path / weights, weights=weights, **settings) for weights in ("trained", "random")]  # type: ignore[arg-type]
+    found = compare_studies([study.results for study in studies])
+    assert found.how.startswith("of each study alone, not of differences")
+    for row in found.differences["flow_tree_distances"]:
+        assert math.isnan(row["low"])
+        key = {name: row[name] for name in ("variant", "method", "measure")}
+        both = [next(own for own in study["flow_tree_distances"].where(**key) if own["layer"] == row["layer"]) for study in studies]
+        assert row["difference"] == both[1]["value"] - both[0]["value"]
+        meets = both[0]["low"] <= both[1]["high"] and both[1]["low"] <= both[0]["high"]
+        assert row["apart"] == (not meets)
+    page = hs.compare(*studies).report(tmp_path / "flow.html").read_text()
+    assert "Two studies side by side" in page
+    assert "do not meet" in page
+    told = CliRunner().invoke(app, ["compare", str(tmp_path / "trained"), str(tmp_path / "random")])
+    assert "where the intervals, each of one study alone, do not meet" in told.output
+
+
+def test_kinds_are_not_mixed(probes: list[hs.Study], tmp_path: Path) -> None:
+    run = hs.run("mini", "sampler", ["entropy"], tmp_path / "run", limit=4, replicates=0, gallery=0)
+    with pytest.raises(RunError, match="runs and studies are named"):
+        hs.compare(run, probes[0])
+    other = hs.ablate("mini", "sampler", tmp_path / "ablated", parts=["layers"], limit=2, replicates=0)
+    with pytest.raises(RunError, match="different kinds: attention_probe, ablation"):
+        hs.compare(probes[0], other)
+    with pytest.raises(RunError, match="nothing to compare it with"):
+        hs.compare(other)
+
+
+def test_keywords_drawn_again() -> None:
+    kept = Kept()
+    kept.say("document", ["x", "y", "x"])
+    counts = np.array(
+        [[[3, 1, 0], [1, 0, 0]], [[1, 0, 2], [0, 1, 1]], [[2, 2, 1], [1, 0, 2]]], dtype=float
+    )  # [text, level, found wrong missed]
+    kept.add("counts/all heads", counts)
+    manifest = {"study": "keywords", "settings": {"replicates": 20, "seed": 3}}
+    found = replicated(Results(manifest, {}, states={"fold": kept.state}))["keywords_scores"]
+    values = found["words", "all heads"].numbers.values[:, 0]
+    assert values[0] == 2 * 6 / (2 * 6 + 3 + 3)
+    x, y = poisson_weights(["x", "y"], 20, 3)
+    with np.errstate(invalid="ignore"):
+        expected = 2 * (5 * x + y) / (2 * (5 * x + y) + 3 * x + (x + 2 * y))
+    assert_allclose(values, expected)
+    assert found["phrases", "all heads"].numbers.values[0, 0] == 2 * 2 / (2 * 2 + 1 + 3)
+    assert found["words", "all heads"].drawn == (frozenset("xy"), 3)
+    assert replicated(Results({**manifest, "settings": {"replicates": 0, "seed": 0}}, {})) == {}
