@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Measured:
-    """One measure of a run: its table of heads, its table of layers, its figure."""
+    """One measure of a run, as `run["entropy"]` gives it: its table of heads, its table of layers, its figure."""
 
     def __init__(self, results: Results, name: str) -> None:
         self._results = results
@@ -43,8 +43,8 @@ class Measured:
         `headscope plot`: `quantity` of a heatmap (by default the first), and those of figures of distances.
 
         >>> import headscope as hs
-        >>> figure = hs.run("mini", "sampler", ["tokens"], limit=4)["tokens"].plot("heatmap", quantity="to_sep")
-        >>> len(figure.axes)
+        >>> run = hs.run("mini", "sampler", ["tokens"], limit=2, replicates=0, gallery=0)
+        >>> len(run["tokens"].plot("heatmap", quantity="to_sep").axes)  # the heads, and the scale of colours
         2
         """
         from headscope.figures import default_figure, draw
@@ -59,7 +59,13 @@ class Measured:
 
 
 class Run:
-    """What a run found. `run["entropy"].table` is a table, `run["entropy"].plot()` a figure."""
+    """What a run found. `run["entropy"].table` is a table, `run["entropy"].plot()` a figure; `run.results` holds all tables by name.
+
+    >>> import headscope as hs
+    >>> run = hs.run("mini", "sampler", ["relations"], limit=2, replicates=0, gallery=0)
+    >>> run.measures, list(run.results)
+    (['relations'], ['relations', 'relations_best'])
+    """
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -102,7 +108,13 @@ class Run:
 
 
 class Study:
-    """What a study found: `study["summary"]` is a table, `study.plot("westera1")` a figure."""
+    """What a study found: `study["summary"]` is a table, `study.plot("westera1")` a figure, and printed it says what it found.
+
+    >>> import headscope as hs
+    >>> study = hs.ablate("mini", "sampler", parts=["layers"], limit=2, replicates=0)
+    >>> study.tables
+    ['summary', 'ablation_layers']
+    """
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -161,17 +173,6 @@ class TwinHeads(Twins):
         return "\n".join([*sentences(self), self.signature])
 
 
-def open_run(path: str | Path) -> Run:
-    """The run in a folder."""
-    return Run(Results.open_run(Path(path)))
-
-
-def open_study(path: str | Path) -> Study:
-    """The study in a folder."""
-    results = Results.open(Path(path))
-    if results.study is None:
-        raise RunError(f"{path} holds a run", "Open it with headscope.open_run")
-    return Study(results)
 class Compared:
     """Runs, or studies of one kind, side by side: `found.differences["overall"]` is a table, `found.wide("best")` one to read."""
 
@@ -228,3 +229,14 @@ def compare(*runs: Run | Study | str | Path, to: int = 1, pairs: bool = False) -
     return Compared(compare_any([Path(one) if isinstance(one, str | Path) else one.results for one in runs], to, pairs))
 
 
+def open_run(path: str | Path) -> Run:
+    """The run in a folder."""
+    return Run(Results.open_run(Path(path)))
+
+
+def open_study(path: str | Path) -> Study:
+    """The study in a folder."""
+    results = Results.open(Path(path))
+    if results.study is None:
+        raise RunError(f"{path} holds a run", "Open it with headscope.open_run")
+    return Study(results)
