@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench docs bundle check-bundle clean
+.PHONY: demo test lint bench docs figures bundle check-bundle clean
 
 demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and write a report page
 	$(BIN)/headscope run --measures positions,tokens,entropy,saliency,relations,coreference,distances --out demo/run --overwrite
@@ -27,6 +27,9 @@ docs: .venv/docs.stamp  ## build the documentation site, which works offline; a 
 	$(BIN)/zensical build --strict --clean
 	$(BIN)/python docs/tools/check.py site
 	@echo "$(CURDIR)/site/index.html"
+
+figures: .venv/dev.stamp  ## make the documentation's figures of the embedded model again; with HEADSCOPE_DATA some more
+	$(BIN)/python docs/tools/figures.py
 
 bundle: frontend/node_modules/.stamp  ## build the pages' JavaScript into the package; needs Node 20 and npm
 	cd frontend && npm run --silent check && npm run --silent build

@@ -60,7 +60,7 @@ def test_sentences_by_hand() -> None:
     )  # fmt: skip
     harmed, helped = sentences({"ablation": ablation}, "loss")
     assert harmed == "1 of 3 heads are missed when they alone are switched off (p < 0.01, loss): 1-1 (+0.25)."
-    assert helped == ("Without 1 other heads the model is better. Corrected for looking at 3 heads (Holm, p < .05), 2 make a difference.")
+    assert helped == ("Without one other head the model is better. Corrected for looking at 3 heads (Holm, p < .05), 2 make a difference.")
     assert "1-2 (-0.5)" in sentences({"ablation": ablation}, "accuracy")[0]
     prunable = Table.of(
         {"order": ["importance", "random 1", "random 2"], "share": [0.4, 0.1, 0.2], "base": [1.0] * 3, "tolerance": [0.01] * 3}

@@ -28,9 +28,9 @@ def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     more = f" and {len(harmed) - LISTED} more" if len(harmed) > LISTED else ""
     yield f"{len(harmed)} of {len(rows)} heads are missed when they alone are switched off (p < {SURE}, {score}){told}{more}."
     corrected = sum(row["p_holm"] < 0.05 for row in rows)
+    others = "one other head" if len(helped) == 1 else f"{len(helped)} other heads"
     yield (
-        f"Without {len(helped)} other heads the model is better. Corrected for looking at {len(rows)} heads (Holm, p < .05), {corrected} "
-        "make a difference."
+        f"Without {others} the model is better. Corrected for looking at {len(rows)} heads (Holm, p < .05), {corrected} make a difference."
     )
 
 

@@ -34,6 +34,12 @@ def read(*paths: str | Path, format: str | None = None, on_error: OnError = "rai
 
     The format follows from the file names unless it is named. With `on_error="skip"`, bad sentences are left out and
     counted in `Corpus.skipped` instead of raising a CorpusError.
+
+    >>> import headscope as hs
+    >>> corpus = hs.read("sampler")
+    >>> document = next(iter(corpus))
+    >>> document.id, len(document.sentences), document.words[0].form
+    ('sampler_news_ferry', 16, 'The')
     """
     resolved = resolve(paths)
     return Corpus(resolved, common_format(resolved, format), on_error)

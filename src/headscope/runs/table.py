@@ -24,7 +24,13 @@ _LATEX = str.maketrans({"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\
 
 
 class Table:
-    """Rows of named columns over Arrow memory; never changed in place."""
+    """Rows of named columns over Arrow memory; never changed in place. `table["value"]` is a column, a loop gives rows.
+
+    >>> from headscope.runs.table import Table
+    >>> table = Table.of({"head": ["8-4", "3-10"], "value": [0.82, 0.97]})
+    >>> table.sort("value", descending=True).head(1)["head"], len(table), [row["value"] for row in table]
+    (['3-10'], 2, [0.82, 0.97])
+    """
 
     def __init__(self, arrow: pa.Table) -> None:
         self.arrow = arrow

@@ -1,0 +1,78 @@
+"""Make the documentation's figures again that come from what is in the box: `make figures`. Those of long studies on other data stay.
+
+With HEADSCOPE_DATA, the folder that the tests use, also those of the embedded model on Wikipedia and EWT. With a Chromium and
+playwright, also the picture of a report.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+from PIL import Image
+
+import headscope as hs
+from headscope.figures import save
+from headscope.measures.own import find
+
+IMG = Path(__file__).parents[1] / "img"
+PAGE = Path(__file__).parents[1] / "adding-a-measure.md"
+TEXT = "The keys to the old cabinet that my sister bought are on the table."
+# What the picture of a report has no room for: the table of contents, curves of the card, all but two examples.
+LEFT_OUT = ["body > nav", "main > nav", ".hs-card > .hs-columns", ".hs-near", ".hs-examples figure:nth-of-type(n + 3)"]
+# Every measure of the demo, so that heads can be named by what they do.
+MEASURES = ["positions", "tokens", "entropy", "saliency", "relations", "coreference", "distances"]
+
+
+def embedded(folder: Path) -> None:
+    """Figures of the embedded model on the embedded corpus."""
+    run = hs.run("mini", "sampler", MEASURES, folder / "run")
+    save(run["saliency"].plot("clark3"), IMG / "clark3.svg")
+    save(run["distances"].plot("clark6"), IMG / "clark6.svg")
+    save(run["relations"].plot("heatmap", quantity="obj"), IMG / "obj.svg")
+    hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
+    example = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert example is not None
+    (folder / "reach.py").write_text(example.group(1), encoding="utf-8")
+    save(hs.run("mini", "sampler", [find(f"{folder / 'reach.py'}:Reach")])["reach"].plot(), IMG / "reach.svg")
+    picture(run.report(folder / "report.html"))
+
+
+def real(data: Path) -> None:
+    """Figures of the embedded model on pairs of Wikipedia paragraphs, and on EWT dev."""
+    run = hs.run("mini", data / "text" / "enwiki_paragraph_pairs.jsonl.xz", limit=1000, gallery=0)
+    save(run["tokens"].plot("clark2"), IMG / "clark2.svg")
+    save(run["entropy"].plot("clark4"), IMG / "clark4.svg")
+    run = hs.run("mini", data / "ud" / "en_ewt-ud-dev.conllu.xz", ["relations"], gallery=0)
+    save(run["relations"].plot("table1"), IMG / "table1.svg")
+
+
+def picture(report: Path) -> None:
+    """The grid of heads and the card of head 8-4, as a browser shows them."""
+    chromium = os.environ.get("HEADSCOPE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        print("no Chromium: the picture of a report stays as it is", file=sys.stderr)
+        return
+    with import_module("playwright.sync_api").sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1184, "height": 1500})
+        page.goto(f"{report.resolve().as_uri()}#head=8-4")
+        page.locator("#explore select").first.select_option("to_sep")
+        page.add_style_tag(content=f"{', '.join(LEFT_OUT)} {{ display: none !important }}")
+        page.wait_for_timeout(1000)
+        page.locator("#explore > .hs").screenshot(path=IMG / "report.png")
+        browser.close()
+    with Image.open(IMG / "report.png") as picture:
+        picture.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE).save(IMG / "report.png", optimize=True)  # a quarter of the size
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        embedded(Path(made))
+    if data := os.environ.get("HEADSCOPE_DATA"):
+        real(Path(data))

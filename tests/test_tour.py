@@ -1,0 +1,132 @@
+"""The tour and the exercises: their commands exist, their Python runs, their numbers are those of the embedded model and corpus."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import headscope as hs
+from headscope.cli.main import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMAND = re.compile(r"(?:^ {4}(?:cat \S+ \| )?|`)(headscope [a-z][^`\n]*)", re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    """The commands of a page, without comments, placeholders for more, and what their output goes to."""
+    found = []
+    for line in COMMAND.findall(page.read_text(encoding="utf-8")):
+        command = re.split(r"\s+#|\s{3,}|\s[|>]\s|…| \.\.\.", line)[0].strip()
+        found.append(re.sub(r"(?<=\w)\.\.\.", "", command))
+    return found
+
+
+@cache
+def program() -> Any:
+    return typer.main.get_command(app)
+
+
+def parse(command: str) -> None:
+    """Read a command line as the program would, without doing anything."""
+    args, group, context = shlex.split(command)[1:], program(), None
+    name: str | None = "headscope"
+    while True:
+        context = group.make_context(name, list(args), parent=context)
+        if not hasattr(group, "resolve_command"):
+            return
+        name, group, args = group.resolve_command(context, args)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_commands_of_the_documentation_exist(page: Path) -> None:
+    for command in commands(page):
+        try:
+            parse(command)
+        except Exception as error:  # a command may be named without all that it needs
+            if type(error).__name__ not in ("MissingParameter", "NoArgsIsHelpError"):
+                raise AssertionError(f"{command}: {error}") from error
+
+
+def test_a_command_that_does_not_exist_is_noticed() -> None:
+    parse("headscope probe edge --tasks pos --out EDGE")
+    for wrong in ("runn --out RUN", "run --outt RUN", "probe edgy --out P", "show RUN x --limit many"):
+        with pytest.raises(Exception, match=r"[Nn]o such|[Ii]nvalid|integer"):
+            parse(f"headscope {wrong}")
+
+
+@pytest.fixture(scope="module")
+def syntax() -> hs.Run:
+    return hs.run("mini", "sampler", ["relations", "tokens", "positions"], replicates=0, gallery=0)
+
+
+@pytest.fixture(scope="module")
+def best(syntax: hs.Run) -> dict[str, dict[str, Any]]:
+    return {row["label"]: row for row in syntax.results["relations_best"]}
+
+
+def test_the_best_heads_of_the_tour(best: dict[str, dict[str, Any]]) -> None:
+    text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    number, either = r"(-?0\.\d+)", r"(\S+(?: \| \S+)?)"
+    pattern = rf"^ ([a-z]+) +(\d+) +{either} +{number} \[.*?\] +{either} +{number} \[.*?\] +{number} \[.*?\] +{number} +{number}$"
+    rows = re.findall(pattern, text, re.MULTILINE)
+    assert len(rows) == 6
+    for label, n, heads, *numbers in rows:
+        row = best[label]
+        expected = [f"{row[name]:.2f}" for name in ("value", "baseline", "lift", "in_sample", "chance")]
+        assert [str(row["n"]), row["heads"], row["rule"]] == [n, heads, numbers[1]], label
+        assert [numbers[0], *numbers[2:]] == expected, label
+
+
+def test_the_best_heads_of_the_exercises(best: dict[str, dict[str, Any]]) -> None:
+    text = (ROOT / "docs" / "teachers.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| `([\w:]+)` \| (\d+) \| ([\d, -]+) \| ([\d.]+)(?: \[.*?\])? \| (?:\S+ )?([\d.]*) ?\| ([\d.]*) ?\| ([\d.]+) \|",
+        text,
+        re.MULTILINE,
+    )
+    assert len(rows) == 9
+    for label, n, heads, *numbers in rows:
+        row = best[label]
+        assert (str(row["n"]), row["heads"].replace(" | ", ", ")) == (n, heads)
+        for number, name in zip(numbers, ("value", "baseline", "lift", "in_sample"), strict=True):
+            assert number in ("", f"{row[name]:.2f}".removeprefix("0")), (label, name)
+    for few, said in ((False, 0.01), (True, 0.05)):
+        flattery = [row["in_sample"] - row["value"] for row in best.values() if (row["n"] < 100) == few]
+        assert round(sum(flattery) / len(flattery), 2) == said
+
+
+def test_the_surface_patterns_of_the_exercises(syntax: hs.Run) -> None:
+    def above_half(measure: str, quantity: str) -> list[str]:
+        rows = syntax[measure].table.where(quantity=quantity).sort("value", descending=True)
+        return [f"{row['layer']}-{row['head']}" for row in rows if row["value"] > 0.5]
+
+    assert sorted(above_half("positions", "previous")) == ["2-1", "2-12", "2-2", "2-9"]
+    assert above_half("positions", "next") == ["1-5", "2-3", "7-12"]
+    assert above_half("positions", "self") == ["3-1"]
+    assert len(above_half("tokens", "to_sep")) == 23
+    layers = syntax["tokens"].layers.where(quantity="to_sep")["value"]
+    text = (ROOT / "docs" / "teachers.md").read_text(encoding="utf-8")
+    assert " ".join(f"{value:.2f}".removeprefix("0") for value in layers) in text
+
+
+def test_the_python_of_the_tour_runs(syntax: hs.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "tour.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert code is not None
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hs, "run", lambda *given: syntax, raising=False)  # run once for all tests of this file
+    names: dict[str, Any] = {}
+    exec(code.group(1), names)
+    assert names["best"]["heads"] == ["8-4"]
+    assert Path("obj.svg").stat().st_size > 10_000
+    assert Path("keys.html").stat().st_size > 10_000
+    found = names["view"].grid("8-4")
+    strongest = {word: found.columns[int(found.weights[number].argmax())] for number, word in enumerate(found.rows)}
+    assert strongest["keys"] == "lost"
+    assert strongest["door"] == "opened"
