@@ -1,0 +1,128 @@
+"""Every kind of result says that its annotation is a parser's, and nothing changes where it is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.app.create import create_app
+from headscope.app.limits import Limits
+from headscope.cli.main import app
+from headscope.corpora import Corpus, read
+from headscope.runs.compare import compare
+from headscope.views.findings import findings
+
+PART = "annotation:automatic(spaCy-3.8.18)"
+TOLD = "The annotation is automatic: sentences, words, tags and trees are what a parser found (spaCy 3.8.18, en_tiny 0.1.0)"
+
+
+def texts(mark: str, documents: int = 4) -> str:
+    """Some documents of the embedded corpus, a few sentences each, each with a comment at its head."""
+    source = Path(read("sampler").paths[0]).read_text(encoding="utf-8")
+    found = []
+    for one in source.split("# newdoc id")[1 : documents + 1]:
+        head, _, rest = one.partition("\n")
+        found.append(f"# newdoc id{head}\n{mark}" + "\n\n".join(rest.split("\n\n")[:6]) + "\n\n")
+    return re.sub("# keyphrases = .*", "# keyphrases = the", "".join(found))  # which even few sentences hold
+
+
+@pytest.fixture(scope="module")
+def automatic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpora") / "auto.conllu"
+    path.write_text(texts("# annotation = automatic; spaCy 3.8.18; en_tiny 0.1.0\n"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def gold(automatic: Path) -> Path:
+    path = automatic.with_name("gold.conllu")
+    path.write_text(texts(""), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(automatic: Path) -> hs.Run:
+    return hs.run("mini", automatic, ["entropy", "relations"], automatic.with_name("auto"), replicates=0, gallery=2)
+
+
+@pytest.fixture(scope="module")
+def plain(gold: Path) -> hs.Run:
+    return hs.run("mini", gold, ["entropy", "relations"], gold.with_name("gold"), replicates=0, gallery=2)
+
+
+def test_a_run(run: hs.Run, plain: hs.Run, tmp_path: Path) -> None:
+    assert PART in run.signature
+    assert run.results.manifest["identity"]["annotation"] == "automatic; spaCy 3.8.18; en_tiny 0.1.0"
+    assert all(PART in run.results[name].metadata["signature"] for name in run.results)
+    page = run.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert re.search(rf'<p class="mind" role="note">{re.escape(TOLD)}', page)
+    assert "auto.conllu (automatic annotation)" in page
+    figure = run["entropy"].plot()
+    assert any(PART in text.get_text().replace("\n", "") for text in figure.texts)
+    told = CliRunner().invoke(app, ["show", str(run.results.path)]).output
+    assert TOLD in told
+    assert PART in told
+    assert "automatic" not in plain.report(tmp_path / "plain.html").read_text(encoding="utf-8").split("<script")[0]
+    assert "annotation" not in plain.results.manifest["identity"]
+    assert "annotation" not in plain.signature
+    assert TOLD not in CliRunner().invoke(app, ["show", str(plain.results.path)]).output
+
+
+def test_the_web_page_and_a_comparison(run: hs.Run, plain: hs.Run) -> None:
+    with TestClient(create_app({"auto": run.results, "gold": plain.results}, {}, Limits()), base_url="http://localhost") as client:
+        assert "auto.conllu (automatic annotation)" in client.get("/").text
+        assert TOLD in client.get("/runs/auto").text
+        compared = client.get("/compare?a=gold&b=auto").text
+        assert "annotation is not said to be automatic in gold; automatic, spaCy 3.8.18, en_tiny 0.1.0 in auto" in compared
+        listed = {one["name"]: one for one in client.get("/api/runs").json()}
+        assert PART in listed["auto"]["signature"]
+    found = compare([plain.results, run.results])
+    assert found.names == ("gold", "auto")
+    assert found.unlike == (
+        "annotation is not said to be automatic in gold; automatic, spaCy 3.8.18, en_tiny 0.1.0 in auto: "
+        "what a parser gets wrong is part of the difference",
+    )
+    assert compare([run.results, run.results]).unlike == ()
+
+
+STUDIES: dict[str, tuple[Callable[..., hs.Study], dict[str, Any]]] = {
+    "flow": (hs.flow, {"measures": ["A"], "parts": ["trees"], "limit": 4, "replicates": 0}),
+    "ablation": (hs.ablate, {"parts": ["layers"], "limit": 2, "replicates": 0}),
+    "attention": (hs.probe_attention, {"probes": ["right-branching"], "limit": 8, "seeds": 1, "max_length": 40, "replicates": 0}),
+    "edge": (hs.probe_edge, {"tasks": ["pos"], "seeds": 1, "checks": 1, "hidden": 8, "control": False, "replicates": 0}),
+    "structural": (hs.probe_structural, {"layers": [0], "ranks": [], "baselines": [], "epochs": 1, "replicates": 0}),
+    "keywords": (hs.probe_keywords, {"max_length": 128, "folds": 2, "replicates": 0}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_a_study(kind: str, automatic: Path, tmp_path: Path) -> None:
+    make, settings = STUDIES[kind]
+    study = make("mini", automatic, out=tmp_path / "study", **settings)
+    assert PART in study.signature
+    assert findings(study.results)[0].startswith(TOLD)
+    assert repr(study).startswith(TOLD)
+    assert study.results.manifest["identity"]["annotation"].startswith("automatic; spaCy")
+    page = study.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f'<p class="mind" role="note">{TOLD}' in page
+    assert TOLD in CliRunner().invoke(app, ["show", str(tmp_path / "study")]).output
+
+
+def test_learnt_from_one_and_tried_on_the_other(automatic: Path, gold: Path) -> None:
+    settings = STUDIES["attention"][1]
+    assert "annotation:partly-automatic(spaCy-3.8.18)" in hs.probe_attention("mini", automatic, gold, **settings).signature
+    assert "annotation" not in hs.probe_attention("mini", gold, gold, **settings).signature
+
+
+def test_a_corpus_in_memory_and_twins(automatic: Path) -> None:
+    run = hs.run("mini", Corpus.of(read(automatic)), ["entropy"], replicates=0, gallery=0, limit=2)
+    assert PART in run.signature
+    model = hs.load("mini")
+    assert PART in hs.twins(model, model, automatic, limit=2, replicates=0).signature
