@@ -1,0 +1,212 @@
+"""Faults that are quickly tried. `make faults` tries many more, for much longer: tests/faults/run_faults.py."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import changes
+import damage
+import disks
+import pytest
+from kills import RUN
+from trials import Tally, contents, different, half_written
+
+import headscope as hs
+from headscope.cli.signals import Ended, exit_code, orderly
+from headscope.errors import ModelError, RunError
+from headscope.models.model import Model
+from headscope.models.saving import require_room, written_whole
+from headscope.runs.store import Folder
+
+SMALL: dict[str, Any] = {**RUN, "measures": ["entropy"], "limit": 12, "gallery": 2}
+
+
+@pytest.fixture(scope="module")
+def mini() -> Model:
+    return hs.load()
+
+
+@pytest.fixture(scope="module")
+def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("faults") / "whole"
+    hs.run(mini, "sampler", out=out, **SMALL)
+    return out
+
+
+def right(tally: Tally, tries: int) -> None:
+    assert tally.wrong == []
+    assert tally.tries == tries
+
+
+def test_killed_while_it_writes_and_told_to_end(tmp_path: Path) -> None:
+    """In a process that has not computed anything yet: one that has cannot be forked."""
+    script = Path(__file__).with_name("run_faults.py")
+    found = subprocess.run([sys.executable, str(script), "--quick"], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "| 2 | identical |" in found.stdout
+    assert "exit 143, says how to go on, no process left; resumed, identical" in found.stdout
+
+
+def test_damaged_results_are_never_read_as_others(whole: Path, tmp_path: Path) -> None:
+    names = ["run.json", "states.safetensors", "gallery.safetensors", "tables/entropy.parquet"]
+    right(damage.of_finished("", whole, names, 40, 1, tmp_path), 40)
+
+
+def test_damaged_parts_are_never_gone_on_with(mini: Model, whole: Path, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    changes.stop_after(2, lambda told: hs.run(mini, "sampler", out=begun, progress=told, **SMALL))
+    tally = damage.of_parts("", mini, begun, whole, SMALL, 6, 1, tmp_path)
+    right(tally, 6)
+    assert tally.came == {"refused, saying what to do": 6}
+
+
+def test_what_changed_under_resume_is_named(mini: Model, tmp_path: Path) -> None:
+    right(changes.under_resume(tmp_path, mini), 15)
+
+
+def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
+    right(disks.unusable(tmp_path / "unusable", mounts=False), 5)
+
+
+def test_a_folder_that_vanishes_is_not_made_again(tmp_path: Path) -> None:
+    right(disks.vanishing(tmp_path), 2)
+
+
+@pytest.mark.parametrize("number", [1, 3, 6])
+def test_a_disk_that_is_full_at_some_file(mini: Model, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    count, fsync = 0, os.fsync
+
+    def full(file: int) -> None:
+        nonlocal count
+        count += 1
+        if count >= number:
+            os.ftruncate(file, 3)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(file)
+
+    out = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RunError, match=r"cannot be written \(No space left on device\). Free some space, and go on with --resume"):
+            hs.run(mini, "sampler", out=out, **SMALL)
+    assert half_written(out) == []
+    assert not list(out.rglob("*.tmp"))
+    hs.run(mini, "sampler", out=out, resume=True, **SMALL)
+    assert different(contents(whole), contents(out)) == []
+
+
+def test_a_run_that_was_killed_while_it_replaced_another_is_not_stuck(mini: Model, whole: Path, tmp_path: Path) -> None:
+    """`--overwrite` removes the old files first; whatever is left then is known to be a run's."""
+    out = tmp_path / "run"
+    hs.run(mini, "sampler", out=out, **{**SMALL, "seed": 1})
+    with pytest.MonkeyPatch.context() as patch:
+        removed: list[Path] = []
+
+        def dying(self: Path, missing_ok: bool = False) -> None:
+            removed.append(self)
+            raise KeyboardInterrupt
+
+        patch.setattr(Path, "unlink", dying)
+        with pytest.raises(KeyboardInterrupt):
+            hs.run(mini, "sampler", out=out, overwrite=True, **SMALL)
+    assert removed
+    assert Folder(out).read_manifest()["status"] == "cleared"
+    with pytest.raises(RunError, match="not finished"):
+        hs.open_run(out)
+    hs.run(mini, "sampler", out=out, resume=True, **SMALL)
+    assert different(contents(whole), contents(out)) == []
+
+
+def test_a_gallery_without_its_line_in_the_manifest_is_made_again(mini: Model, whole: Path, tmp_path: Path) -> None:
+    """As a kill between the two leaves it."""
+    out = tmp_path / "run"
+    hs.run(mini, "sampler", out=out, **SMALL)
+    manifest = Folder(out).read_manifest()
+    files = {name: sum for name, sum in manifest["files"].items() if "gallery" not in name}
+    Folder(out).write_manifest({**{name: value for name, value in manifest.items() if name != "gallery"}, "files": files})
+    hs.run(mini, "sampler", out=out, resume=True, **SMALL)
+    assert different(contents(whole), contents(out)) == []
+
+
+def test_a_model_folder_is_whole_or_not_there(tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    with pytest.raises(ModelError, match="No space left"), written_whole(out) as place:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), (place / "config.json").write_text("{}"))
+    assert list(tmp_path.iterdir()) == []
+    with written_whole(out) as place:
+        for name in ("config.json", "model.safetensors", "pruned_heads.json"):
+            (place / name).write_text("old")
+    (out / "notes.txt").write_text("mine")
+    moved: list[str] = []
+    replace = Path.replace
+    with pytest.MonkeyPatch.context() as patch:
+
+        def noted(self: Path, target: Path) -> Path:
+            moved.append(f"{self.name} {(out / 'config.json').exists()}")
+            return replace(self, target)
+
+        patch.setattr(Path, "replace", noted)
+        with written_whole(out) as place:
+            for name in ("config.json", "model.safetensors"):
+                (place / name).write_text("new")
+    assert moved == ["model.safetensors False", "config.json False"], "without a configuration while its files are replaced"
+    assert {path.name: path.read_text() for path in out.iterdir()} == {
+        "config.json": "new",
+        "model.safetensors": "new",
+        "notes.txt": "mine",
+    }
+
+
+def test_what_a_killed_process_left_beside_a_model_is_removed(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    (tmp_path / f".model.{process.pid}.tmp").mkdir()
+    (tmp_path / f".model.{os.getppid()}.tmp").mkdir()
+    with written_whole(tmp_path / "model") as place:
+        (place / "config.json").write_text("{}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f".model.{os.getppid()}.tmp", "model"]
+
+
+def test_a_model_that_will_not_fit_is_refused_first(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="MiB left"):
+        require_room(tmp_path / "a" / "b", 2**60)
+    require_room(tmp_path / "a" / "b", 1)
+
+
+def told_to_end(number: int) -> None:
+    os.kill(os.getpid(), number)
+    signal.pause()
+
+
+def as_typer(number: int) -> None:
+    try:
+        told_to_end(number)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_are_an_exception_once(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(Ended) as caught, orderly():
+        told_to_end(number)
+    assert exit_code(caught.value) == 128 + number
+    assert signal.getsignal(number) is before
+    with pytest.raises(SystemExit) as ended, orderly():
+        as_typer(number)
+    assert ended.value.code == 128 + number
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with orderly():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
