@@ -22,7 +22,7 @@ from headscope.core.state import State
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.runs import processes
-from headscope.runs.crew import AHEAD, ASIDE, TRIES, Crew, Dispatch, Event
+from headscope.runs.crew import AHEAD, ASIDE, BEYOND, TRIES, Crew, Dispatch, Event
 from headscope.runs.worker import Job, Start
 
 START = Start({}, None, 1, "", {})
@@ -128,6 +128,13 @@ def test_a_shard_that_kills_again_and_again_is_named_after_all_others_are_done()
     assert "shard 4 ended its worker 3 times (signal SIGKILL), and so did 1 other shards. It holds document 3" in str(error.value)
     assert "Be gentle" in str(error.value)
     assert sorted(found) == [number for number in range(20) if number not in (3, 11)]
+
+
+def test_no_more_than_a_good_deal_is_done_without_it() -> None:
+    found: list[int] = []
+    with pytest.raises(RunError, match="shard 1 ended its worker"):
+        take(found, Dispatch(jobs(5000), Scripted(2, deadly={0: 99}), START))
+    assert BEYOND <= len(found) < BEYOND + 20
 
 
 def take(found: list[int], numbered: Iterable[tuple[int, object]]) -> None:

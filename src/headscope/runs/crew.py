@@ -1,7 +1,8 @@
 """A crew of workers: who gets which shard, and what happens when one dies.
 
 A worker that dies, with its process or with its machine, is replaced, and its shards are done again by others: a shard gives the same
-states wherever and however often it is computed. A shard that ended its worker `TRIES` times is set aside, and named when the rest is done.
+states wherever and however often it is computed. A shard that ended its worker `TRIES` times is set aside, and named when the rest, or
+a good deal of it, is done.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from headscope.runs.worker import Job, Start
 AHEAD = 2  # shards that a worker has at a time: one in hand, one to go on with
 TRIES = 3
 ASIDE = 16  # shards that may be set aside before a run is given up
+BEYOND = 256  # shards that are done after one was set aside: they cannot be merged without it, and their states are held
 NAMED = 5
 
 
@@ -86,6 +88,7 @@ class Dispatch:
         self._again: deque[Job] = deque()
         self._deaths: Counter[int] = Counter()  # by shard
         self._aside: list[tuple[Job, str]] = []
+        self._beyond = 0  # shards done since
         self._stillborn = 0  # workers in a row that died before they were ready
 
     def __iter__(self) -> Iterator[tuple[int, States]]:
@@ -107,7 +110,9 @@ class Dispatch:
             raise self._set_aside()
 
     def _next(self) -> Job | None:
-        return self._again.popleft() if self._again else next(self._work, None)
+        if self._again:
+            return self._again.popleft()
+        return next(self._work, None) if self._beyond < BEYOND else None
 
     def _free(self) -> Hashable | None:
         """The worker with the least to do, if it can take more."""
@@ -122,6 +127,7 @@ class Dispatch:
             self._lines[event.worker] = deque()
             self._stillborn = 0
         elif event.what == "done":
+            self._beyond += bool(self._aside)
             yield self._lines[event.worker].popleft().number, event.answer
         elif event.what == "error":
             raise RunError(*event.answer)
