@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.core.heads import HeadLayout, Site
-from headscope.errors import RunError
+from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
 from headscope.measures.base import Champion, Resampled
 from headscope.measures.own import OWN
@@ -200,7 +200,10 @@ def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Meas
         elif measure not in REGISTRY and measure not in OWN:
             left_out.append(f"{measure}: a measure of somebody's own, whose code is not run unasked")
         else:
-            measures.append(make(measure, options[0], "recommended"))
+            try:
+                measures.append(make(measure, options[0], "recommended"))
+            except MeasureError as error:  # one of somebody's own, which is not imported for the asking
+                left_out.append(f"{measure}: {error.problem}")
     if not measures:
         raise RunError("the runs have no measure in common", "; ".join(left_out))
     return measures, left_out
