@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from typing import Any
 
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 
+from headscope.app.assets import views
 from headscope.app.guard import allowed_hosts, is_loopback, is_wildcard
+from headscope.app.limits import Limits
 from headscope.app.server import bind
 from headscope.errors import RunError
 
@@ -95,19 +98,11 @@ def test_other_methods(client: TestClient, method: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def port(start: Start) -> Iterator[int]:
-    """A real server."""
-    bound = bind("127.0.0.1", 0)
-    config = uvicorn.Config(start(body_bytes=10_000, body_seconds=0.7).app, log_level="critical", access_log=False, ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield bound.getsockname()[1]
-    server.should_exit = True
-    thread.join()
-    bound.close()
+def port(start: Start, listen: Callable[[Any, Limits], AbstractContextManager[int]]) -> Iterator[int]:
+    """A real server, of little patience."""
+    limits = Limits(body_bytes=10_000, body_seconds=0.7, head_seconds=0.7, answer_seconds=0.7, bodies_bytes=40_000, connections=60)
+    with listen(start(**asdict(limits)).app, limits) as port:
+        yield port
 
 
 def talk(port: int, *parts: bytes, pause: float = 0.0, repeat: int = 1) -> tuple[bytes, float]:
@@ -160,6 +155,68 @@ def test_a_body_that_drips(port: int) -> None:
     answer, taken = talk(port, HEAD + b"Content-Length: 500\r\n\r\n{", *[b" "] * 30, pause=0.05)
     assert answer.startswith(b"HTTP/1.1 408")
     assert taken < 4
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: loc", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\n"])
+def test_a_head_that_does_not_come(port: int, begun: bytes) -> None:
+    answer, taken = talk(port, begun)
+    assert answer == b""
+    assert 0.6 < taken < 4
+
+
+def test_a_head_that_does_not_come_after_a_request_that_did(port: int) -> None:
+    answer, taken = talk(port, b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /live HTTP/1.1\r\n", pause=0.2)
+    assert answer.count(b"HTTP/1.1 200") == 1
+    assert taken < 4
+
+
+def test_an_answer_that_is_not_taken_in(port: int) -> None:
+    """A visitor who asks for much and reads nothing does not hold it for ever."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", port))
+        for _ in range(120):
+            connection.sendall(b"GET /static/headscope.js HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(2)
+        received = 0
+        try:
+            while piece := connection.recv(1 << 20):
+                received += len(piece)
+        except OSError:
+            pass
+    assert received < 120 * len(views()) / 2, "the connection was ended long before all answers"
+
+
+def test_more_connections_than_there_is_room_for(port: int) -> None:
+    opened = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(70)]
+    time.sleep(0.2)
+    refused = [connection.recv(4096) for connection in opened[-5:]]
+    assert all(answer.startswith(b"HTTP/1.1 429") and b"Retry-After: 1" in answer for answer in refused)
+    assert json.loads(refused[0].partition(b"\r\n\r\n")[2]) == {"error": "too many connections are open", "remedy": "Try again in a moment"}
+    for connection in opened:
+        connection.close()
+    time.sleep(0.2)
+    assert talk(port, b"GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")[0].startswith(b"HTTP/1.1 200")
+
+
+def test_bodies_that_are_too_much_together(port: int) -> None:
+    opened = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(6)]
+    for connection in opened:
+        connection.sendall(HEAD + b"Content-Length: 9500\r\n\r\n" + b" " * 9000)
+    answers = [connection.recv(4096).split(b" ")[1] for connection in opened]
+    assert set(answers) == {b"408", b"429"}
+    for connection in opened:
+        connection.close()
+    body = json.dumps(BODY).encode()
+    assert talk(port, HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)[0].startswith(b"HTTP/1.1 200")
+
+
+def test_nonsense_in_the_middle_of_a_body(port: int) -> None:
+    for tail in (b"zz\r\n", b"5\r\nabcdefgh\r\n", b"-1\r\n", b"ffffffffffffffffffff\r\nx", b"5;" + b"x" * 90_000):
+        answer, taken = talk(port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + tail)
+        assert answer == b"" or answer.split(b" ")[1] in (b"400", b"408", b"413"), tail[:20]
+        assert taken < 4
 
 
 def test_a_body_on_a_page_is_bounded_as_well(port: int) -> None:

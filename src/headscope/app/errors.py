@@ -45,7 +45,8 @@ def install(app: FastAPI) -> None:
     async def refused(request: Request, error: HeadscopeError) -> Response:
         status = 409 if isinstance(error, StaleError) else getattr(error, "status", 422)
         public = request.app.state.desk.public
-        return answer(request.url.path, status, public(error.problem), public(error.remedy))
+        headers = {"Retry-After": "1"} if status == 429 else None
+        return answer(request.url.path, status, public(error.problem), public(error.remedy), headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -54,6 +55,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def failed(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 400:  # FastAPI's word for a body that is not even text
+            return answer(request.url.path, 422, "what was sent is not JSON in UTF-8", "/docs says what is expected")
         problem = "there is nothing at this address" if error.status_code == 404 else str(error.detail)
         return answer(request.url.path, error.status_code, problem, WHERE, dict(error.headers or {}))
 

@@ -39,6 +39,7 @@ class Guard:
         self.limits = limits
         self.hosts = allowed_hosts(host)
         self.any_address = is_wildcard(host)
+        self.arriving = 0  # bytes of bodies that are not whole yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
@@ -65,7 +66,8 @@ class Guard:
             await self.app(inner, _replay(body, receive), protected)
         except Refusal as error:
             # The rest of the body is not read, so the connection cannot serve another request.
-            response = answer(scope["path"], error.status, error.problem, error.remedy, {"Connection": "close"})
+            headers = {"Connection": "close", **({"Retry-After": "1"} if error.status == 429 else {})}
+            response = answer(scope["path"], error.status, error.problem, error.remedy, headers)
             await response(scope, receive, protected)
         except asyncio.CancelledError:
             # The server stops. Nobody waits for this task, and a traceback would only frighten.
@@ -115,12 +117,18 @@ class Guard:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Refusal(400, "the request ended early", "Send it again")
-                    body += message.get("body", b"")
+                    piece = message.get("body", b"")
+                    body += piece
+                    self.arriving += len(piece)
                     more = message.get("more_body", False)
                     if len(body) > self.limits.body_bytes:
                         raise large
+                    if self.arriving > self.limits.bodies_bytes:
+                        raise Refusal(429, "too much is being sent at once", "Try again in a moment")
         except TimeoutError:
             raise Refusal(408, f"the request took more than {self.limits.body_seconds:g} seconds to arrive", "Send it again") from None
+        finally:
+            self.arriving -= len(body)
         return bytes(body)
 
 

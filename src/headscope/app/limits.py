@@ -13,6 +13,10 @@ class Limits:
     characters: int = 200_000  # of a text; more is refused
     body_bytes: int = 4_000_000  # of a request
     body_seconds: float = 20.0  # for the whole body of a request to arrive
+    bodies_bytes: int = 64_000_000  # of all requests that are arriving
+    head_seconds: float = 20.0  # for the first line and the headers of a request to arrive
+    answer_seconds: float = 60.0  # for a visitor to take in a part of an answer
+    connections: int = 512  # open at a time; fewer where the system allows fewer files
     texts: int = 256  # kept at a time
     map_bytes: int = 256_000_000  # of maps kept at a time; others are computed again when asked for
     waiting: int = 64  # requests that wait for one model, or for pages to be made

@@ -38,12 +38,14 @@ def serve(
     from headscope.app.guard import is_loopback
     from headscope.app.limits import Limits
     from headscope.app.models import find_models
+    from headscope.app.protocol import settings
     from headscope.app.shelf import find_runs
 
     runs = find_runs(paths, say)
     bound = bind(host, port)
     with bound:
-        app = create_app(runs, find_models(named, runs), Limits(max_tokens=max_tokens), host)
+        limits = Limits(max_tokens=max_tokens)
+        app = create_app(runs, find_models(named, runs), limits, host)
         taken = bound.getsockname()[1]
         address = f"http://{f'[{host}]' if ':' in host else host}:{taken}/"
         if not is_loopback(host):
@@ -51,9 +53,7 @@ def serve(
         say(f"headscope serves {len(runs)} run{'' if len(runs) == 1 else 's'} at {address} (stop with Ctrl+C)")
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, proxy_headers=False, server_header=False, ws="none", timeout_graceful_shutdown=1
-        )
+        config = uvicorn.Config(app, log_level="error", **settings(limits))
         # That requests are dropped when the server is stopped while it is busy is no error.
         logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).startswith("Cancel %s running task"))
         with suppress(KeyboardInterrupt):

@@ -1,0 +1,65 @@
+"""The API as its own description has it: requests that fit it and requests that do not, made up by schemathesis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+
+from headscope.app.create import create_app
+from headscope.app.limits import Limits
+from headscope.models.model import Model
+from headscope.runs.results import Results
+
+OPERATIONS = [
+    ("GET", "/api/runs"),
+    ("GET", "/api/runs/{name}"),
+    ("GET", "/api/runs/{name}/tables"),
+    ("GET", "/api/runs/{name}/tables/{table}"),
+    ("GET", "/api/models"),
+    ("POST", "/api/texts"),
+    ("GET", "/api/texts/{id}/heads/{head}"),
+]
+# A text that is well-formed may still name no model that there is, so that data that fit are not always accepted.
+NAMES = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
+load_all_checks()
+QUIET = list(HealthCheck)
+PROMISES = CHECKS.get_by_names([*NAMES, "response_headers_conformance", "unsupported_method"])
+
+
+Listen = Callable[[Any, Limits], AbstractContextManager[int]]
+
+
+@pytest.fixture(scope="module")
+def described(results: Results, crossed: Results, bert: Model, t5: Model, listen: Listen) -> Iterator[Any]:
+    with listen(create_app({"first": results, "crossed": crossed}, {"bert": bert, "t5": t5}), Limits()) as port:
+        yield schemathesis.openapi.from_url(f"http://127.0.0.1:{port}/openapi.json")
+
+
+def test_every_operation_is_tried(described: Any) -> None:
+    found = [(one.ok().method.upper(), one.ok().path) for one in described.get_all_operations()]
+    assert sorted(found) == sorted(OPERATIONS)
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["fitting", "not fitting"])
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_answers_are_as_described(described: Any, method: str, path: str, mode: GenerationMode) -> None:
+    operation = described[path][method]
+    if mode is GenerationMode.NEGATIVE and not any((operation.body, operation.query)):
+        return  # any text is a name, so that there is nothing in such a request that could not fit
+
+    @settings(
+        max_examples=10, deadline=None, database=None, derandomize=True, phases=[Phase.generate], suppress_health_check=[*HealthCheck]
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def ask(case: Any) -> None:
+        answer = case.call_and_validate(checks=PROMISES)
+        assert answer.status_code < 500
+
+    ask()
