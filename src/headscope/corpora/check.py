@@ -50,8 +50,13 @@ class Finding:
 
     def __str__(self) -> str:
         place = f"line {self.line} of {self.path}" if self.line else str(self.path)
-        name = f" ({self.sentence_id})" if self.sentence_id else ""
-        return f"{place}{name}: {self.rule}{', a note' if self.note else ''}: {self.problem}. {self.remedy}"
+        name = f" ({_short(self.sentence_id)})" if self.sentence_id else ""
+        return f"{place}{name}: {self.rule}{', a note' if self.note else ''}: {_short(self.problem)}. {self.remedy}"
+
+
+def _short(text: str, most: int = 500) -> str:
+    """What is quoted from a file may be as long as the file."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:

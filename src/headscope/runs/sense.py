@@ -27,7 +27,8 @@ def of_runs(function: Callable[P, T]) -> Callable[P, T]:
         except HeadscopeError:
             raise
         except Exception as error:
-            given = [one for one in (*args, *kwargs.values()) if isinstance(one, Results)]
+            listed = (one for given in (*args, *kwargs.values()) for one in (given if isinstance(given, list | tuple) else [given]))
+            given = [one for one in listed if isinstance(one, Results)]
             folders = " or ".join(dict.fromkeys(str(one.path) for one in given if one.path is not None))
             if not folders:
                 raise

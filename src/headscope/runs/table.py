@@ -96,7 +96,7 @@ class Table:
         found: dict[tuple[Any, ...], int] = {}
         for number, key in enumerate(zip(*(self[column] for column in columns), strict=True)):
             found.setdefault(key, number)
-        return Table(self.arrow.take([found[key] for key in sorted(found)]))
+        return Table(self.arrow.take(pa.array([found[key] for key in sorted(found)], pa.int64())))  # of a table without rows, too
 
     def to_pandas(self) -> pd.DataFrame:
         """As a pandas data frame (needs pandas)."""

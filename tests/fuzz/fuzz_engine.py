@@ -1,0 +1,168 @@
+"""One input at a time: put into a reader under a watch, and judged by one rule. Only headscope's own errors may come out."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import resource
+import shutil
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from mutations import Mutator
+
+from headscope.errors import HeadscopeError
+
+SECONDS = 5.0  # of work for one input: far more than any takes, far less than for ever
+MEGABYTES = 400  # that one input may add to the most memory ever held
+LONGEST = 3000  # characters of a message
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader. `check` puts an input into it, with an empty folder to write to, and asserts what must hold of what was read.
+
+    `shaped` changes an input as something that has parts, where bytes at random would be refused at the door; `share` is how many inputs
+    it gets beside others.
+    """
+
+    name: str
+    seeds: Sequence[bytes]
+    check: Callable[[bytes, Path], object]
+    tokens: Sequence[bytes] = ()
+    shaped: Callable[[Mutator, bytes], bytes] | None = None
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that should not have come out of a reader."""
+
+    target: str
+    kind: str
+    place: str
+    trace: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells one fault from another."""
+        return self.target, self.kind, self.place
+
+
+class TooSlow(BaseException):
+    """Raised by the alarm; no `except Exception` catches it."""
+
+
+def inputs(target: Target, seed: int, start: int, end: int, pool: Sequence[bytes] | None = None) -> Iterator[bytes]:
+    """Inputs number `start` to `end`, each of which depends on its number and the pool alone."""
+    known = target.seeds if pool is None else pool
+    for number in range(start, end):
+        mutator = Mutator(f"{seed}/{target.name}/{number}", target.tokens)
+        data = mutator.random.choice(known)
+        way = mutator.random.random() if target.shaped is not None else 1.0
+        if target.shaped is not None and way < 0.75:
+            with contextlib.suppress(Exception), warnings.catch_warnings():  # what cannot be changed in some way stays as it is
+                warnings.simplefilter("ignore")
+                data = target.shaped(mutator, data)
+        yield data if way < 0.65 else mutator.mutated(data, known)
+
+
+def attempt(target: Target, data: bytes, folder: Path, seconds: float = SECONDS) -> Fault | None:
+    """What is wrong with how a reader takes an input; None if nothing is."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        with _alarm(seconds), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("error")
+            try:
+                target.check(data, folder)
+            except HeadscopeError as error:
+                said = str(error)
+                assert error.problem.strip(), "an error without a word"
+                assert len(said) <= LONGEST, f"a message of {len(said)} characters: {said[:200]}"
+                assert "Traceback" not in said
+                said.encode("utf-8", "surrogateescape")
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        assert grown < MEGABYTES, f"took {grown:.0f} MB"
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of Rust is no Exception
+        return Fault(target.name, type(error).__name__, _place(error), "".join(traceback.format_exception(error))[-8000:])
+    return None
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise TooSlow(f"not done after {seconds:g} seconds")
+
+    # Seconds of work, so that a busy machine makes nothing slow; for what only waits, ten times as many of the clock.
+    timers = {signal.ITIMER_PROF: (signal.SIGPROF, seconds), signal.ITIMER_REAL: (signal.SIGALRM, 10 * seconds)}
+    before = {number: signal.signal(number, ring) for number, _ in timers.values()}
+    for timer, (_, length) in timers.items():
+        signal.setitimer(timer, length)
+    try:
+        yield
+    finally:
+        for timer in timers:
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of headscope, or of the check, that the error came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "headscope" in frame.filename and "site-packages" not in frame.filename] or frames[-1:]
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "?"
+
+
+def smaller(target: Target, data: bytes, fault: Fault, folder: Path, seconds: float = 3.0) -> bytes:
+    """A shorter input with the same fault, by leaving out what is not needed for it, as far as there is time."""
+    step, end = max(1, len(data) // 2), time.monotonic() + seconds
+    while step and time.monotonic() < end:
+        place = 0
+        while place < len(data) and time.monotonic() < end:
+            shorter = data[:place] + data[place + step :]
+            found = attempt(target, shorter, folder)
+            if found is not None and found.key == fault.key:
+                data = shorter
+            else:
+                place += step
+        step //= 2
+    return data
+
+
+class Lines:
+    """Which lines of headscope a call passes through: what tells an input that reaches something new."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[str, int]] = set()
+
+    def new(self, call: Callable[[], Any]) -> bool:
+        """Whether a call reaches lines that none before it did."""
+        before = len(self.seen)
+        sys.settrace(self._enter)
+        try:
+            call()
+        finally:
+            sys.settrace(None)
+        return len(self.seen) > before
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        name = frame.f_code.co_filename
+        return self._line if "headscope/" in name and "site-packages" not in name else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            self.seen.add((frame.f_code.co_filename, frame.f_lineno))
+        return self._line
