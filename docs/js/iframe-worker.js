@@ -8,7 +8,10 @@ if (location.protocol === "file:") {
       this.frame.hidden = true;
       document.documentElement.append(this.frame);
       const inside = this.frame.contentWindow;
-      inside.postMessage = (data) => setTimeout(() => this.onmessage?.({ data }));
+      inside.postMessage = (sent) => {
+        const data = structuredClone(sent); // as a worker would: what one side changes, the other does not see
+        setTimeout(() => this.onmessage?.({ data }));
+      };
       const script = inside.document.createElement("script");
       script.src = new URL(url, document.baseURI);
       script.onload = () => {
@@ -18,7 +21,8 @@ if (location.protocol === "file:") {
       script.onerror = () => this.onerror?.(new Event("error"));
       inside.document.head.append(script);
     }
-    deliver(data) {
+    deliver(sent) {
+      const data = structuredClone(sent);
       setTimeout(() => this.frame.contentWindow?.onmessage?.({ data }));
     }
     postMessage(data) {
