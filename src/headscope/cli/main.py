@@ -56,7 +56,7 @@ app = typer.Typer(
     headscope report RUN                     one offline page with everything
     headscope view "Keys open doors."        what heads look at in a text of your own
     headscope keywords article.txt           what is important in it, as heads have learnt to tell
-    headscope compare A B                    two runs, head by head
+    headscope compare A B C                  runs, or studies of one kind, side by side
     headscope rerun RUN                      the same again, to the last bit?
     headscope serve RUN                      the same in the browser, and a box to type a sentence into
     """),

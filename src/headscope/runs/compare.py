@@ -173,7 +173,7 @@ def _by_layer(one: Resampled, layout: HeadLayout, wanted: Sequence[tuple[str, in
 
 def _by_kind(one: Resampled, layout: HeadLayout, wanted: Sequence[str]) -> Resampled:
     """The means over all heads of each wanted kind."""
-    heads: Mapping[str, list[int]] = {**layout.by_kind()}
+    heads = {str(kind): own for kind, own in layout.by_kind().items()}
     return _means(one, [heads[kind] for kind in wanted])
 
 
