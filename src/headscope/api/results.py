@@ -230,12 +230,22 @@ def compare(*runs: Run | Study | str | Path, to: int = 1, pairs: bool = False) -
 
 
 def open_run(path: str | Path) -> Run:
-    """The run in a folder."""
+    """The run in a folder that `headscope run` or `hs.run(..., out=)` wrote. A run that was interrupted is refused: go on with it first.
+
+    >>> import headscope as hs
+    >>> run = hs.open_run("RUN")  # doctest: +SKIP
+    >>> run["tokens"].table.where(quantity="to_sep").sort("value", descending=True).head(3)  # doctest: +SKIP
+    """
     return Run(Results.open_run(Path(path)))
 
 
 def open_study(path: str | Path) -> Study:
-    """The study in a folder."""
+    """The study in a folder: of flow, ablation, a probe, keywords or a replication.
+
+    >>> import headscope as hs
+    >>> study = hs.open_study("ABLATED")  # doctest: +SKIP
+    >>> study["ablation"].sort("difference", descending=True).head(3)  # doctest: +SKIP
+    """
     results = Results.open(Path(path))
     if results.study is None:
         raise RunError(f"{path} holds a run", "Open it with headscope.open_run")

@@ -66,6 +66,10 @@ def annotate(
 
     `parser` is `spacy` or `stanza`; `pipeline` a name, a folder, or a pipeline that is loaded already. They are written to `out`, a CoNLL-U
     file, and read from there; without it they stay in memory.
+
+    >>> import headscope as hs
+    >>> corpus = hs.annotate("notes.txt", parser="spacy")  # doctest: +SKIP
+    >>> hs.run("mini", corpus, ["relations"])  # doctest: +SKIP
     """
     from headscope.annotation import annotate as write
     from headscope.annotation import load_parser

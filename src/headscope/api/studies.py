@@ -211,9 +211,13 @@ def replicate(
 ) -> Study:
     """A paper done again: its steps on the given data, and our number beside each published one, with what differs (docs/replication.md).
 
-    `recipe` is `clark2019`, `hewitt2019`, `michel2019`, `stefanik`, `tenney2019`, `westera` or a TOML file; `corpus` files for all steps, or
-    files by role: `{"treebank": "train.conllu", "treebank-dev": "dev.conllu"}`. Everything is written to the folder `out`, by default under
-    `runs`; `full` lifts the limits that keep a recipe short. `study["claims"]` is the table, `study.report()` the page.
+    `recipe` is `clark2019`, `hewitt2019`, `michel2019`, `stefanik`, `tenney2019`, `westera` or a TOML file; `corpus` files for all steps,
+    or files by role: `{"treebank": "train.conllu", "treebank-dev": "dev.conllu"}`. Everything is written to the folder `out`, by default
+    under `runs`; `full` lifts the limits that keep a recipe short. `study["claims"]` is the table, `study.report()` the page.
+
+    >>> import headscope as hs
+    >>> study = hs.replicate("clark2019", "mini", "en.conllu", "CLARK")  # doctest: +SKIP
+    >>> study["claims"].head(5)  # doctest: +SKIP
     """
     from headscope.replication.naming import usual_folder
     from headscope.replication.study import replicate as study
