@@ -30,7 +30,7 @@ def run(
     layers: Annotated[str | None, Option(help="only these layers, counted from 1: 1-4,12")] = None,
     limit: Annotated[int | None, Option(help="stop after so many texts")] = None,
     format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
-    on_error: Annotated[str | None, Option(help="raise, or skip bad sentences and count them")] = None,
+    on_error: Annotated[str | None, Option(help="raise, or skip bad sentences and texts the model fails on, and count them")] = None,
     replicates: Annotated[int | None, Option(help="bootstrap replicates for intervals [default: 500]")] = None,
     seed: Annotated[int | None, Option(help="seed of the bootstrap and of segment construction [default: 0]")] = None,
     batch_tokens: Annotated[int | None, Option(help="tokens in a batch [default: 2048, on a GPU 32768]")] = None,

@@ -7,13 +7,14 @@ a model that fails on everything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headscope.core.state import State, States
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded
-from headscope.errors import RunError
+from headscope.errors import MeasureError, RunError
 from headscope.runs.kept import Kept
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class Careful:
         if self._well:
             return
         try:
-            self._runner([ordinary(self._runner.model)], measures)
+            with suppress(MeasureError):  # which may miss something in a text without annotation
+                self._runner([ordinary(self._runner.model)], measures)
         except TextError:
             raise RunError(error.problem, "It fails on any text: check the model, and that its tokenizer belongs to it") from error
 
