@@ -136,6 +136,24 @@ def test_folders_are_refused(recipe: Path, material: tuple[str, str], tmp_path: 
     assert done(recipe, tmp_path / "ours", material, overwrite=True)["steps"]["texts"][1] == 11
 
 
+def test_nothing_of_what_is_replaced_is_left(
+    recipe: Path, material: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replaced by other settings, interrupted, and gone on with: the second step is of the new settings."""
+    done(recipe, tmp_path / "out", material)
+    recipe.write_text(TWO_STEPS.replace("limit = 12", "limit = 5"))
+    once = steps.do
+
+    def never(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(studying, "do", never)
+    with pytest.raises(KeyboardInterrupt):
+        done(recipe, tmp_path / "out", material, overwrite=True)
+    monkeypatch.setattr(studying, "do", once)
+    assert done(recipe, tmp_path / "out", material, resume=True)["steps"]["texts"] == [18, 5]
+
+
 def test_a_step_that_lacks_annotation_ends_nothing(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
     plain = tmp_path / "plain.txt"
     plain.write_text("The cat sat on the mat.\nThe dog ran home.\n")
@@ -217,6 +235,7 @@ def test_roles_and_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             r"step second of Two steps: .*no setting is called 'replicats'",
         ),
         (('["relations"]', '["relatoins"]'), r"step second of Two steps: .*relatoins"),
+        (('"clark2"', '"clark7"'), r"step first of Two steps: figure 'clark7' is unknown"),
     ],
 )
 def test_bad_recipes_are_told(change: tuple[str, str], said: str, recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
@@ -272,6 +291,7 @@ LAYERS = {
     "layer": [1, 2, 3, 4],
     "value": [1.0, 2.0, 3.0, 5.0],
     "low": [0.5, 1.5, -1.0, 4.0],
+    "p": [0.01, 0.06, 0.5, 0.01],
     "high": [1.5, 2.5, 7.0, 6.0],
     "n": [7, 7, 7, 7],
 }
@@ -286,6 +306,8 @@ LAYERS = {
         (claim("sign", {"rows": {"layer": 2}}, published=9.0), "same direction"),
         (claim("sign", {"rows": {"layer": 2}}, published=-9.0), "differs"),
         (claim("sign", {"rows": {"layer": 3}}, published=9.0), "unclear"),
+        (claim("sign", {"rows": {"layer": 2}, "p": "p"}, published=-9.0), "unclear"),
+        (claim("sign", {"rows": {"layer": 4}, "p": "p"}, published=-9.0), "differs"),
         (claim("sign", {"rows": {"layer": 2}}, published=4.0, baseline=4.0), "cannot be compared"),
         (claim("above", {"rows": {"layer": 4}}, threshold=3), "same direction"),
         (claim("above", {"rows": {"layer": 4}}, threshold=7), "differs"),

@@ -49,14 +49,14 @@ def replicate(
     given = corpora_by_role(corpus or [])
     folder = out or usual_folder(recipe, model, given)
     results = _replicate(recipe, folder, model, given, device, full, resume, overwrite, quiet)
+    if not quiet:
+        print_claims(results)
     if report:
         from headscope.report import write_report
 
-        page = write_report(results)
-    if not quiet:
-        print_claims(results)
-        if report:
-            typer.echo(page.resolve())
+        page = write_report(results).resolve()
+        if not quiet:
+            typer.echo(page)
 
 
 def _replicate(

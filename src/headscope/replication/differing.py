@@ -29,7 +29,7 @@ def step_differs(kitchen: Kitchen, step: Step, results: Results) -> list[str]:
     """What was other in a step than in the paper."""
     theirs, manifest = step.theirs, results.manifest
     model = Path(kitchen.model).name
-    found = [] if model.casefold() in theirs.model.casefold() else [f"model: {model}, not {theirs.model}"]
+    found = [] if model.casefold() == theirs.model.casefold() else [f"model: {model}, not {theirs.model}"]
     if step.model is not None:
         found = [f"model: {model}, trained here, not {theirs.model}"]
     texts = manifest.get("counts", {}).get("texts")

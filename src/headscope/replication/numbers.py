@@ -29,6 +29,7 @@ class Number:
     baseline: float = math.nan
     n: int | None = None
     named: str = ""
+    p: float = math.nan
 
 
 def find(results: Results, where: Where) -> Number:
@@ -82,7 +83,7 @@ def _rows(results: Results, where: Where) -> list[dict[str, Any]]:
 def _require(table: Table, where: Where) -> None:
     """An error for a column that there is not."""
     asked = [where.column, *where.rows, *where.any_of, *(where.interval or ()), *(where.surely or ())]
-    asked += [name for name in (where.baseline, where.named) if name is not None]
+    asked += [name for name in (where.baseline, where.named, where.p) if name is not None]
     asked += [where.n] if where.n != NONE and where.more_than is None else []
     asked += ["layer"] if where.depth is not None else []
     for name in asked:
@@ -113,5 +114,6 @@ def _number(row: Mapping[str, Any], where: Where) -> Number:
     low, high = (cell(name) for name in where.interval or (None, None))
     sure_low, sure_high = (cell(name) for name in where.surely) if where.surely is not None else (low, high)
     n = cell(where.n) / where.scale if where.n != NONE else math.nan
+    p = cell(where.p) / where.scale
     named = str(row[where.named]) if where.named is not None else ""
-    return Number(cell(where.column), low, high, sure_low, sure_high, cell(where.baseline), None if math.isnan(n) else round(n), named)
+    return Number(cell(where.column), low, high, sure_low, sure_high, cell(where.baseline), None if math.isnan(n) else round(n), named, p)

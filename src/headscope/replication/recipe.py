@@ -70,7 +70,8 @@ class Where(_Part):
     """Where a number of ours is: the rows of a step's table, what is taken of them, and its interval.
 
     `rows` are values of columns, a list for any of them; `any_of` takes the first value of a list that there is, for labels that have
-    several names; `depth` = [6, 10, 12] takes layers 6 to 10 of 12, and in a model of another depth that part of it.
+    several names; `depth` = [6, 10, 12] takes layers 6 to 10 of 12, and in a model of another depth that part of it. A direction is sure if
+    the interval in the columns `surely` (by default `interval`) leaves no doubt, and `p`, if it is named, is below .05.
     """
 
     step: str
@@ -83,6 +84,7 @@ class Where(_Part):
     more_than: float | None = None
     interval: tuple[str, str] | None = None
     surely: tuple[str, str] | None = None
+    p: str | None = None
     baseline: str | None = None
     n: str = "n"
     named: str | None = None

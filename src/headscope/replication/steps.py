@@ -69,14 +69,31 @@ class Kitchen:
 
 
 def check_settings(kitchen: Kitchen, step: Step) -> None:
-    """An error for a setting that the step's verb does not have, before anything is worked out."""
+    """An error for a setting that the step's verb does not have, or a figure that there is not, before anything is worked out."""
+    from headscope.figures import FIGURES
+
     where = f"step {step.name} of {kitchen.recipe.name}"
+    if unknown := [figure.name for figure in step.figures if figure.name not in FIGURES]:
+        raise RunError(f"{where}: figure {unknown[0]!r} is unknown", f"Use one of {', '.join(FIGURES)}")
     try:
         _spec(kitchen, step, ("sampler",), None)
     except HeadscopeError as error:
         raise RunError(f"{where}: {error.problem}", error.remedy) from None
     except TypeError as error:
         raise RunError(f"{where}: {error}", "See docs/training.md for what training can be told") from None
+
+
+def clear(kitchen: Kitchen) -> None:
+    """Mark what steps wrote before as gone, so that nothing of it is taken for a part of what begins now."""
+    from headscope.models.training import RECORD
+    from headscope.runs.store import Folder
+
+    for step in kitchen.recipe.steps:
+        folder = Folder(kitchen.folder / step.name)
+        if folder.manifest.is_file():
+            folder.write_manifest({"status": "cleared"})
+        elif (folder.path / RECORD).is_file():
+            shutil.rmtree(folder.path)
 
 
 def do(kitchen: Kitchen, step: Step, resume: bool, overwrite: bool, progress: Progress | None) -> Results | None:

@@ -15,7 +15,7 @@ from headscope.corpora.files import joint_hash
 from headscope.errors import HeadscopeError, RunError
 from headscope.replication.differing import differing
 from headscope.replication.recipe import NONE, Recipe, Step, read_recipe
-from headscope.replication.steps import Kitchen, check_settings, do
+from headscope.replication.steps import Kitchen, check_settings, clear, do
 from headscope.replication.verdicts import DIFFERS, VERDICTS, judge, row
 from headscope.runs.opening import prepare
 from headscope.runs.results import Results
@@ -60,6 +60,8 @@ def replicate(
     now = _identity(digest, full, loaded, hashes)
     with folder.locked():
         finished = prepare(folder, now, resume, overwrite)
+        if not resume:
+            clear(kitchen)
         return finished if finished is not None else _cook(kitchen, folder, now, digest, loaded, resume, overwrite, watch)
 
 

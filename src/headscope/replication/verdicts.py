@@ -98,6 +98,8 @@ def _signed(ours: Number, theirs: float) -> Outcome:
     if theirs == 0:
         return Outcome(INCOMPARABLE, "the paper's own difference is 0", ours)
     difference = ours.value - (0.0 if math.isnan(ours.baseline) else ours.baseline)
+    if ours.p >= 0.05:
+        return Outcome(UNCLEAR, f"p {ours.p:.2f}", ours)
     return Outcome(_sure(theirs, difference, ours.sure_low, ours.sure_high), "", ours)
 
 
