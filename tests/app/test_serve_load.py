@@ -47,9 +47,9 @@ def talk(port: int, *parts: bytes, timeout: float = 5.0) -> bytes:
 
 def test_a_crowd_with_live_sentences_leaves_nothing_behind(serving: tuple[int, int]) -> None:
     port, pid = serving
-    crowd(port, 50, 1.5, most=300)  # until all that is kept is there
+    crowd(port, 50, 1.0, most=300)  # until all that is kept is there
     before, idle = held(pid), loris(port, 50)
-    load = crowd(port, 50, 3.0, most=1500, seed=1)
+    load = crowd(port, 50, 2.0, most=1500, seed=1)
     assert len(load.all) >= 50
     assert set(load.statuses) <= {200, 429}
     assert load.statuses[200] >= 50

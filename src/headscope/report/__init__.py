@@ -20,6 +20,7 @@ from headscope.report.studies import study_section
 from headscope.report.summary import sentences
 from headscope.runs.behaviour import BROAD
 from headscope.runs.results import Results
+from headscope.runs.sense import of_runs
 from headscope.runs.store import write_atomically
 from headscope.runs.table import display
 from headscope.views.alike import measured
@@ -66,6 +67,7 @@ def style() -> str:
     return (files("headscope.report") / "style.css").read_text(encoding="utf-8")
 
 
+@of_runs
 def body(results: Results, studies: Sequence[Results] = ()) -> str:
     """The inside of the page, as HTML: text and tables, and places for the views to be drawn in."""
     for study in studies:

@@ -14,6 +14,7 @@ from headscope.measures.base import Champion, Resampled
 from headscope.measures.own import OWN
 from headscope.runs.compared import Comparison, adjusted, chosen_pairs, corrected, names_of, same_draws, table, unlike
 from headscope.runs.results import Results
+from headscope.runs.sense import of_runs
 from headscope.stats.bootstrap import percentile_interval
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ TITLES = {
 }
 
 
+@of_runs
 def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Sequence[str] | None = None) -> Comparison:
     """What runs have in common, and how it differs: each minus the one that `to` names, counted from 1, or all pairs.
 
