@@ -18,7 +18,7 @@ from headscope.views.compare import described
 from headscope.views.page import shell
 
 _ROWS = 60  # of a table; the rest is in --format csv
-_OPEN = 20  # rows of a table that is open from the start
+_OPEN = 40  # rows of a table that is open from the start
 # Tables that are drawn, too: of ablation what is lost without each head, since its summary counts many things.
 _DRAWN = ("overall", "best", "layers", "summary", "keywords_scores", "structural", "edge_scores", "flow_tree_distances", "flow_classes")
 _NUMBERS = (
