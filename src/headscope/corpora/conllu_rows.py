@@ -37,13 +37,13 @@ class Row(NamedTuple):
     @property
     def range(self) -> tuple[int, int] | None:
         """First and last word of a multi-word token `n-m`."""
-        match = _RANGE.fullmatch(self.id)
+        match = _RANGE.fullmatch(self.id) if "-" in self.id else None
         return (int(match[1]), int(match[2])) if match else None
 
     @property
     def node(self) -> int | None:
         """The word that an empty node `n.m` follows."""
-        match = _EMPTY_NODE.fullmatch(self.id)
+        match = _EMPTY_NODE.fullmatch(self.id) if "." in self.id else None
         return int(match[1]) if match else None
 
     @property

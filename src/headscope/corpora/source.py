@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from headscope.core.tally import Tally
 from headscope.corpora.files import Line, Meter, base_name, lines
 from headscope.errors import CorpusError
 
-_NUMBER = re.compile(r"[0-9]{1,9}")
+_DIGITS = 9  # that a number has at most
 
 
 class Flaw(Exception):
@@ -69,7 +68,7 @@ def sound(line: Line) -> str:
 
 def natural(text: str) -> int | None:
     """The number written in plain digits, None if it is anything else (int() would also take `+1`, `1_0` and `١`)."""
-    return int(text) if _NUMBER.fullmatch(text) else None
+    return int(text) if len(text) <= _DIGITS and text.isascii() and text.isdigit() else None
 
 
 def quoted(value: object, limit: int = 60) -> str:
