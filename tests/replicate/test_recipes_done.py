@@ -360,6 +360,12 @@ def test_orders_and_correlations() -> None:
     assert bad.verdict == "differs"
     assert bad.ours is not None
     assert bad.ours.value == pytest.approx(1 / 3)  # two pairs of three as published
+
+    def wide(name: str, value: float, layer: int) -> dict[str, Any]:
+        return {**item(name, value, layer), "where": {**item(name, value, layer)["where"], "interval": ("low", "high")}}
+
+    assert judge(ordered(item("a", 2, 2), wide("b", 1, 3)), seen, {}).verdict == "unclear"  # 2 lies within -1 to 7
+    assert judge(ordered(item("a", 2, 1), wide("b", 1, 4)), seen, {}).verdict == "differs"  # 1 does not lie within 4 to 6
     some = judge(ordered(item("a", 1, 1), item("b", 2, 2), item("c", 3, 9)), seen, {})
     assert (some.verdict, some.why) == ("same order", "without c")
     partly = ordered(item("a", 1, 1), item("b", 2, 2), {**item("c", 3, 4), "where": {"step": "o", "table": "t", "column": "value"}})

@@ -157,13 +157,21 @@ def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
         raise LackingError(f"of {', '.join(lacking)} there is none")
     pairs = [(a, b) for a, b in combinations(sorted(found, key=lambda one: one[0]), 2) if a[0] < b[0]]
     turned = [(a, b) for a, b in pairs if a[1].value >= b[1].value]
-    sure = [(a, b) for a, b in turned if not a[1].low <= b[1].high]  # also where there are no intervals
+    sure = [(a, b) for a, b in turned if _least(a[1]) > _most(b[1])]
     tau = (len(pairs) - 2 * len(turned)) / len(pairs)
     told = " < ".join(f"{name} {number.value:.3g}" for _, number, name in sorted(found, key=lambda one: one[1].value))
     why = [f"without {', '.join(lacking)}"] if lacking else []
     why += ["what stands the other way round may be due to chance: intervals overlap"] if turned and not sure else []
     verdict = ORDERED if not turned else DIFFERS if sure else UNCLEAR
     return Outcome(verdict, "; ".join(why), Number(tau, n=len(found)), told)
+
+
+def _least(number: Number) -> float:
+    return number.value if math.isnan(number.low) else number.low
+
+
+def _most(number: Number) -> float:
+    return number.value if math.isnan(number.high) else number.high
 
 
 def published(claim: Claim) -> str:
