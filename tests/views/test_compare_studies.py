@@ -83,6 +83,24 @@ def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) 
     assert "where the intervals, each of one study alone, do not meet" in told.output
 
 
+@pytest.mark.parametrize("score", ["loss", "masked_accuracy"])
+def test_ablation_is_drawn_again(score: str, tmp_path: Path) -> None:
+    settings = {"parts": ["layers"], "limit": 12, "replicates": 30, "score": score}
+    one, other = (hs.ablate("mini", "sampler", tmp_path / how, how=how, **settings) for how in ("zero", "mean"))  # type: ignore[arg-type]
+    found = replicated(one.results)["ablation_layers"]
+    for row in one["ablation_layers"]:
+        values = found[row["kind"], row["layer"]].numbers.values[:, 0]
+        assert values[0] == pytest.approx(row["difference"])
+        assert_allclose(np.nanpercentile(values[1:], [2.5, 97.5]), [row["low"], row["high"]])
+    compared = hs.compare(one, other)
+    assert compared.names == ("how zero", "how mean")
+    assert compared.comparison.how.startswith("paired by document")
+    for row in compared.differences["ablation_layers"]:
+        both = [study["ablation_layers"].where(layer=row["layer"])["difference"][0] for study in (one, other)]
+        assert row["difference"] == pytest.approx(both[1] - both[0])
+        assert row["low"] <= row["high"]
+
+
 def test_kinds_are_not_mixed(probes: list[hs.Study], tmp_path: Path) -> None:
     run = hs.run("mini", "sampler", ["entropy"], tmp_path / "run", limit=4, replicates=0, gallery=0)
     with pytest.raises(RunError, match="runs and studies are named"):

@@ -73,7 +73,37 @@ def _keywords(results: Results) -> Tables:
     }
 
 
-_MADE: dict[str, Callable[[Results], Tables]] = {"attention_probe": _attention, "keywords": _keywords}
+def _ablation(results: Results) -> Tables:
+    """How the score differs without a head, or a layer. Scores other than means need what only the model knows, and are left out."""
+    from headscope.ablation.systems import Systems
+    from headscope.runs.compare import layout_of
+    from headscope.stats.contrast import replicated_differences
+    from headscope.stats.scores import Mean, make_score
+
+    settings = results.manifest["settings"]
+    name, layout = settings["score"], layout_of(results)
+    if name not in ("loss", "perplexity", "accuracy", "masked_accuracy"):
+        return {}
+    score = make_score(name) if name in ("loss", "perplexity") else Mean(name)
+    column = 0 if name in ("loss", "perplexity") else 1  # of loss, right, count
+    kept = Kept(results.state("single"))
+    documents, base, table = kept.words("document"), kept.numbers("base"), kept.numbers("systems").swapaxes(0, 1)
+    one, systems = _maker(documents, settings["seed"]), Systems(layout, tuple(settings["parts"]))
+    keys: dict[str, tuple[str, Sequence[tuple[Any, ...]]]] = {
+        "ablation": ("heads", [(head.kind, head.layer + 1, head.head + 1) for head in layout.ids()]),
+        "ablation_layers": ("layers", [(site.kind, site.layer + 1) for site in layout.sites]),
+    }
+    found: Tables = {}
+    for told, (part, places) in keys.items():
+        if told in results:
+            start, others = (numbers[..., [column, 2]] for numbers in (base, table[systems.places(part)]))
+            drawn = replicated_differences(score, start, others, documents, settings["replicates"], settings["seed"])
+            values = np.concatenate([(score.of(others) - score.of(start))[None], drawn])
+            found[told] = {place: one(values[:, number]) for number, place in enumerate(places)}
+    return found
+
+
+_MADE: dict[str, Callable[[Results], Tables]] = {"attention_probe": _attention, "keywords": _keywords, "ablation": _ablation}
 
 
 def _maker(documents: Sequence[str], seed: int) -> Callable[[Float64[np.ndarray, "replicate+1"]], Replicated]:
