@@ -34,7 +34,7 @@ _TABLES: dict[str, dict[str, _Joined]] = {
     },
     "ablation": {
         "summary": _Joined(("kind", "what"), {"value": None}, "what was found"),
-        "ablation_layers": _Joined(("kind", "layer"), {"difference": _BOUNDS}, "the score with one head of a layer alone, or none"),
+        "ablation_layers": _Joined(("kind", "layer"), {"difference": _BOUNDS}, "the score without a layer"),
         "ablation": _Joined(("kind", "layer", "head"), {"difference": _BOUNDS}, "the score without a head"),
         "pruning": _Joined(("order", "share"), {"difference": _BOUNDS}, "the score without more and more heads"),
     },
