@@ -101,14 +101,15 @@ def print_claims(results: Results) -> None:
     paper = results.manifest["paper"]
     cited = ", ".join(str(part) for part in (paper["authors"], paper["title"], paper["venue"], paper["year"]) if part)
     console.print(f"\n{cited}", style="italic", markup=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_lines=False)
-    for name, share in (("where", 2), ("what is said", 5), ("published", 3), ("ours", 3), ("holds?", 2), ("what differs", 6)):
-        table.add_column(name, ratio=share, overflow="fold")
     for _, rows in groupby(results["claims"], key=lambda row: row["step"]):
         claims = group(list(rows), results)
-        table.add_section()
-        title = ", ".join(title for _, title in claims["steps"])
-        table.add_row("", Text(title, style="bold"), "", "", "", Text(claims["common"], style="italic"))
+        console.print()
+        console.print(Text(", ".join(title for _, title in claims["steps"]), style="bold"))
+        if claims["common"]:
+            console.print(Text(f"what differs: {claims['common']}", style="italic"))
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", expand=True)
+        for name, share in (("where", 3), ("what is said", 8), ("published", 5), ("ours", 5), ("holds?", 3), ("what else differs", 6)):
+            table.add_column(name, ratio=share, overflow="fold")
         for row in claims["rows"]:
             table.add_row(
                 Text(row["place"]),
@@ -118,7 +119,7 @@ def print_claims(results: Results) -> None:
                 Text(row["verdict"], style=_COLOURS.get(row["verdict"], "dim")),
                 Text(row["said"], style="dim"),
             )
-    console.print(table)
+        console.print(table)
     for line in (*results.manifest["findings"], *results.manifest["notes"]):
         console.print(line, soft_wrap=True, markup=False)
     console.print(results.signature, style="dim", soft_wrap=True, markup=False)
