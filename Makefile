@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench fuzz load docs figures bundle check-bundle clean
+.PHONY: demo test lint bench faults fuzz load docs figures bundle check-bundle clean
 
 demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and write a report page
 	$(BIN)/headscope run --measures positions,tokens,entropy,saliency,relations,coreference,distances --out demo/run --overwrite
@@ -30,6 +30,9 @@ docs: .venv/docs.stamp  ## build the documentation site, which works offline; a 
 
 figures: .venv/dev.stamp  ## make the documentation's figures of the embedded model again; with HEADSCOPE_DATA some more
 	$(BIN)/python docs/tools/figures.py
+
+faults: .venv/dev.stamp  ## kills, full disks, damage, changes, signals: an hour or more, best as root; FAULTS="--quick" for a try
+	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/run_faults.py $(FAULTS)
 
 fuzz: .venv/dev.stamp  ## damaged and hostile input for every reader, 200,000 times or N=...; goes on where it stopped
 	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz --inputs $(or $(N),200000) $(FUZZ)
