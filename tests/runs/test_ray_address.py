@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from small_models import save_small
 
 import headscope as hs
 from headscope.errors import RunError
 from headscope.runs import cluster
+from headscope.runs.spec import make_spec
+from headscope.runs.worker import Start
 
 
 @pytest.mark.parametrize(
@@ -72,6 +75,22 @@ def _answer(server: socket.socket, text: bytes) -> None:
         with connection:
             connection.recv(64)
             connection.sendall(text)
+
+
+def test_a_model_that_a_worker_cannot_read_or_that_is_another_there(tmp_path: Path) -> None:
+    """What an actor answers, wherever it is."""
+    model = hs.load(save_small(tmp_path / "small"))
+    spec = make_spec({"model": model.name}).resolved(False, "cpu")
+    start = Start.of(spec, "cpu", torch.get_num_threads(), model)
+    actor = cluster._actor()()
+    what, (problem, remedy) = actor.begin({**vars(start), "settings": {**start.settings, "model": "/nowhere/small"}})
+    assert what == "error"
+    assert "cannot begin: /nowhere/small is not a folder" in problem
+    assert remedy.endswith("Every machine of the cluster must be able to read the model by this name")
+    what, (problem, _) = actor.begin({**vars(start), "model": "another"})
+    assert what == "error"
+    assert f"({model.fingerprint}) than here (another)" in problem
+    assert actor.begin(vars(start)) == ("ready", None)
 
 
 def test_ctrl_c_ends_a_ray_of_its_own(tmp_path: Path) -> None:

@@ -206,20 +206,6 @@ def test_workers_of_other_versions_are_refused(nodes: Any, model: Path, monkeypa
     free(3)
 
 
-def test_a_model_that_workers_cannot_read_or_that_is_another_there(nodes: Any, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    of = worker.Start.of
-
-    def elsewhere(spec: Any, *rest: Any) -> worker.Start:
-        start = of(spec, *rest)
-        return worker.Start({**start.settings, "model": "/nowhere/small"}, *list(vars(start).values())[1:])
-
-    monkeypatch.setattr(worker.Start, "of", elsewhere)
-    said = refused(model)
-    assert "cannot begin: /nowhere/small is not a folder" in said
-    assert "Every machine of the cluster must be able to read the model by this name" in said
-    free(3)
-
-
 def test_workers_that_find_no_place_are_told_of(nodes: Any, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
     said = refused(model, gpus_per_worker=2)

@@ -67,7 +67,7 @@ def test_texts_come_as_one_process_reads_them(model: Model, files: list[Path]) -
     expected = list(encoder.texts(corpus, plain))
     skipped = corpus.skipped
     corpus = read(*files, on_error="skip")
-    briefs = list(Ahead(corpus, 2).texts(encoder, ours))
+    briefs = list(Ahead(corpus, 1).texts(encoder, ours))
     assert [brief.id for brief in briefs] == [text.id for text in expected]
     assert "a#3" in {brief.document for brief in briefs}, "the third of that name"
     assert ours.lines() == plain.lines()
