@@ -198,6 +198,9 @@ def test_the_command_and_python(recipe: Path, material: tuple[str, str], tmp_pat
     assert "Of 2 claims" in repr(study)
     again = hs.replicate(recipe, material[0], {"text": material[1]}, folder, device="cpu", resume=True)
     assert again["claims"].to_text("csv") == study["claims"].to_text("csv")
+    with pytest.raises(RunError, match="replication of several steps"):
+        hs.rerun(folder)
+    assert hs.open_run(folder / "first").measures == ["positions"]
     assert study.report(tmp_path / "page.html").read_text(encoding="utf-8").count('id="claim-') == 2
 
 

@@ -28,6 +28,8 @@ def refuse(results: Results) -> None:
         raise RunError(f"{where} was made of maps, whose files it does not name", remedy)
     if any(part.startswith("joined:") for part in results.signature.split("|")):
         raise RunError(f"{where} was joined of several studies", "Rerun those, each in its own folder")
+    if results.study == "replication":
+        raise RunError(f"{where} is a replication of several steps", "Rerun those, each in its own folder, or replicate the paper again")
     if results.manifest["settings"].get("score") == "own":
         raise RunError(f"{where} was scored by a function of your own, which is not kept", "Call headscope.ablate with it again")
     if not {"model", "corpus", "settings"} <= identity.keys():
