@@ -42,7 +42,7 @@ def megabytes() -> float:
 def test_a_small_file_that_unpacks_to_very_much(
     tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes], filling: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus_files, "UNPACKED", 1 << 20)
+    monkeypatch.setattr(corpus_files, "UNPACKED", 1 << 18)
     path = tmp_path / f"bomb.conllu{suffix}"
     path.write_bytes(compress(filling * (corpus_files.UNPACKED * 2 // len(filling))))
     assert path.stat().st_size < 200_000

@@ -127,7 +127,7 @@ def _weights(folder: Path) -> dict[str, list[int]]:
         if not isinstance(named, dict) or not all(isinstance(file, str) for file in named.values()):
             raise ModelError(f"{folder / INDEX} does not say where weights are", _SAVED)
         for file in dict.fromkeys(named.values()):
-            if Path(file).name != file or not (folder / file).is_file():
+            if file not in {path.name for path in files}:
                 raise ModelError(f"{folder / INDEX} names {printable(file)[:100]!r}, which is no file in the folder", _SAVED)
     shapes: dict[str, list[int]] = {}
     for path in files:

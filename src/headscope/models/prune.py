@@ -170,7 +170,7 @@ def described(folder: str | Path) -> dict[str, Any] | None:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         if said["version"] != VERSION:
-            raise ModelError(f"{path} is of version {said['version']}, where {VERSION} is known", "Update headscope")
+            raise ModelError(f"{path} is of version {quoted(said['version'])}, where {VERSION} is known", "Update headscope")
         layers = {name: {"heads": int(one["heads"]), "kept": [int(head) for head in one["kept"]]} for name, one in said["layers"].items()}
         return {"layers": layers, "tensors": dict(said["tensors"])}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
