@@ -182,6 +182,7 @@ def test_tables_that_cannot_be_written() -> None:
         {"readings": [None, None]},
         {"counts": {"texts": [1]}},
         {"sites": [{"kind": "encoder", "layer": -(10**9), "heads": 4, "kv_heads": "x"}]},
+        {"sites": [{"kind": "encoder", "layer": 1, "heads": 10**10, "kv_heads": 4}]},
         {"measures": {"no such": 5}},
     ],
 )

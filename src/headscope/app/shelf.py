@@ -17,6 +17,7 @@ from headscope.app.kept import Kept
 from headscope.app.limits import Limits
 from headscope.errors import RunError, StaleError
 from headscope.runs.results import Results
+from headscope.runs.sense import of_runs
 from headscope.views.run import corpus_name, flat_heads, model_name
 
 T = TypeVar("T")
@@ -163,6 +164,7 @@ def heads(results: Results) -> list[str]:
     return list(map(str, flat_heads(results.manifest.get("sites", ()))))
 
 
+@of_runs
 def summary(results: Results) -> dict[str, Any]:
     """A run in a few fields."""
     return {

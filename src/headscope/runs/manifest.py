@@ -10,6 +10,7 @@ from headscope.errors import RunError
 
 _KINDS = {"signature": str, "settings": dict, "measures": dict, "tables": list, "sites": list, "counts": dict}
 _IF_SAID = {"identity": dict, "dropped": list, "readings": list, "notes": list, "study": str, "files": dict}
+_MOST = 10_000  # layers, or heads of one: lists are made of so many
 _SITE = {"kind": str, "layer": int, "heads": int}
 
 
@@ -27,4 +28,6 @@ def check_complete(manifest: Mapping[str, Any], path: Path) -> None:
 
 
 def _is_site(site: object) -> bool:
-    return isinstance(site, dict) and all(isinstance(site.get(name), kind) for name, kind in _SITE.items())
+    if not isinstance(site, dict) or not all(isinstance(site.get(name), kind) for name, kind in _SITE.items()):
+        return False
+    return all(1 <= site[name] <= _MOST for name in ("layer", "heads"))

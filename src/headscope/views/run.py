@@ -37,6 +37,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
     }
 
 
+@of_runs
 def model_name(results: Results) -> str:
     """What a run's model is called on pages."""
     settings = results.manifest["settings"]
@@ -44,6 +45,7 @@ def model_name(results: Results) -> str:
     return f"{name} (random weights)" if settings.get("weights") == "random" else name
 
 
+@of_runs
 def corpus_name(results: Results) -> str:
     """What its corpus is called, and whether a parser annotated it."""
     name = printable(", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ())))
