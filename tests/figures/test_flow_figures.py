@@ -14,6 +14,7 @@ from headscope.errors import RunError
 from headscope.figures import draw, render
 from headscope.flows.sentences import sentences
 from headscope.report import page
+from headscope.runs.results import Results
 from headscope.runs.table import Table
 
 
@@ -37,6 +38,16 @@ def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]
     for word in words:
         assert word in drawn
     assert len(re.findall("A: attention", drawn)) == {"westera1": 1, "westera2": 1, "trees": 2, "agreement": 0}[name]
+
+
+def test_an_interval_beside_its_number_is_drawn(study: hs.Study) -> None:
+    """Of few replicates all may lie above the difference, or there may be none."""
+    table = study["flow_coreference"]
+    columns = {name: list(table[name]) for name in table.columns}
+    columns["low"][:2] = [columns["difference"][0] + 1, float("nan")]
+    columns["high"][:2] = [columns["difference"][0] + 2, float("nan")]
+    few = Results(study.results.manifest, {"flow_coreference": Table.of(columns)}, None)
+    assert b"same entity" in render(draw("westera1", few), "svg")
 
 
 def test_a_run_is_no_study(study: hs.Study, tmp_path: Path) -> None:

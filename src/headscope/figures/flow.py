@@ -30,9 +30,10 @@ def coreference(results: Results, kind: str | None = None) -> Figure:
         rows = table.where(measure=name)
         layers, same, other = (np.array(rows[column], dtype=float) for column in ("layer", "mean_same", "mean_different"))
         spread = np.array([np.subtract(rows["difference"], rows["low"]), np.subtract(rows["high"], rows["difference"])], dtype=float)
+        spread = np.nan_to_num(spread.clip(0))  # of few replicates all may lie on one side
         axes.plot(layers, other, color=COLOURS[1], marker="s", markersize=3.5, label="another entity")
-        axes.errorbar(layers, same, np.nan_to_num(spread), color=COLOURS[0], marker="o", markersize=3.5, capsize=2, label="same entity")
-        for row, above in zip(rows, np.maximum(same + np.nan_to_num(spread[1]), other), strict=True):
+        axes.errorbar(layers, same, spread, color=COLOURS[0], marker="o", markersize=3.5, capsize=2, label="same entity")
+        for row, above in zip(rows, np.maximum(same + spread[1], other), strict=True):
             if (row["p_holm"] or 1) < _SURE:
                 axes.annotate("*", (row["layer"], above), xytext=(0, -1), textcoords="offset points", ha="center")
         axes.set_ylim(bottom=0)
