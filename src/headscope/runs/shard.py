@@ -261,11 +261,6 @@ def explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunErro
         return DeviceError(
             f"the device gave up on {shape}: {said}", "Look at those texts, or use --device cpu, which says more; --resume goes on"
         )
-    if isinstance(error, IndexError) or "out of range" in str(error):
-        rows = model.network.get_input_embeddings().weight.shape[0]
-        highest = max(int(text.ids.max()) for text in batch)
-        if highest >= rows:
-            return RunError(f"the tokenizer gives token {highest}, but {model.name} knows only {rows}", "Check that they belong together")
     return TextError(f"{model.name} failed on {shape}: {said}", said)
 
 
