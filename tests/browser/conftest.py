@@ -17,8 +17,9 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Open for a module at a time: while it is, its event loop counts as running, and tests that want one of their own would fail."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: tests in a browser skipped")
     path = os.environ.get("HEADSCOPE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
