@@ -140,6 +140,15 @@ def test_an_open_quote_is_named_by_the_line_where_its_row_begins(write: Write) -
     assert [document.id for document in corpus] == ["a.csv#2"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files cannot be listed here")
+def test_a_file_is_closed_when_its_reader_gives_up(write: Write) -> None:
+    path = write("a.csv", "text,label\none,two,three\n" + "fine,1\n" * 9)
+    with pytest.raises(CorpusError) as caught:
+        list(read(path))
+    assert caught.value.__traceback__ is not None, "frames are still held"
+    assert path not in {link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink()}
+
+
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b'text,label\n"one\n\xff",1\ntwo,0\n')

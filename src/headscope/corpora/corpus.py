@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import astuple, replace
 from functools import cached_property
 from pathlib import Path
@@ -131,11 +132,12 @@ class Corpus:
         before = tally.counts.total()
         empty = True
         own = stems(path, self.format) if self.format in KEYS else {}
-        for document in READERS[self.format](Source(path, self.on_error == "skip", tally, meter)):
-            empty = False
-            for file in own.get(document.id, (path,)):
-                self._watch.check(file)
-            yield document
+        with closing(Source(path, self.on_error == "skip", tally, meter)) as source:
+            for document in READERS[self.format](source):
+                empty = False
+                for file in own.get(document.id, (path,)):
+                    self._watch.check(file)
+                yield document
         if empty and tally.counts.total() == before:
             raise CorpusError(path, None, f"there is no document in it (read as {self.format})", "Check the file and its format")
 

@@ -8,7 +8,7 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,7 @@ class Meter:
 
     def leave(self) -> None:
         """Count the followed file as far as it was read."""
-        if self._current is not None:
+        if self._current is not None and not self._current.closed:
             self._passed += self._current.tell()
         self._current = None
 
@@ -88,7 +88,7 @@ def opened(path: Path, meter: Meter | None = None) -> Iterator[IO[bytes]]:
         raise CorpusError(path, None, f"the file cannot be read ({error.strerror or error})", "Check its permissions") from None
 
 
-def lines(path: Path, meter: Meter | None = None, empty: bool = False) -> Iterator[Line]:
+def lines(path: Path, meter: Meter | None = None, empty: bool = False) -> Generator[Line]:
     """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError unless it may be `empty`."""
     blank = True
     with opened(path, meter) as stream:

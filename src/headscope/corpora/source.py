@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,7 @@ class Source:
     skip: bool = False
     tally: Tally = field(default_factory=Tally)
     meter: Meter | None = None
+    _read: list[Generator[Line]] = field(default_factory=list, repr=False)
 
     @property
     def name(self) -> str:
@@ -41,7 +42,13 @@ class Source:
 
     def lines(self, empty: bool = False) -> Iterator[Line]:
         """The lines of the file, which must have some unless it may be `empty`."""
-        return lines(self.path, self.meter, empty)
+        self._read.append(lines(self.path, self.meter, empty))
+        return self._read[-1]
+
+    def close(self) -> None:
+        """Close the file if it is still open, as it is where a reader gave up in the middle of it."""
+        for one in self._read:
+            one.close()
 
     def where(self, line: int) -> str:
         """A place in the file, without its folder: tallies are printed in reports that travel."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from headscope.core.document import Document
@@ -40,8 +41,9 @@ def read_table(source: Source, separator: str) -> Iterator[Document]:
 def holds_pairs(path: Path, separator: str) -> bool:
     """Whether the rows of a file are pairs of texts; False if it cannot be understood, which reading will report."""
     try:
-        for line, cells in _rows(Source(path), separator):
-            return len(text_fields(_header(line, cells, separator))) == 2
+        with closing(Source(path)) as source:
+            for line, cells in _rows(source, separator):
+                return len(text_fields(_header(line, cells, separator))) == 2
     except (HeadscopeError, Flaw):
         pass
     return False
