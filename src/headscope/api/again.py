@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.api.results import Run, Study
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
+from headscope.replication.kinds import kind_of
 from headscope.runs.results import Results
 
 if TYPE_CHECKING:
@@ -132,43 +133,7 @@ class _Kind:
 
 def _kind(results: Results) -> _Kind:
     """What makes results like these."""
-    match results.study:
-        case None:
-            from headscope.runs.execute import execute
-            from headscope.runs.spec import make_spec
-
-            return _Kind(make_spec, execute)
-        case "flow":
-            from headscope.flows.spec import make_flow_spec
-            from headscope.flows.study import study
-
-            return _Kind(make_flow_spec, study)
-        case "ablation":
-            from headscope.ablation.spec import make_ablation_spec
-            from headscope.ablation.study import ablate
-
-            return _Kind(make_ablation_spec, ablate, head=True)
-        case "attention_probe":
-            from headscope.probes.attention.spec import make_attention_probe_spec
-            from headscope.probes.attention.study import probe_attention
-
-            return _Kind(make_attention_probe_spec, probe_attention)
-        case "structural_probe":
-            from headscope.probes.structural.spec import make_structural_spec
-            from headscope.probes.structural.study import probe_structural
-
-            return _Kind(make_structural_spec, probe_structural)
-        case "edge_probe":
-            from headscope.probes.edge.spec import make_edge_spec
-            from headscope.probes.edge.study import probe_edge
-
-            return _Kind(make_edge_spec, probe_edge)
-        case "keywords":
-            from headscope.probes.keywords.spec import make_keyword_spec
-            from headscope.probes.keywords.study import keywords
-
-            return _Kind(make_keyword_spec, keywords)
-    raise RunError(f"{results.path} holds a study of {results.study}, which is not known", "Update headscope")
+    return _Kind(*kind_of(results.study), head=results.study == "ablation")
 
 
 def _own(name: str, places: Any) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.corpora import Corpus, read
 from headscope.errors import HeadscopeError, RunError
+from headscope.replication.kinds import Kind, kind_of
 from headscope.replication.recipe import NONE, Recipe, Step
 
 if TYPE_CHECKING:
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     from headscope.runs.work import Progress
 
 PREDICTS = ("ablate",)  # verbs for which a model must be able to predict
+# The verbs that make results, and what their results are called.
+STUDIES: Mapping[str, str | None] = {
+    "run": None,
+    "flow": "flow",
+    "ablate": "ablation",
+    "probe attention": "attention_probe",
+    "probe structural": "structural_probe",
+    "probe edge": "edge_probe",
+    "probe keywords": "keywords",
+}
 
 
 @dataclass
@@ -112,7 +123,7 @@ def do(kitchen: Kitchen, step: Step, resume: bool, overwrite: bool, progress: Pr
     how: dict[str, Any] = {"device": kitchen.device, "resume": resume, "overwrite": overwrite, "progress": progress}
     if getattr(spec, "weights", "trained") == "trained" and getattr(spec, "dtype", "float32") == "float32":
         how["model"] = kitchen.loaded(step, step.verb in PREDICTS or getattr(spec, "differentiates", False))
-    return _verb(step)(spec, out, **how)
+    return _kind(step).work(spec, out, **how)
 
 
 def _with_trained(
@@ -128,58 +139,18 @@ def _with_trained(
     texts = read(*dev) if dev is not None else Corpus.of(held_out(list(read(*corpus)), recipe.held_out, recipe.seed)[1])
     how: dict[str, Any] = {"device": kitchen.device, "resume": resume, "overwrite": overwrite, "progress": progress}
     model = kitchen.loaded(step, step.verb in PREDICTS)
-    return _verb(step)(_spec(kitchen, step, dev or corpus, None), out, model=model, corpus=texts, **how)
+    return _kind(step).work(_spec(kitchen, step, dev or corpus, None), out, model=model, corpus=texts, **how)
 
 
-def _verb(step: Step) -> Callable[..., Results]:
-    if step.verb == "run":
-        from headscope.runs.execute import execute
-
-        return execute
-    if step.verb == "flow":
-        from headscope.flows.study import study
-
-        return study
-    if step.verb == "ablate":
-        from headscope.ablation.study import ablate
-
-        return ablate
-    if step.verb == "probe attention":
-        from headscope.probes.attention.study import probe_attention
-
-        return probe_attention
-    if step.verb == "probe structural":
-        from headscope.probes.structural.study import probe_structural
-
-        return probe_structural
-    if step.verb == "probe edge":
-        from headscope.probes.edge.study import probe_edge
-
-        return probe_edge
-    from headscope.probes.keywords.study import keywords
-
-    return keywords
+def _kind(step: Step) -> Kind:
+    return kind_of(STUDIES[step.verb])
 
 
 def _spec(kitchen: Kitchen, step: Step, corpus: tuple[str, ...], dev: tuple[str, ...] | None) -> Any:
     settings = {"model": kitchen.model_of(step), "corpus": corpus, **({"dev": dev} if dev is not None else {}), **kitchen.settings(step)}
     if step.verb == "train":
         return _training(kitchen, step)
-    if step.verb == "run":
-        from headscope.runs.spec import make_spec as make
-    elif step.verb == "flow":
-        from headscope.flows.spec import make_flow_spec as make  # type: ignore[assignment]
-    elif step.verb == "ablate":
-        from headscope.ablation.spec import make_ablation_spec as make  # type: ignore[assignment]
-    elif step.verb == "probe attention":
-        from headscope.probes.attention.spec import make_attention_probe_spec as make  # type: ignore[assignment]
-    elif step.verb == "probe structural":
-        from headscope.probes.structural.spec import make_structural_spec as make  # type: ignore[assignment]
-    elif step.verb == "probe edge":
-        from headscope.probes.edge.spec import make_edge_spec as make  # type: ignore[assignment]
-    else:
-        from headscope.probes.keywords.spec import make_keyword_spec as make  # type: ignore[assignment]
-    return make(settings, "its settings")
+    return _kind(step).make(settings, "its settings")
 
 
 def _training(kitchen: Kitchen, step: Step) -> Any:
