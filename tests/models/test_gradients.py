@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,6 @@ from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError, RunError
 from headscope.models import capture
-from headscope.models.capture import eager_attention
 from headscope.models.model import Model
 from headscope.models.predictions import Predictions, class_number, classes, predictions
 from headscope.runs.spec import make_spec
@@ -100,9 +99,9 @@ def nudged(model: Model, site: int, head: int, query: int, key: int, by: float |
     """The model with one attention weight of the first text moved after the softmax: written out, without headscope's taps."""
     calls = 0
 
-    def attention(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+    def attention(eager: Callable[..., Any], module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
         nonlocal calls
-        output, weights = eager_attention(module)(module, *args, **kwargs)  # [text, query, head, d]
+        output, weights = eager(module, *args, **kwargs)  # [text, query, head, d]
         if calls == site:
             value = args[2]
             output = output.clone()
@@ -210,8 +209,8 @@ def test_integrated_gradients_add_up_to_what_attention_is_worth(model: Model) ->
         module._pass(model, asked, texts, slope, (step + 0.5) / steps, take, frozenset(range(len(model.sites))))
     with_attention = loss_of(model, texts, slope, "0/0")
 
-    def none(attending: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
-        return eager_attention(attending)(attending, *args, **kwargs)[0] * 0, None
+    def none(eager: Callable[..., Any], module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+        return eager(module, *args, **kwargs)[0] * 0, None
 
     with capture.tapped(model.network, none):
         without = loss_of(model, texts, slope, "0/0")

@@ -1,15 +1,14 @@
 """Getting attention maps out of a forward pass, one layer at a time.
 
-transformers routes the attention of most models through a registry of functions. One function of ours is registered
-there, once; while a `tap` is open the model uses it, and it hands each map to a consumer and lets go of it. Inside it
-calls the model file's own eager attention, so that grouped heads, soft caps, position biases, sinks and windows are
-right by construction. Layers nobody asked for run on SDPA. Models that bypass the registry are run with
-`output_attentions=True` instead (DeBERTa, MPNet, XLNet and others), at the price of holding all layers at once.
+Most models ask transformers' registry for their attention function, and give it their file's own eager function to fall back on.
+While a `tap` is open the model is set to `eager`, and the registry's answer is wrapped: the model's own eager function runs, so that
+grouped heads, soft caps, position biases, sinks and windows are right by construction, and the tap hands each map to a consumer. The
+name stays `eager`, because some model files build their masks by it (DeepSeek-V3.2). Layers nobody asked for run on SDPA. Models
+that do not ask the registry are run with `output_attentions=True` instead (DeBERTa, MPNet, XLNet and others), which holds all layers at once.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,8 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
-from transformers.masking_utils import eager_mask
+from transformers import AttentionInterface, PreTrainedModel
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from headscope.core.batch import Later
@@ -35,19 +33,15 @@ if TYPE_CHECKING:
     # to get rows of the maps again (None: the maps are held anyway).
     Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
 
-NAME = "headscope"
+    # An attention function: given the module that attends, queries, keys, values, mask and options, it returns outputs and maps.
+    Attention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
+    # What makes an attention call instead of the model: it is given the model's own eager function, and what that is given.
+    Tap = Callable[..., tuple[torch.Tensor, None]]
+
 HEADLESS = "headscope_headless"  # what a module has that attends without a head, since all were cut out: there is nothing to see
-_tap: ContextVar[Callable[..., tuple[torch.Tensor, None]] | None] = ContextVar("headscope_tap", default=None)
+_ONLY_EAGER = "headscope_only_eager"  # what a module has whose attention SDPA does not compute
+_tap: ContextVar[Tap | None] = ContextVar("headscope_tap", default=None)
 _change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | None] = ContextVar("headscope_change", default=None)
-
-
-def eager_attention(module: torch.nn.Module) -> Callable[..., tuple[torch.Tensor, torch.Tensor]]:
-    """The eager attention function of the file that defines the module's class or one of its bases."""
-    for base in type(module).__mro__:
-        function = getattr(sys.modules.get(base.__module__), "eager_attention_forward", None)
-        if function is not None:
-            return function  # type: ignore[no-any-return]
-    raise ModelError(f"{type(module).__name__} has no eager attention to read maps from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +82,38 @@ class _Tap:
         self.wanted = wanted
         self.calls = 0
 
-    def __call__(self, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+    def __call__(self, eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
         index, self.calls = self.calls, self.calls + 1
         if not self.wanted(index):
-            return unwatched(module, *args, **kwargs)
-        output, weights = eager_attention(module)(module, *args, **kwargs)
-        self.consume(index, Call(module, args[1].shape[1], weights, args[3], partial(_rows, module, args, kwargs)))
+            return unwatched(eager, module, *args, **kwargs)
+        output, weights = eager(module, *args, **kwargs)
+        self.consume(index, Call(module, args[1].shape[1], weights, mask_of(args, kwargs), partial(_rows, eager, module, args, kwargs)))
         return output, None
 
 
-def unwatched(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+def mask_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.Tensor | None:
+    """The mask that an attention function is given, by place or by name."""
+    mask: torch.Tensor | None = args[3] if len(args) > 3 else kwargs.get("attention_mask")
+    return mask
+
+
+def unwatched(eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
     """The attention of a call of which nobody wants the maps."""
     # SDPA knows neither soft caps nor sinks; there, eager is the only faithful form.
-    faithful = kwargs.get("softcap") is None and kwargs.get("s_aux") is None
-    output, _ = (ALL_ATTENTION_FUNCTIONS["sdpa"] if faithful else eager_attention(module))(module, *args, **kwargs)
+    faithful = kwargs.get("softcap") is None and kwargs.get("s_aux") is None and not hasattr(module, _ONLY_EAGER)
+    output, _ = (ALL_ATTENTION_FUNCTIONS["sdpa"] if faithful else eager)(module, *args, **kwargs)
     return output, None
 
 
-def _rows(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], start: int, stop: int) -> torch.Tensor:
+def only_eager(model: PreTrainedModel) -> None:
+    """Let every module of a model attend by its own eager function, also where nobody wants the maps."""
+    for module in model.modules():
+        setattr(module, _ONLY_EAGER, True)
+
+
+def _rows(
+    eager: Attention, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], start: int, stop: int
+) -> torch.Tensor:
     """Some rows of the maps of a call: the same function for some queries. Values play no part, so none are given."""
     query, key, value, *rest = args
 
@@ -115,22 +123,31 @@ def _rows(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
 
     named = {name: cut(given) for name, given in kwargs.items()}
     with torch.inference_mode():
-        _, weights = eager_attention(module)(module, query[:, :, start:stop], key, value[..., :0], *map(cut, rest), **named)
+        _, weights = eager(module, query[:, :, start:stop], key, value[..., :0], *map(cut, rest), **named)
     return weights
 
 
-def _attention(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+def _attention(eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """What the registry answers with while a tap is open or heads are changed."""
     tap, change = _tap.get(), _change.get()
     if hasattr(module, HEADLESS):
-        return unwatched(module, *args, **kwargs)
-    attend = tap or (eager_attention(module) if change is None else unwatched)
-    output, weights = attend(module, *args, **kwargs)
+        return unwatched(eager, module, *args, **kwargs)
+    output, weights = (tap or unwatched)(eager, module, *args, **kwargs)
     return output if change is None else change(module, output), weights
 
 
-# The registry is global, so this happens once. Without the mask entry padding and causality would silently be lost.
-AttentionInterface.register(NAME, _attention)
-AttentionMaskInterface.register(NAME, eager_mask)
+_answer = AttentionInterface.get_interface
+
+
+def _get_interface(self: AttentionInterface, attn_implementation: str, default: Attention) -> Callable[..., Any]:
+    """The registry's own answer; wrapped for an eager model while a tap is open or heads are changed in this context."""
+    own: Attention = _answer(self, attn_implementation, default)
+    watched = attn_implementation == "eager" and (_tap.get() is not None or _change.get() is not None)
+    return partial(_attention, own) if watched else own
+
+
+# A registered function would need a name of its own, which model files do not know. Nothing changes while no tap is open.
+AttentionInterface.get_interface = _get_interface
 
 
 @contextmanager
@@ -147,9 +164,9 @@ def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def tapped(model: PreTrainedModel, tap: Callable[..., tuple[torch.Tensor, None]]) -> Iterator[None]:
-    """The model with every attention call made through `tap`, which is given the module and what its attention function is given."""
-    with implementation(model, NAME):
+def tapped(model: PreTrainedModel, tap: Tap) -> Iterator[None]:
+    """The model with every attention call made through `tap`."""
+    with implementation(model, "eager"):
         token = _tap.set(tap)
         try:
             yield
@@ -164,7 +181,7 @@ def changing(model: PreTrainedModel, change: Callable[[torch.nn.Module, torch.Te
     Taps may be open at the same time, and other changes: what is begun last is done first.
     """
     outer = _change.get()
-    with implementation(model, NAME):
+    with implementation(model, "eager"):
         token = _change.set(change if outer is None else lambda module, output: outer(module, change(module, output)))
         try:
             yield
@@ -172,10 +189,18 @@ def changing(model: PreTrainedModel, change: Callable[[torch.nn.Module, torch.Te
             _change.reset(token)
 
 
-def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> list[Call]:
-    """Every attention call of one forward pass; empty if the model bypasses the registry. For small inputs: nothing is streamed."""
+def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], note: Callable[[], None] = lambda: None) -> list[Call]:
+    """Every attention call of one forward pass; empty if the model bypasses the registry. For small inputs: nothing is streamed.
+
+    `note` is called during each of them.
+    """
     calls: list[Call] = []
-    tap = _Tap(lambda index, call: calls.append(call), lambda index: True)
+
+    def keep(index: int, call: Call) -> None:
+        calls.append(call)
+        note()
+
+    tap = _Tap(keep, lambda index: True)
     with torch.inference_mode(), tapped(model, tap):
         model(**inputs, use_cache=False)
     return calls
@@ -221,6 +246,11 @@ OUTPUTS = {"encoder": ("attentions", "encoder_attentions"), "decoder": ("attenti
 def from_outputs(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Tensor, ...]]:
     """The maps a model returns under eager `output_attentions=True`, by the name of the output; empty tuples left out."""
     with torch.inference_mode(), implementation(model, "eager"):
+        if (used := model.config._attn_implementation) != "eager":
+            raise ModelError(
+                f"{type(model).__name__} attends by {used}, which gives no maps, and cannot be switched",
+                'Load it with attn_implementation="eager"',
+            )
         outputs = model(**inputs, output_attentions=True, use_cache=False)
     names = {name for names in OUTPUTS.values() for name in names}
     return {name: maps for name in sorted(names) if (maps := getattr(outputs, name, None))}

@@ -13,13 +13,12 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.models import capture
 from headscope.models.asking import ask, asking_inputs, only, whole_of
-from headscope.models.capture import eager_attention
 from headscope.models.predictions import Predictions
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-    from headscope.models.capture import Visible, Weights
+    from headscope.models.capture import Attention, Visible, Weights
     from headscope.models.model import Model
 
     # What takes a site's number, what is made of the gradients of its maps, and which positions each row could see.
@@ -78,11 +77,12 @@ class _Backward:
         self.take, self.wanted, self.scale = take, wanted, scale
         self.calls = self.taken = 0
 
-    def __call__(self, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+    def __call__(self, eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
         index, self.calls = self.calls, self.calls + 1
-        output, weights = eager_attention(module)(module, *args, **kwargs)
+        output, weights = eager(module, *args, **kwargs)
         if index in self.wanted:
-            call = capture.Call(module, args[1].shape[1], weights.detach(), args[3], lambda start, stop: weights.detach()[:, :, start:stop])
+            mask = capture.mask_of(args, kwargs)
+            call = capture.Call(module, args[1].shape[1], weights.detach(), mask, lambda start, stop: weights.detach()[:, :, start:stop])
 
             def hand_over(gradient: torch.Tensor) -> None:
                 self.taken += 1

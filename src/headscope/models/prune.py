@@ -26,7 +26,7 @@ from headscope.models.gates import gated, gates_without
 from headscope.models.model import Model
 from headscope.models.projections import cut, projections
 from headscope.models.saving import written_whole
-from headscope.models.sites import dry_inputs
+from headscope.models.dry_run import dry_inputs
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -14,9 +14,10 @@ from transformers.pytorch_utils import Conv1D
 from headscope.models import capture
 from headscope.models.contexts import changed, places
 from headscope.models.model import Model
-from headscope.models.sites import dry_inputs
+from headscope.models.dry_run import dry_inputs
 
 if TYPE_CHECKING:
+    from headscope.models.capture import Attention
     from headscope.models.contexts import Contexts
 
 
@@ -69,8 +70,8 @@ class Prefix:
 
             return forward
 
-        def attend(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
-            output: torch.Tensor = once(lambda *given, **named: capture.unwatched(module, *given, **named)[0])(*args, **kwargs)
+        def attend(eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+            output: torch.Tensor = once(lambda *given, **named: capture.unwatched(eager, module, *given, **named)[0])(*args, **kwargs)
             return output, None
 
         def part(number: int, contexts: Contexts) -> Contexts:

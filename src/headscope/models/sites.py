@@ -1,98 +1,140 @@
-"""Where a model attends: found by a dry run, never read off a configuration."""
+"""Where a model attends: found by a dry run, never read off a configuration, and verified before it is believed."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
 from headscope.core.heads import Kind, Site
 from headscope.errors import ModelError
 from headscope.models import capture
+from headscope.models.dry_run import dry_inputs, small_windows
+from headscope.models.verify import disagreement, verify
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+    from headscope.models.verify import Maps
+
 Capture = Literal["interface", "outputs"]
-
-# Different lengths on the two sides tell cross attention (3 rows, 5 columns) from self attention.
-SOURCE, TARGET = 5, 3
-
-
-def dry_inputs(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """A few harmless token ids, on both sides for an encoder-decoder."""
-    device = next(model.parameters()).device
-    inputs = {
-        "input_ids": torch.arange(SOURCE, device=device)[None] + 1,
-        "attention_mask": torch.ones(1, SOURCE, dtype=torch.long, device=device),
-    }
-    if model.config.is_encoder_decoder:
-        inputs["decoder_input_ids"] = torch.arange(TARGET, device=device)[None] + 1
-    return inputs
 
 
 def find_sites(model: PreTrainedModel) -> tuple[tuple[Site, ...], Capture]:
-    """The model's attention sites in the order they are called, and how their maps are captured."""
-    inputs = dry_inputs(model)
+    """The model's attention sites in the order they are called, and how their maps are captured.
+
+    What a tap sees must be what the model returns under eager `output_attentions=True`. Where the tap sees less or more, as with a module
+    that attends twice per layer, maps are taken from the outputs. What fails the checks of `verify` either way is refused.
+    """
     try:
-        calls = capture.observe(model, inputs) if _follows_interface(model) else []
-        if calls:
-            return _from_calls(model, calls), "interface"
-        outputs = capture.from_outputs(model, inputs)
+        with small_windows(model), torch.inference_mode():
+            return _find(model, dry_inputs(model))
     except ModelError:
         raise
     except Exception as error:
         raise ModelError(
-            f"{type(model).__name__} failed on a dry run over {SOURCE} tokens ({type(error).__name__}: {error})",
-            "headscope reads text models: encoders, decoders and encoder-decoders",
+            f"{type(model).__name__} failed on a dry run over two short texts ({type(error).__name__}: {str(error).strip()[:200]})",
+            "headscope reads text models: encoders, decoders and encoder-decoders that need nothing but the tokens of a text",
         ) from error
-    if not outputs:
+
+
+def _find(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[tuple[Site, ...], Capture]:
+    returned = capture.from_outputs(model, inputs)
+    found = _tapped(model, inputs) if model._can_set_attn_implementation() else None
+    if found is not None:
+        sites, maps = found
+        if not (doubt := disagreement(model, sites, maps, returned)):
+            verify(model, "interface", sites, maps, inputs)
+            return sites, "interface"
+        if not returned:
+            raise ModelError(f"{type(model).__name__} cannot be verified: {doubt}", "Use another model")
+    if not returned:
         raise ModelError(
             f"{type(model).__name__} yields no attention, neither through transformers' attention interface nor as an output",
             "Choose a model whose layers attend; state-space and convolutional models have no heads to look at",
         )
-    return _from_outputs(model, outputs), "outputs"
+    sites, maps = _from_outputs(model, returned, inputs)
+    verify(model, "outputs", sites, maps, inputs)
+    return sites, "outputs"
 
 
-def _follows_interface(model: PreTrainedModel) -> bool:
-    return bool(model._can_set_attn_implementation())
+def _tapped(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[tuple[Site, ...], Maps] | None:
+    """The sites and maps of the calls that a tap sees; None if it sees none."""
+    with _enclosing_layer(model) as layer:
+        numbers: list[int | None] = []
+        calls = capture.observe(model, inputs, lambda: numbers.append(layer()))
+    if not calls:
+        return None
+    paths = {id(module): name for name, module in model.named_modules()}
+    kinds = [_kind(model, call.weights, inputs) for call in calls]
+    layers = _layers(kinds, numbers)
+    sites = tuple(
+        Site(kind, number, call.weights.shape[1], call.kv_heads, paths[id(call.module)])
+        for call, kind, number in zip(calls, kinds, layers, strict=True)
+    )
+    return sites, [call.weights for call in calls]
 
 
-def _kind(model: PreTrainedModel, maps: torch.Tensor) -> Kind:
+def _layers(kinds: list[Kind], numbers: list[int | None]) -> list[int]:
+    """The layer of each call: the number of the layer it lies in, so that a hybrid model's layers keep their numbers.
+
+    Where a kind's calls do not lie in different layers (ALBERT has one, which is called often), they are counted.
+    """
+    count: Counter[Kind] = Counter()
+    layers = []
+    for kind, number in zip(kinds, numbers, strict=True):
+        own = [n for k, n in zip(kinds, numbers, strict=True) if k == kind]
+        apart = None not in own and all(a < b for a, b in zip(own, own[1:], strict=False))  # type: ignore[operator]
+        layers.append(number if apart and number is not None else count[kind])
+        count[kind] += 1
+    return layers
+
+
+@contextmanager
+def _enclosing_layer(model: PreTrainedModel) -> Iterator[Any]:
+    """What tells, during a pass, the number of the layer that is at work: the place in the outermost list of modules."""
+    inside: list[int] = []
+
+    def leave(*_: Any) -> None:
+        inside.pop()
+
+    with ExitStack() as hooks:
+        for module in model.modules():
+            if isinstance(module, torch.nn.ModuleList):
+                for number, layer in enumerate(module):
+                    hooks.callback(layer.register_forward_pre_hook(lambda *_, number=number: inside.append(number)).remove)
+                    hooks.callback(layer.register_forward_hook(leave).remove)
+        yield lambda: inside[0] if inside else None
+
+
+def _kind(model: PreTrainedModel, maps: torch.Tensor, inputs: Mapping[str, torch.Tensor]) -> Kind:
     """Cross if rows and columns differ; otherwise a decoder's maps are zero above the diagonal."""
     rows, columns = maps.shape[-2:]
     if rows != columns:
         return "cross"
     if model.config.is_encoder_decoder:
-        return "encoder" if rows == SOURCE else "decoder"
-    return "decoder" if not maps.triu(1).any() else "encoder"
+        return "encoder" if rows == inputs["input_ids"].shape[1] else "decoder"
+    return "decoder" if not maps[0].triu(1).any() else "encoder"
 
 
-def _from_calls(model: PreTrainedModel, calls: list[capture.Call]) -> tuple[Site, ...]:
-    paths = {id(module): name for name, module in model.named_modules()}
-    kinds = [_kind(model, call.weights) for call in calls]
-    count: Counter[Kind] = Counter()
-    layers = []
-    for kind in kinds:
-        layers.append(count[kind])
-        count[kind] += 1
-    # A hybrid model attends in some layers only; its modules know their true numbers. ALBERT's and others' do not.
-    for kind in set(kinds):
-        own = [int(getattr(call.module, "layer_idx", None) or 0) for call, k in zip(calls, kinds, strict=True) if k == kind]
-        if sorted(set(own)) == own:
-            numbers = iter(own)
-            layers = [next(numbers) if k == kind else layer for layer, k in zip(layers, kinds, strict=True)]
-    return tuple(
-        Site(kind, layer, call.weights.shape[1], call.kv_heads, paths[id(call.module)])
-        for call, kind, layer in zip(calls, kinds, layers, strict=True)
+def _from_outputs(
+    model: PreTrainedModel, outputs: Mapping[str, tuple[torch.Tensor, ...]], inputs: Mapping[str, torch.Tensor]
+) -> tuple[tuple[Site, ...], Maps]:
+    groups = [(name, layer, maps) for name, group in outputs.items() for layer, maps in enumerate(group)]
+    for name, layer, maps in groups:
+        if not isinstance(maps, torch.Tensor) or maps.ndim != 4:
+            raise ModelError(
+                f"{type(model).__name__} returns no attention maps as {name}[{layer}] but {_shape(maps)}", "Choose a model whose layers attend"
+            )
+    sites = tuple(
+        Site(_kind(model, maps, inputs), layer, maps.shape[1], maps.shape[1], f"{name}[{layer}]") for name, layer, maps in groups
     )
+    return sites, [maps for _, _, maps in groups]
 
 
-def _from_outputs(model: PreTrainedModel, outputs: Mapping[str, tuple[torch.Tensor, ...]]) -> tuple[Site, ...]:
-    return tuple(
-        Site(_kind(model, maps), layer, maps.shape[1], maps.shape[1], f"{name}[{layer}]")
-        for name, group in outputs.items()
-        for layer, maps in enumerate(group)
-    )
+def _shape(value: Any) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"
+

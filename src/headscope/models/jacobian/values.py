@@ -20,11 +20,12 @@ from transformers.pytorch_utils import Conv1D
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.models import capture
-from headscope.models.capture import eager_attention
 from headscope.models.model import Model
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
+    from headscope.models.capture import Attention
 
     Weights = Float[torch.Tensor, "head target source"]
     Vectors = Float[torch.Tensor, "head source feature"]
@@ -100,8 +101,8 @@ def _called(
     last: list[tuple[torch.Tensor, torch.Tensor]] = []  # weights and values that wait for their output projection
     calls = iter(range(len(model.sites)))
 
-    def attend(module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
-        output, weights = eager_attention(module)(module, *args, **kwargs)
+    def attend(eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+        output, weights = eager(module, *args, **kwargs)
         if next(calls) in wanted:
             values = args[2][0].repeat_interleave(weights.shape[1] // args[2].shape[1], 0)
             last.append((weights[0].to(values), values))

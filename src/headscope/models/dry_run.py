@@ -1,0 +1,84 @@
+"""What a model is tried on before it is trusted: two short texts of token ids, one of them padded, and windows that they are longer than."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from headscope.errors import ModelError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+# Tokens of the two texts. Different lengths on the two sides tell cross attention from self attention.
+SOURCE, TARGET = (23, 14), (17, 9)
+# Settings that hide distant or unlikely tokens from a row. In a dry run they are lowered to this, so that they hide something.
+WINDOWS = ("sliding_window", "local_attention", "attention_chunk_size", "index_topk", "index_topk_blocks", "topk_blocks")
+WINDOW = 6
+
+
+def embedding_rows(model: PreTrainedModel) -> int:
+    """The number of tokens that a model has embeddings of; an error if it reads no tokens."""
+    try:
+        return int(model.get_input_embeddings().weight.shape[0])
+    except (NotImplementedError, AttributeError, TypeError):
+        raise ModelError(
+            f"{type(model).__name__} has no embeddings of tokens",
+            "headscope reads text models: encoders, decoders and encoder-decoders that read the tokens of a text",
+        ) from None
+
+
+def dry_inputs(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    """Two texts of harmless token ids, padded on the right, and two targets for an encoder-decoder."""
+    config = model.config.get_text_config()
+    limit = getattr(config, "max_position_embeddings", None)
+    most = limit - 4 if isinstance(limit, int) and limit > 8 else max(SOURCE)
+    special = {value for name, value in vars(config).items() if name.endswith("_token_id") and isinstance(value, int)}
+    ids = [number for number in range(min(embedding_rows(model), 400)) if number not in special]
+    device = next(model.parameters()).device
+
+    def side(lengths: tuple[int, ...], step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        lengths = tuple(min(length, most) for length in lengths)
+        places = torch.arange(lengths[0])
+        mask = torch.stack([places < length for length in lengths]).long()
+        texts = torch.stack([torch.tensor(ids)[(places * step + row * 5) % len(ids)] for row in range(len(lengths))])
+        pad = getattr(config, "pad_token_id", None)
+        return torch.where(mask.bool(), texts, pad if isinstance(pad, int) and pad >= 0 else 0).to(device), mask.to(device)
+
+    inputs = dict(zip(("input_ids", "attention_mask"), side(SOURCE, 7), strict=True))
+    if model.config.is_encoder_decoder:
+        inputs |= dict(zip(("decoder_input_ids", "decoder_attention_mask"), side(TARGET, 11), strict=True))
+    return inputs
+
+
+def alone(inputs: Mapping[str, torch.Tensor], row: int) -> dict[str, torch.Tensor]:
+    """One text of a batch without its padding."""
+    lengths = {side: int(inputs[f"{side}attention_mask"][row].sum()) for side in ("", "decoder_") if f"{side}attention_mask" in inputs}
+    return {name: tensor[row : row + 1, : lengths["decoder_" if name.startswith("decoder_") else ""]] for name, tensor in inputs.items()}
+
+
+@contextmanager
+def small_windows(model: PreTrainedModel) -> Iterator[None]:
+    """The model with every window and number of chosen tokens lowered to a few, and with its own again afterwards.
+
+    A window of 4,096 tokens would hide nothing from a short text, and a text that is longer would take minutes.
+    """
+    modules = list(model.modules())
+    configs = [getattr(module, "config", None) for module in modules]
+    holders = {id(holder): vars(holder) for holder in (*configs, *modules) if hasattr(holder, "__dict__")}
+    before: list[tuple[dict[str, Any], str, int]] = [
+        (settings, name, settings[name])
+        for settings in holders.values()
+        for name in WINDOWS
+        if isinstance(settings.get(name), int) and settings[name] > WINDOW
+    ]
+    for settings, name, _ in before:
+        settings[name] = WINDOW
+    try:
+        yield
+    finally:
+        for settings, name, value in before:
+            settings[name] = value

@@ -1,0 +1,177 @@
+"""The self-check of a loaded model: the maps that headscope captures are attention weights, and capturing them changes nothing.
+
+It runs on the two short texts of a dry run, one of them padded, with windows lowered so that they hide something. Checked are: every
+map is query × key, finite and not negative; rows sum to 1, or less where the layer has a sink; nothing is given to padding; a text has
+the same maps with padding and without; the model's output is the same while its maps are captured; and the layers found are those
+that the model returns maps of, or that its configuration declares. What fails is refused in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from headscope.core.heads import Kind, Site
+from headscope.errors import ModelError
+from headscope.models import capture
+from headscope.models.dry_run import alone
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    Maps = Sequence[torch.Tensor]  # one per site: [batch, head, query, key]
+
+# How far two computations of one thing may differ on average, relative to its size: in single precision and in half.
+TOLERANCE, HALF_TOLERANCE = 1e-3, 0.1
+# How far a row's sum may be from 1.
+ROUNDING, HALF_ROUNDING = 1e-3, 2e-2
+_TYPES = ("layer_types", "layers_block_type", "block_types")
+_COUNTS: dict[Kind, tuple[str, ...]] = {
+    "encoder": ("encoder_layers", "num_encoder_layers", "num_hidden_layers", "num_layers"),
+    "decoder": ("decoder_layers", "num_decoder_layers", "num_hidden_layers", "num_layers"),
+    "cross": ("decoder_layers", "num_decoder_layers", "num_hidden_layers", "num_layers"),
+}
+
+
+def disagreement(
+    model: PreTrainedModel, sites: Sequence[Site], maps: Maps, returned: Mapping[str, Sequence[torch.Tensor]]
+) -> str | None:
+    """How the maps seen by a tap differ from those the model returns as outputs; None if they agree, or if it returns none."""
+    for kind, names in capture.OUTPUTS.items():
+        group = [entry for name in names for entry in returned.get(name, ()) if isinstance(entry, torch.Tensor)]
+        own = [(site, seen) for site, seen in zip(sites, maps, strict=True) if site.kind == kind]
+        if not group or (not own and not model.config.is_encoder_decoder):
+            continue
+        if len(group) == len(own):
+            pairs = [(seen, entry) for (_, seen), entry in zip(own, group, strict=True)]
+        elif own and _declared_elsewhere(model, kind, [site.layer for site, _ in own], len(group)):
+            pairs = [(seen, group[site.layer]) for site, seen in own]
+        else:
+            return f"it returns {len(group)} {kind} maps, and its attention function is called {len(own)} times"
+        for number, (seen, entry) in enumerate(pairs):
+            if seen.shape != entry.shape or not torch.allclose(seen, entry, rtol=1e-3, atol=1e-5, equal_nan=True):
+                return f"the maps of its {kind} attention {number + 1} are not those it returns"
+    return None
+
+
+def verify(model: PreTrainedModel, how: str, sites: Sequence[Site], maps: Maps, inputs: Mapping[str, torch.Tensor]) -> None:
+    """Refuse a model whose captured maps are no attention weights, or whose output changes when they are captured."""
+    if getattr(model.config, "attention_type", None) == "block_sparse":
+        raise ModelError(
+            f"{type(model).__name__} attends to blocks of tokens, and differently for short texts: it has no maps of all pairs of tokens",
+            'Set "attention_type" to "original_full" in its config.json, which makes it attend to all tokens',
+        )
+    for site, seen in zip(sites, maps, strict=True):
+        _check_maps(model, site, seen, inputs)
+    _check_layers(model, sites)
+    with capture.implementation(model, "eager"):
+        eager = _output(model, inputs)
+    if how == "interface":
+        with capture.tapped(model, lambda own, module, *args, **kwargs: (own(module, *args, **kwargs)[0], None)):
+            captured = _output(model, inputs)
+        without_padding: Maps = [call.weights for call in capture.observe(model, alone(inputs, 1))]
+    else:
+        with capture.implementation(model, "eager"):
+            captured = _output(model, inputs, output_attentions=True)
+        without_padding = [maps for group in capture.from_outputs(model, alone(inputs, 1)).values() for maps in group]
+    if not _same(captured, eager):
+        raise _refused(model, "its output changes when its attention is captured")
+    for site, seen, bare in zip(sites, maps, without_padding, strict=True):
+        rows, columns = bare.shape[-2:]
+        if not _same(bare[0], seen[1, :, :rows, :columns]):
+            raise _refused(model, f"the maps of {site.name} change when a text is padded, or when another text is in the batch")
+    _keep_faithful(model, how, eager, inputs)
+
+
+def _keep_faithful(model: PreTrainedModel, how: str, eager: torch.Tensor, inputs: Mapping[str, torch.Tensor]) -> None:
+    """Set the model to eager attention for good where what it runs on otherwise computes something else (soft caps are lost in SDPA)."""
+    if how != "interface":
+        return
+    with capture.tapped(model, capture.unwatched):
+        unwatched = _output(model, inputs)
+    if not _same(_output(model, inputs), eager) or not _same(unwatched, eager):
+        model.set_attn_implementation("eager")
+        capture.only_eager(model)
+
+
+def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor, inputs: Mapping[str, torch.Tensor]) -> None:
+    """Refuse maps that are not weights of each query on all keys."""
+    paired = model.config.is_encoder_decoder
+    queries = inputs["decoder_attention_mask" if paired and site.kind != "encoder" else "attention_mask"].bool()
+    keys = inputs["decoder_attention_mask" if paired and site.kind == "decoder" else "attention_mask"].bool()
+    wanted = (len(queries), queries.shape[1], keys.shape[1])
+    if (len(maps), *maps.shape[2:]) != wanted or (site.kind == "cross" and not paired):
+        raise _refused(
+            model,
+            f"the maps of layer {site.layer + 1} are {' × '.join(map(str, maps.shape[2:]))} for texts of {wanted[1]} tokens,"
+            " not one weight for each pair of tokens",
+        )
+    rows = maps.float().masked_fill(~queries[:, None, :, None], 0)
+    if not torch.isfinite(rows).all():
+        raise ModelError(
+            f"{type(model).__name__} gives attention weights that are not finite in layer {site.name}", "Load it with --dtype float32"
+        )
+    if rows.min() < 0:
+        raise _refused(model, f"the maps of {site.name} hold negative numbers: they are not attention weights")
+    if rows.masked_fill(keys[:, None, None, :], 0).max() > 0:
+        raise _refused(model, f"the maps of {site.name} give weight to padding")
+    sums = rows.sum(-1)[queries[:, None].expand(-1, maps.shape[1], -1)]
+    rounding = ROUNDING if maps.dtype == torch.float32 else HALF_ROUNDING
+    if sums.max() > 1 + rounding or (sums.min() < 1 - rounding and not _has_sink(model, site)):
+        raise _refused(model, f"rows of the maps of {site.name} sum to {sums.min():.3g} to {sums.max():.3g} instead of 1")
+
+
+def _has_sink(model: PreTrainedModel, site: Site) -> bool:
+    """Whether a layer declares a learned sink that takes a part of each row, as GPT-OSS does."""
+    module = model.get_submodule(site.module) if "[" not in site.module else model
+    return any("sink" in name for name, _ in module.named_parameters())
+
+
+def _check_layers(model: PreTrainedModel, sites: Sequence[Site]) -> None:
+    """Refuse a model of whose layers some are missing, and not because they have no softmax attention."""
+    for kind in {site.kind for site in sites}:
+        layers = [site.layer for site in sites if site.kind == kind]
+        count = _count(model, kind)
+        if count is not None and len(layers) < count and not _declared_elsewhere(model, kind, layers, count):
+            raise _refused(model, f"it has {count} {kind} layers by its configuration, and attention was found in {len(layers)}")
+
+
+def _count(model: PreTrainedModel, kind: Kind) -> int | None:
+    for holder in (model.config, model.config.get_text_config(decoder=kind != "encoder", encoder=kind == "encoder")):
+        for name in _COUNTS[kind]:
+            if isinstance(number := getattr(holder, name, None), int):
+                return number
+    return None
+
+
+def _declared_elsewhere(model: PreTrainedModel, kind: Kind, layers: Iterable[int], count: int) -> bool:
+    """Whether the configuration says of every other layer that it does not attend by a softmax over tokens."""
+    config: Any = model.config.get_text_config()
+    for name in _TYPES:
+        types = getattr(config, name, None)
+        if isinstance(types, list | tuple) and len(types) == count:
+            missing = [str(types[layer]) for layer in range(count) if layer not in set(layers)]
+            return all("attention" not in type_ or "linear" in type_ for type_ in missing)
+    return False
+
+
+def _output(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], **options: Any) -> torch.Tensor:
+    """The last hidden states (or whatever comes first), [token, feature], of the tokens that are not padding."""
+    result = model(**inputs, use_cache=False, **options)
+    states: torch.Tensor = getattr(result, "last_hidden_state", None) if hasattr(result, "last_hidden_state") else result[0]
+    mask = inputs["decoder_attention_mask" if model.config.is_encoder_decoder else "attention_mask"].bool()
+    return states[mask] if states.shape[:2] == mask.shape else states
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.shape != b.shape:
+        return False
+    tolerance = TOLERANCE if a.dtype in (torch.float32, torch.float64) else HALF_TOLERANCE
+    difference, size = (a.double() - b.double()).abs().mean(), b.double().abs().mean()
+    return bool(difference <= tolerance * size)
+
+
+def _refused(model: PreTrainedModel, why: str) -> ModelError:
+    return ModelError(f"{type(model).__name__} is not read: {why}", "Use another model; docs/models.md lists those that are verified")
