@@ -49,7 +49,7 @@ def test_maps_equal_eager_output_attentions(name: str) -> None:
     if how == "interface":
         capture.stream(model, sites, batch, lambda index, maps, *_: seen.update({index: maps.clone()}))
     else:
-        seen = dict(enumerate(maps for group in capture.from_outputs(model, batch).values() for maps in group))
+        seen = dict(enumerate(maps for group in capture.from_outputs(model, batch)[0].values() for maps in group))
     for index, site in enumerate(sites):
         assert site.heads == seen[index].shape[1]
         torch.testing.assert_close(seen[index], expected[site.kind][site.layer], rtol=0, atol=0)

@@ -67,11 +67,43 @@ class Call:
         return self.rows
 
     def visible(self) -> torch.Tensor | None:
-        """Which columns each row could attend to, from a mask of truth values or of numbers added to the logits."""
+        """Which columns each row could attend to [batch, query, key], from a mask of truth values or of numbers added to the logits."""
         if self.mask is None:
             return None
-        mask = self.mask[:, 0, :, : self.weights.shape[-1]]
-        return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+        batch, _, rows, columns = self.weights.shape
+        mask = self.mask[:, 0, :, :columns]
+        seen = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+        return seen.expand(batch, rows, columns)  # LayoutLM's mask has one row for all queries, T5's one text for all
+
+
+class NotFiniteError(ModelError):
+    """Attention that is not a finite number: what is made of it would not be a number either."""
+
+
+class Finite:
+    """Remembers whether maps are finite, and asks the device once, at the end: asking for each layer would make a GPU wait."""
+
+    def __init__(self, sites: Sequence[Site], dtype: torch.dtype) -> None:
+        self._sites, self._dtype = sites, dtype
+        self._seen: list[tuple[int, torch.Tensor]] = []  # by site: which texts of the batch are not finite
+
+    def note(self, index: int, weights: Weights, queries: torch.Tensor) -> None:
+        """Look at a site's maps, except in rows of padding. A row is a softmax: one of its weights is NaN if and only if all are."""
+        self._seen.append((index, (~torch.isfinite(weights[..., 0]) & queries.bool()[:, None]).any(-1).any(-1)))
+
+    def note_all(self, index: int, values: Weights) -> None:
+        """Look at every number of a site, such as its gradients."""
+        self._seen.append((index, ~torch.isfinite(values.flatten(1)).all(1)))
+
+    def check(self) -> None:
+        """Refuse what was not finite, naming the first layer."""
+        if self._seen and (bad := torch.stack([flags for _, flags in self._seen])).any():
+            place, text = (int(number) for number in bad.nonzero()[0])
+            half = self._dtype in (torch.float16, torch.bfloat16)
+            raise NotFiniteError(
+                f"the attention of layer {self._sites[self._seen[place][0]].name} is NaN or infinite for text {text + 1} of {bad.shape[1]}",
+                "Numbers overflow in half precision: use --dtype float32" if half else "Check the model's config.json and its weights",
+            )
 
 
 class _Tap:
@@ -189,10 +221,10 @@ def changing(model: PreTrainedModel, change: Callable[[torch.nn.Module, torch.Te
             _change.reset(token)
 
 
-def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], note: Callable[[], None] = lambda: None) -> list[Call]:
-    """Every attention call of one forward pass; empty if the model bypasses the registry. For small inputs: nothing is streamed.
+def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], note: Callable[[], None] = lambda: None) -> tuple[list[Call], Any]:
+    """Every attention call of one forward pass, none if the model bypasses the registry, and what the model returns.
 
-    `note` is called during each of them.
+    For small inputs: nothing is streamed. `note` is called during each call.
     """
     calls: list[Call] = []
 
@@ -200,10 +232,8 @@ def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], note: Ca
         calls.append(call)
         note()
 
-    tap = _Tap(keep, lambda index: True)
-    with torch.inference_mode(), tapped(model, tap):
-        model(**inputs, use_cache=False)
-    return calls
+    with torch.inference_mode(), tapped(model, _Tap(keep, lambda index: True)):
+        return calls, model(**inputs, use_cache=False)
 
 
 def stream(
@@ -243,14 +273,14 @@ def stream(
 OUTPUTS = {"encoder": ("attentions", "encoder_attentions"), "decoder": ("attentions", "decoder_attentions"), "cross": ("cross_attentions",)}
 
 
-def from_outputs(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.Tensor, ...]]:
-    """The maps a model returns under eager `output_attentions=True`, by the name of the output; empty tuples left out."""
+def from_outputs(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, tuple[torch.Tensor, ...]], Any]:
+    """The maps a model returns under eager `output_attentions=True`, by the name of the output, and all that it returns."""
     with torch.inference_mode(), implementation(model, "eager"):
         if (used := model.config._attn_implementation) != "eager":
             raise ModelError(
                 f"{type(model).__name__} attends by {used}, which gives no maps, and cannot be switched",
                 'Load it with attn_implementation="eager"',
             )
-        outputs = model(**inputs, output_attentions=True, use_cache=False)
-    names = {name for names in OUTPUTS.values() for name in names}
-    return {name: maps for name in sorted(names) if (maps := getattr(outputs, name, None))}
+        result = model(**inputs, output_attentions=True, use_cache=False)
+    names = sorted({name for names in OUTPUTS.values() for name in names})
+    return {name: maps for name in names if (maps := getattr(result, name, None))}, result

@@ -13,8 +13,9 @@ from headscope.errors import ModelError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# Tokens of the two texts. Different lengths on the two sides tell cross attention from self attention.
-SOURCE, TARGET = (23, 14), (17, 9)
+# Tokens of the two texts. Different lengths on the two sides tell cross attention from self attention. There is less padding than a
+# window is wide: a row that sees nothing but padding would be NaN in float64.
+SOURCE, TARGET = (23, 20), (17, 14)
 # Settings that hide distant or unlikely tokens from a row. In a dry run they are lowered to this, so that they hide something.
 WINDOWS = ("sliding_window", "local_attention", "attention_chunk_size", "index_topk", "index_topk_blocks", "topk_blocks")
 WINDOW = 6

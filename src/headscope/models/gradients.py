@@ -73,8 +73,10 @@ class _Backward:
     With `scale` all attention is that much of what it is. What a head gives is linear in its weights: it is enough to scale that.
     """
 
-    def __init__(self, take: Callable[[int, torch.Tensor, torch.Tensor, Any], None], wanted: frozenset[int], scale: float) -> None:
-        self.take, self.wanted, self.scale = take, wanted, scale
+    def __init__(
+        self, take: Callable[[int, torch.Tensor, torch.Tensor, Any], None], wanted: frozenset[int], scale: float, finite: capture.Finite
+    ) -> None:
+        self.take, self.wanted, self.scale, self.finite = take, wanted, scale, finite
         self.calls = self.taken = 0
 
     def __call__(self, eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
@@ -86,6 +88,7 @@ class _Backward:
 
             def hand_over(gradient: torch.Tensor) -> None:
                 self.taken += 1
+                self.finite.note_all(index, gradient)
                 self.take(index, call.weights.float(), gradient.float() / self.scale, call.visible())
 
             weights.register_hook(hand_over)  # type: ignore[no-untyped-call]
@@ -101,7 +104,8 @@ def _pass(
     take: Callable[[int, torch.Tensor, torch.Tensor, Any], None],
     wanted: frozenset[int],
 ) -> None:
-    tap = _Backward(take, wanted, scale)
+    finite = capture.Finite(model.sites, model.network.dtype)
+    tap = _Backward(take, wanted, scale, finite)
     leaves: list[torch.Tensor] = []
     with torch.enable_grad(), _leaf(model, leaves), only(model, asked) as of, capture.tapped(model.network, tap):
         loss = asked.loss(of(whole_of(model)(**asking_inputs(model, texts, asked), use_cache=False).logits), slope.reduction)
@@ -111,6 +115,7 @@ def _pass(
             f"{model.name} gave gradients of {tap.taken} of {len(wanted)} attention layers",
             "Its attention is not what its outputs are made of: use another model",
         )
+    finite.check()
 
 
 @contextmanager

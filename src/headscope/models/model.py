@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -141,14 +141,25 @@ class Model:
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
     def stream(self, inputs: Mapping[str, torch.Tensor], consume: Consumer, wanted: frozenset[int] | None = None) -> None:
-        """Run the model once and give `consume` each wanted site's attention."""
+        """Run the model once and give `consume` each wanted site's attention; an error if it is not finite."""
+        finite = capture.Finite(self.sites, self.network.dtype)
+
+        def take(index: int, weights: torch.Tensor, *seen: Any) -> None:
+            finite.note(index, weights, self.queries(inputs, self.sites[index]))
+            consume(index, weights, *seen)
+
         if self.capture == "interface":
-            capture.stream(self.network, self.sites, inputs, consume, wanted)
-            return
-        outputs = capture.from_outputs(self.network, inputs)
-        for index, maps in enumerate(maps for group in outputs.values() for maps in group):
-            if wanted is None or index in wanted:
-                consume(index, maps, None, None)
+            capture.stream(self.network, self.sites, inputs, take, wanted)
+        else:
+            outputs, _ = capture.from_outputs(self.network, inputs)
+            for index, maps in enumerate(maps for group in outputs.values() for maps in group):
+                if wanted is None or index in wanted:
+                    take(index, maps, None, None)
+        finite.check()
+
+    def queries(self, inputs: Mapping[str, torch.Tensor], site: Site) -> torch.Tensor:
+        """1 at the rows of a site's maps that are tokens, 0 at padding, [batch, query]."""
+        return inputs["decoder_attention_mask" if self.encoder_decoder and site.kind != "encoder" else "attention_mask"]
 
     @cached_property
     def classes(self) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from headscope.core.heads import Kind, Site
 from headscope.errors import ModelError
 from headscope.models import capture
 from headscope.models.dry_run import dry_inputs, small_windows
-from headscope.models.verify import disagreement, verify
+from headscope.models.verify import Tried, disagreement, verify_returned, verify_tapped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -42,40 +42,40 @@ def find_sites(model: PreTrainedModel) -> tuple[tuple[Site, ...], Capture]:
 
 
 def _find(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[tuple[Site, ...], Capture]:
-    returned = capture.from_outputs(model, inputs)
-    found = _tapped(model, inputs) if model._can_set_attn_implementation() else None
-    if found is not None:
-        sites, maps = found
-        if not (doubt := disagreement(model, sites, maps, returned)):
-            verify(model, "interface", sites, maps, inputs)
-            return sites, "interface"
-        if not returned:
-            raise ModelError(f"{type(model).__name__} cannot be verified: {doubt}", "Use another model")
+    returned, eager = capture.from_outputs(model, inputs)
+    if model._can_set_attn_implementation():
+        with _enclosing_layer(model) as layer:
+            numbers: list[int | None] = []
+            calls, captured = capture.observe(model, inputs, lambda: numbers.append(layer()))
+        if calls:
+            sites = _of_calls(model, calls, numbers, inputs)
+            maps = [call.weights for call in calls]
+            doubt = disagreement(model, sites, maps, returned)
+            if doubt is None:
+                verify_tapped(model, Tried(inputs, sites, maps, eager), captured)
+                return sites, "interface"
+            if not returned:
+                raise ModelError(f"{type(model).__name__} cannot be verified: {doubt}", "Use another model")
     if not returned:
         raise ModelError(
             f"{type(model).__name__} yields no attention, neither through transformers' attention interface nor as an output",
             "Choose a model whose layers attend; state-space and convolutional models have no heads to look at",
         )
-    sites, maps = _from_outputs(model, returned, inputs)
-    verify(model, "outputs", sites, maps, inputs)
+    sites, maps = _of_outputs(model, returned, inputs)
+    verify_returned(model, Tried(inputs, sites, maps, eager))
     return sites, "outputs"
 
 
-def _tapped(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[tuple[Site, ...], Maps] | None:
-    """The sites and maps of the calls that a tap sees; None if it sees none."""
-    with _enclosing_layer(model) as layer:
-        numbers: list[int | None] = []
-        calls = capture.observe(model, inputs, lambda: numbers.append(layer()))
-    if not calls:
-        return None
+def _of_calls(
+    model: PreTrainedModel, calls: Sequence[capture.Call], numbers: list[int | None], inputs: Mapping[str, torch.Tensor]
+) -> tuple[Site, ...]:
+    """The sites of the calls that a tap saw, each made in the layer of that number."""
     paths = {id(module): name for name, module in model.named_modules()}
     kinds = [_kind(model, call.weights, inputs) for call in calls]
-    layers = _layers(kinds, numbers)
-    sites = tuple(
+    return tuple(
         Site(kind, number, call.weights.shape[1], call.kv_heads, paths[id(call.module)])
-        for call, kind, number in zip(calls, kinds, layers, strict=True)
+        for call, kind, number in zip(calls, kinds, _layers(kinds, numbers), strict=True)
     )
-    return sites, [call.weights for call in calls]
 
 
 def _layers(kinds: list[Kind], numbers: list[int | None]) -> list[int]:
@@ -120,7 +120,7 @@ def _kind(model: PreTrainedModel, maps: torch.Tensor, inputs: Mapping[str, torch
     return "decoder" if not maps[0].triu(1).any() else "encoder"
 
 
-def _from_outputs(
+def _of_outputs(
     model: PreTrainedModel, outputs: Mapping[str, tuple[torch.Tensor, ...]], inputs: Mapping[str, torch.Tensor]
 ) -> tuple[tuple[Site, ...], Maps]:
     groups = [(name, layer, maps) for name, group in outputs.items() for layer, maps in enumerate(group)]

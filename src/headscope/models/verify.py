@@ -9,6 +9,7 @@ that the model returns maps of, or that its configuration declares. What fails i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -56,44 +57,62 @@ def disagreement(
     return None
 
 
-def verify(model: PreTrainedModel, how: str, sites: Sequence[Site], maps: Maps, inputs: Mapping[str, torch.Tensor]) -> None:
-    """Refuse a model whose captured maps are no attention weights, or whose output changes when they are captured."""
+@dataclass(frozen=True)
+class Tried:
+    """What a dry run gave: its inputs, the sites found, their maps, and all that the model returned under eager attention."""
+
+    inputs: Mapping[str, torch.Tensor]
+    sites: Sequence[Site]
+    maps: Maps
+    eager: Any
+
+
+def verify_tapped(model: PreTrainedModel, tried: Tried, captured: Any) -> None:
+    """Refuse a model whose maps, as seen by a tap, are no attention weights, or which returned something else while they were captured.
+
+    Where the attention that the model was loaded with computes something else than eager attention (soft caps are lost in SDPA), the
+    model is set to eager attention for good.
+    """
+    _check(model, tried)
+    expected = _states(model, tried.eager, tried.inputs)
+    if not _same(_states(model, captured, tried.inputs), expected):
+        raise _refused(model, "its output changes when its attention is captured")
+    _check_padding(model, tried, [call.weights for call in capture.observe(model, alone(tried.inputs, 1))[0]])
+    plain = model(**tried.inputs, use_cache=False)
+    with capture.tapped(model, capture.unwatched):
+        unwatched = model(**tried.inputs, use_cache=False)
+    if not all(_same(_states(model, result, tried.inputs), expected) for result in (plain, unwatched)):
+        model.set_attn_implementation("eager")
+        capture.only_eager(model)
+
+
+def verify_returned(model: PreTrainedModel, tried: Tried) -> None:
+    """Refuse a model whose maps, as it returns them, are no attention weights, or which returns something else without them."""
+    _check(model, tried)
+    with capture.implementation(model, "eager"):
+        plain = model(**tried.inputs, use_cache=False)
+    if not _same(_states(model, plain, tried.inputs), _states(model, tried.eager, tried.inputs)):
+        raise _refused(model, "its output changes when it returns its attention")
+    _check_padding(model, tried, [maps for group in capture.from_outputs(model, alone(tried.inputs, 1))[0].values() for maps in group])
+
+
+def _check(model: PreTrainedModel, tried: Tried) -> None:
     if getattr(model.config, "attention_type", None) == "block_sparse":
         raise ModelError(
             f"{type(model).__name__} attends to blocks of tokens, and differently for short texts: it has no maps of all pairs of tokens",
             'Set "attention_type" to "original_full" in its config.json, which makes it attend to all tokens',
         )
-    for site, seen in zip(sites, maps, strict=True):
-        _check_maps(model, site, seen, inputs)
-    _check_layers(model, sites)
-    with capture.implementation(model, "eager"):
-        eager = _output(model, inputs)
-    if how == "interface":
-        with capture.tapped(model, lambda own, module, *args, **kwargs: (own(module, *args, **kwargs)[0], None)):
-            captured = _output(model, inputs)
-        without_padding: Maps = [call.weights for call in capture.observe(model, alone(inputs, 1))]
-    else:
-        with capture.implementation(model, "eager"):
-            captured = _output(model, inputs, output_attentions=True)
-        without_padding = [maps for group in capture.from_outputs(model, alone(inputs, 1)).values() for maps in group]
-    if not _same(captured, eager):
-        raise _refused(model, "its output changes when its attention is captured")
-    for site, seen, bare in zip(sites, maps, without_padding, strict=True):
-        rows, columns = bare.shape[-2:]
-        if not _same(bare[0], seen[1, :, :rows, :columns]):
+    for site, maps in zip(tried.sites, tried.maps, strict=True):
+        _check_maps(model, site, maps, tried.inputs)
+    _check_layers(model, tried.sites)
+
+
+def _check_padding(model: PreTrainedModel, tried: Tried, bare: Maps) -> None:
+    """Refuse a model that gives the second text other maps alone than padded, beside the first."""
+    for site, padded, maps in zip(tried.sites, tried.maps, bare, strict=True):
+        rows, columns = maps.shape[-2:]
+        if not _same(maps[0], padded[1, :, :rows, :columns]):
             raise _refused(model, f"the maps of {site.name} change when a text is padded, or when another text is in the batch")
-    _keep_faithful(model, how, eager, inputs)
-
-
-def _keep_faithful(model: PreTrainedModel, how: str, eager: torch.Tensor, inputs: Mapping[str, torch.Tensor]) -> None:
-    """Set the model to eager attention for good where what it runs on otherwise computes something else (soft caps are lost in SDPA)."""
-    if how != "interface":
-        return
-    with capture.tapped(model, capture.unwatched):
-        unwatched = _output(model, inputs)
-    if not _same(_output(model, inputs), eager) or not _same(unwatched, eager):
-        model.set_attn_implementation("eager")
-        capture.only_eager(model)
 
 
 def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor, inputs: Mapping[str, torch.Tensor]) -> None:
@@ -157,10 +176,9 @@ def _declared_elsewhere(model: PreTrainedModel, kind: Kind, layers: Iterable[int
     return False
 
 
-def _output(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], **options: Any) -> torch.Tensor:
+def _states(model: PreTrainedModel, result: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """The last hidden states (or whatever comes first), [token, feature], of the tokens that are not padding."""
-    result = model(**inputs, use_cache=False, **options)
-    states: torch.Tensor = getattr(result, "last_hidden_state", None) if hasattr(result, "last_hidden_state") else result[0]
+    states: torch.Tensor = result.last_hidden_state if hasattr(result, "last_hidden_state") else result[0]
     mask = inputs["decoder_attention_mask" if model.config.is_encoder_decoder else "attention_mask"].bool()
     return states[mask] if states.shape[:2] == mask.shape else states
 

@@ -20,6 +20,7 @@ from headscope.encoding.texts import Encoded
 from headscope.encoding.words import Rows, WordGroups, word_map
 from headscope.errors import HeadscopeError, RunError
 from headscope.measures.base import Level
+from headscope.models.capture import NotFiniteError
 from headscope.models.model import Model
 from headscope.runs.failures import DeviceError, TextError
 from headscope.runs.held import MOST, SIDES, map_bytes, map_size
@@ -106,7 +107,7 @@ def _visible_words(
 ) -> Bool[torch.Tensor, "b qw kw"] | None:
     if visible is None:
         return None
-    return (queries.share @ visible.float().expand(len(queries.of), -1, -1) @ keys.member) > 0
+    return (queries.share @ visible.float() @ keys.member) > 0
 
 
 class Accumulator:
@@ -166,6 +167,8 @@ class ShardRunner:
                     self._stream(batch, lambda index, *seen, view=view: accumulator.add(view, index, *seen))
                 for slope in accumulator.by_slope:
                     self._differentiate(batch, slope, accumulator)
+            except NotFiniteError as error:
+                raise explain(self.model, batch, error) from error
             except HeadscopeError:
                 raise
             except Exception as error:
@@ -254,7 +257,8 @@ class ShardRunner:
 def explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunError:
     """What a person can do about an error that a model met on a batch; a TextError if other texts may do."""
     shape = f"a batch of {len(batch)} texts of up to {max(text.cost for text in batch)} tokens (first: {batch[0].id})"
-    said = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0][:300]}"
+    said = (str(error).strip() or "no message").splitlines()[0][:300]
+    said = said if isinstance(error, HeadscopeError) else f"{type(error).__name__}: {said}"
     if isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in _NO_MEMORY):
         return RunError(f"not enough memory for {shape}", "Use a smaller --batch-tokens, or fewer --layers")
     if "CUDA error" in str(error):

@@ -125,7 +125,7 @@ def _output(
     products: list[_Product] = []
     with ExitStack() as hooks:
         _watch(model.network, products.append, hooks)
-        outputs = capture.from_outputs(model.network, inputs)
+        outputs, _ = capture.from_outputs(model.network, inputs)
     maps = [maps[0] for group in outputs.values() for maps in group]
     pairs = ((out, value) for place, out in enumerate(products) for value in products[max(0, place - 8) : place])
     found: list[torch.Tensor] = []
