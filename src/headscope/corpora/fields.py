@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from headscope.core.document import Sentence, Word
-from headscope.corpora.text import split_paragraph, text_paragraphs
+from headscope.core.document import Sentence
+from headscope.corpora.text import plain_words, split_paragraph, text_paragraphs
 
 PAIRS = (("a", "b"), ("premise", "hypothesis"), ("sentence1", "sentence2"), ("question", "sentence"), ("question1", "question2"))
 NAMES = f"text or sentence, or for a pair of texts {', '.join(' and '.join(pair) for pair in PAIRS)}"
@@ -31,5 +31,5 @@ def sentences_of(texts: Mapping[str, str]) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     for paragraph, (name, text) in enumerate(texts.items()):
         whole = name.startswith("sentence")
-        found += [Sentence(tuple(map(Word, text.split())), paragraph=paragraph)] if whole else split_paragraph(text, paragraph)
+        found += [Sentence(plain_words(text), paragraph=paragraph)] if whole else split_paragraph(text, paragraph)
     return tuple(found)

@@ -20,6 +20,8 @@ COMPRESSIONS = (".gz", ".xz")
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
 LONGEST_LINE = 1 << 26  # bytes: whole books fit
+_PIECE = 1 << 16  # bytes that a line is read by where it may come in pieces
+_LONGEST_WORD = 1 << 20  # bytes between two spaces there
 _ARRAYS = 1 << 28  # bytes that an .npz may unpack to whatever its size
 UNPACKED, RATIO = 1 << 24, 300  # what may come out of a compressed file whatever its size; and beyond it, how many times its size
 
@@ -30,6 +32,9 @@ class Line(NamedTuple):
     number: int
     text: str
     invalid: str | None = None
+
+
+_Raw = tuple[int, int, bytes]  # the number of a line, how many of its bytes came before, and those that come now
 
 
 class Meter:
@@ -88,20 +93,49 @@ def opened(path: Path, meter: Meter | None = None) -> Iterator[IO[bytes]]:
         raise CorpusError(path, None, f"the file cannot be read ({error.strerror or error})", "Check its permissions") from None
 
 
-def lines(path: Path, meter: Meter | None = None, empty: bool = False) -> Generator[Line]:
-    """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError unless it may be `empty`."""
+def lines(path: Path, meter: Meter | None = None, empty: bool = False, pieces: bool = False) -> Generator[Line]:
+    """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError unless it may be `empty`.
+
+    With `pieces`, a long line comes as several of the same number, cut after white space, so that it may have any length.
+    """
     blank = True
     with opened(path, meter) as stream:
-        for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
-            if len(raw) > LONGEST_LINE:
-                raise CorpusError(path, number, f"the line is longer than {LONGEST_LINE:,} bytes", "Check that this is a text file")
-            if number == 1:
+        for number, before, raw in _pieces(stream, path) if pieces else _whole(stream, path):
+            if number == 1 and not before:
                 raw = raw.removeprefix(_BOM)
-            line = _decoded(number, raw.rstrip(b"\r\n"))
+            line = _decoded(number, raw.rstrip(b"\r\n"), before)
             blank = blank and not line.text.strip()
             yield line
     if blank and not empty:
         raise CorpusError(path, None, "the file is empty", "Check that it was written or downloaded completely")
+
+
+def _whole(stream: IO[bytes], path: Path) -> Iterator[_Raw]:
+    for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
+        if len(raw) > LONGEST_LINE:
+            raise CorpusError(path, number, f"the line is longer than {LONGEST_LINE:,} bytes", "Check that this is a text file")
+        yield number, 0, raw
+
+
+def _pieces(stream: IO[bytes], path: Path) -> Iterator[_Raw]:
+    """Lines in pieces. A piece of white space within a line is left out: it would look like a blank line."""
+    number, before, held, filled = 1, 0, b"", False
+    for read in iter(partial(stream.readline, _PIECE), b""):
+        held += read
+        ends = held.endswith(b"\n")
+        cut = len(held) if ends else max(held.rfind(b" "), held.rfind(b"\t")) + 1
+        piece, held = held[:cut], held[cut:]
+        if len(held) > _LONGEST_WORD:
+            remedy = "Check that this is a text file, and put spaces between words"
+            raise CorpusError(path, number, f"there is no white space in {_LONGEST_WORD:,} bytes", remedy)
+        if (piece and not piece.isspace()) or (ends and not filled):
+            yield number, before, piece
+            filled = True
+        before += len(piece)
+        if ends:
+            number, before, filled = number + 1, 0, False
+    if held:
+        yield number, before, held
 
 
 def check_archive(path: Path) -> None:
@@ -157,11 +191,11 @@ class _Unpacking(io.RawIOBase):
         return len(piece)
 
 
-def _decoded(number: int, raw: bytes) -> Line:
+def _decoded(number: int, raw: bytes, before: int = 0) -> Line:
     try:
         return Line(number, raw.decode())
     except UnicodeDecodeError as error:
-        invalid = f"byte 0x{raw[error.start]:02x} at position {error.start + 1} is not UTF-8"
+        invalid = f"byte 0x{raw[error.start]:02x} at position {before + error.start + 1} is not UTF-8"
         return Line(number, raw.decode(errors="replace"), invalid)
 
 

@@ -6,6 +6,7 @@ Texts and keys belong together by their names. They lie side by side, or in the 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,7 +89,7 @@ def read_folder(source: Source, format: str) -> Iterator[Document]:
         source.tally.add("files of keys without a text passed over", printable(path.name))
     for stem, path in found.texts.items():
         try:
-            documents = list(read_text(replace(source, path=path)))
+            documents = list(read_text(replace(source, path=path), longest=math.inf))  # the keys are those of the whole text
         except CorpusError:
             if not source.skip:
                 raise

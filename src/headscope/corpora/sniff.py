@@ -21,7 +21,7 @@ def sniffed(path: Path, format: str) -> str:
     if not rules:
         return format
     try:
-        texts = [line.text for line in islice(lines(path), _LINES) if line.text.strip()]
+        texts = [line.text for line in islice(lines(path, pieces=format == "text"), _LINES) if line.text.strip()]
     except HeadscopeError:  # which reading will report
         return format
     return next((other for other, looks in rules.items() if texts and looks(texts)), format)

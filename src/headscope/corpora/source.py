@@ -40,9 +40,9 @@ class Source:
         """What documents without an id are named after; bytes of a file name that are no text become question marks."""
         return printable(base_name(self.path))
 
-    def lines(self, empty: bool = False) -> Iterator[Line]:
-        """The lines of the file, which must have some unless it may be `empty`."""
-        self._read.append(lines(self.path, self.meter, empty))
+    def lines(self, empty: bool = False, pieces: bool = False) -> Iterator[Line]:
+        """The lines of the file, which must have some unless it may be `empty`; long ones in `pieces`, if so asked."""
+        self._read.append(lines(self.path, self.meter, empty, pieces))
         return self._read[-1]
 
     def close(self) -> None:

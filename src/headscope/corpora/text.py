@@ -1,45 +1,102 @@
-"""Plain text without annotation: running text with paragraphs, or one sentence a line."""
+"""Plain text without annotation: running text with paragraphs, or one sentence per line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.corpora.files import Line
 from headscope.corpora.source import Flaw, Source, sound
 
+LONGEST = 1 << 20  # characters of a document: a long novel has a million
+CUT = f"documents made of a text longer than {LONGEST:,} characters, which was cut between paragraphs or sentences"
 _OPENING = "\"'“‘«([{"
 _CLOSING = "\"'”’»)]}"
+_SHORT = 32  # characters of a word that is worth remembering
 
 
-def read_text(source: Source) -> Iterator[Document]:
-    """A file as one document; blank lines separate its paragraphs, and the lines of a paragraph are joined."""
-    sentences: list[Sentence] = []
-    paragraphs = 0
-    for lines in _groups(source.lines()):
-        try:
-            text = "\n".join(map(sound, lines))
-        except Flaw as flaw:
-            source.report(flaw, "paragraphs")
-            continue
-        sentences += split_paragraph(text, paragraphs)
-        paragraphs += 1
-    if sentences:
-        yield Document(source.name, tuple(sentences))
+class _Stretch(NamedTuple):
+    """Sentences that stay in one document; `size` is in characters, `begins` says whether a paragraph begins with them."""
+
+    line: int
+    size: int
+    begins: bool
+    sentences: list[tuple[Word, ...]]
+
+
+def read_text(source: Source, longest: float = LONGEST) -> Iterator[Document]:
+    """A file as one document or, if it has more than `longest` characters, as several, so that any file is read in bounded memory.
+
+    Blank lines separate paragraphs, and the lines of a paragraph are joined.
+    """
+    return _documents(source, source.name, _stretches(source, longest), longest)
 
 
 def read_lines(source: Source) -> Iterator[Document]:
-    """One sentence a line, a blank line between documents: the input of Clark et al. (2019)."""
+    """One sentence per line, a blank line between documents: the input of Clark et al. (2019)."""
     for number, lines in enumerate(_groups(source.lines()), start=1):
-        sentences = []
-        for line in lines:
+        yield from _documents(source, f"{source.name}#{number}", _sentences(source, lines), LONGEST)
+
+
+def _documents(source: Source, id: str, stretches: Iterable[_Stretch], longest: float) -> Iterator[Document]:
+    """One document called `id`, or several called `id#1`, `id#2` ... where it would be too long."""
+    held: list[Sentence] = []
+    size = paragraph = parts = 0
+    for stretch in stretches:
+        if held and size + stretch.size > longest:
+            parts += 1
+            source.note(CUT, stretch.line)
+            yield Document(f"{id}#{parts}", tuple(held))
+            held, size, paragraph = [], 0, 0
+        paragraph += bool(held) and stretch.begins
+        held += (Sentence(words, paragraph=paragraph) for words in stretch.sentences)
+        size += stretch.size
+    if parts:
+        source.note(CUT, stretch.line)
+    if held:
+        yield Document(f"{id}#{parts + 1}" if parts else id, tuple(held))
+
+
+def _stretches(source: Source, longest: float) -> Iterator[_Stretch]:
+    """The paragraphs of a file; of one that is too long its parts, cut between sentences."""
+    for lines in _groups(source.lines(pieces=True)):
+        begins, rest = True, ""
+        for block, last in _bounded(lines, longest):
             try:
-                sentences.append(_sentence(sound(line).split(), 0))
+                text = rest + "\n".join(map(sound, block))
             except Flaw as flaw:
-                source.report(flaw)
-        if sentences:
-            yield Document(f"{source.name}#{number}", tuple(sentences))
+                source.report(flaw, "paragraphs")
+                begins, rest = True, ""
+                continue
+            sentences = list(_split(text))
+            rest = "" if last or len(sentences) == 1 else " ".join(word.form for word in sentences.pop()) + "\n"
+            yield _Stretch(block[0].number, len(text), begins, sentences)
+            begins = False
+
+
+def _bounded(lines: Iterable[Line], longest: float) -> Iterator[tuple[list[Line], bool]]:
+    """Lines in blocks of at most so many characters, and whether a block is the last."""
+    block: list[Line] = []
+    size = 0
+    for line in lines:
+        if block and size + len(line.text) > longest:
+            yield block, False
+            block, size = [], 0
+        block.append(line)
+        size += len(line.text)
+    yield block, True
+
+
+def _sentences(source: Source, lines: Iterable[Line]) -> Iterator[_Stretch]:
+    """Each line as a sentence."""
+    for line in lines:
+        try:
+            yield _Stretch(line.number, len(line.text), False, [plain_words(sound(line))])
+        except Flaw as flaw:
+            source.report(flaw)
 
 
 def text_paragraphs(text: str) -> Iterator[Sentence]:
@@ -55,19 +112,29 @@ def split_paragraph(text: str, paragraph: int) -> Iterator[Sentence]:
     A sentence ends at a word in . ! or ? (quotes and brackets after it aside) if the next word begins with an upper-case
     letter. So `Mr. Smith` is cut in two: enough for cutting text into pieces to feed to a model, not for linguistics.
     """
-    words: list[str] = []
-    for word in text.split():
-        if words and words[-1].rstrip(_CLOSING).endswith((".", "!", "?")) and word.lstrip(_OPENING)[:1].isupper():
-            yield _sentence(words, paragraph)
-            words = []
-        words.append(word)
+    return (Sentence(words, paragraph=paragraph) for words in _split(text))
+
+
+def plain_words(text: str) -> tuple[Word, ...]:
+    """Words as white space separates them. Equal ones are one object: a text of a million words has some ten thousand."""
+    return tuple(_known(form) if len(form) <= _SHORT else Word(form) for form in text.split())
+
+
+_known = lru_cache(maxsize=1 << 16)(Word)
+
+
+def _split(text: str) -> Iterator[tuple[Word, ...]]:
+    words = plain_words(text)
+    begin = 0
+    for place in range(1, len(words)):
+        before, word = words[place - 1].form, words[place].form
+        if before.rstrip(_CLOSING).endswith((".", "!", "?")) and word.lstrip(_OPENING)[:1].isupper():
+            yield words[begin:place]
+            begin = place
     if words:
-        yield _sentence(words, paragraph)
+        yield words[begin:]
 
 
-def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    return (list(group) for filled, group in groupby(lines, key=lambda line: bool(line.text.strip())) if filled)
-
-
-def _sentence(words: Iterable[str], paragraph: int) -> Sentence:
-    return Sentence(tuple(map(Word, words)), paragraph=paragraph)
+def _groups(lines: Iterable[Line]) -> Iterator[Iterator[Line]]:
+    """Lines between blank lines; each group must be used up before the next."""
+    return (group for filled, group in groupby(lines, key=lambda line: bool(line.text.strip())) if filled)
