@@ -116,6 +116,17 @@ def test_a_word_with_a_space_inside_stays_one_word(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_a_long_text_is_tokenised_in_parts_with_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, text = tokenizer(name), [Word(form, space_after=form != "cats") for form in f"{TEXT} \u0007 {TEXT}".split()]
+    whole, sizes = own.tokens(text), []
+    asked = own._ids
+    monkeypatch.setattr(own, "_ids", lambda given: (sizes.append(len(given)), asked(given))[1])
+    monkeypatch.setattr("headscope.encoding.tokenizer._AT_ONCE", 4)
+    assert own.tokens(text) == whole
+    assert max(sizes) <= 4 and sum(sizes) >= len(text) - 2  # `cats .` may be asked for as one
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_no_words_no_tokens(name: str) -> None:
     assert tokenizer(name).tokens(()) == ([], [])
 

@@ -17,7 +17,7 @@ from headscope.core.tally import Tally
 from headscope.corpora.automatic import SOUGHT, marks
 from headscope.corpora.files import Meter, digest, joint_hash
 from headscope.corpora.folders import KEYS, folder_hash, listing, stems
-from headscope.corpora.formats import PAIRED, READERS
+from headscope.corpora.formats import PAIRED, PLAIN, READERS
 from headscope.corpora.names import Unique
 from headscope.corpora.source import Source
 from headscope.corpora.watch import Watch
@@ -71,7 +71,7 @@ class Corpus:
     def layers(self, wanted: set[str]) -> set[str]:
         """Which of the wanted layers of annotation (`trees`, `mentions`, `labels`) there are; it reads on until it has seen all."""
         found: set[str] = set()
-        for document in self:
+        for document in () if self.format in PLAIN else self:
             found |= document.layers & wanted
             if found == wanted:
                 break

@@ -44,6 +44,7 @@ READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "spans": read_spans,
     **{format: partial(read_folder, format=format) for format in KEYS},
 }
+PLAIN = ("text", "lines")  # formats without any annotation
 PAIRED: dict[str, Callable[[Path], bool]] = {
     "jsonl": jsonl.holds_pairs,
     "csv": partial(tables.holds_pairs, separator=","),

@@ -35,10 +35,10 @@ def read_text(source: Source, longest: float = LONGEST) -> Iterator[Document]:
     return _documents(source, source.name, _stretches(source, longest), longest)
 
 
-def read_lines(source: Source) -> Iterator[Document]:
-    """One sentence per line, a blank line between documents: the input of Clark et al. (2019)."""
+def read_lines(source: Source, longest: float = LONGEST) -> Iterator[Document]:
+    """One sentence per line, a blank line between documents, of which long ones are cut: the input of Clark et al. (2019)."""
     for number, lines in enumerate(_groups(source.lines()), start=1):
-        yield from _documents(source, f"{source.name}#{number}", _sentences(source, lines), LONGEST)
+        yield from _documents(source, f"{source.name}#{number}", _sentences(source, lines), longest)
 
 
 def _documents(source: Source, id: str, stretches: Iterable[_Stretch], longest: float) -> Iterator[Document]:

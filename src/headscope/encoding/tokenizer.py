@@ -6,9 +6,10 @@ word, is found out by asking it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from headscope.core.batch import CLS, SEP, SPECIAL
@@ -19,6 +20,7 @@ from headscope.errors import EncodingError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+_AT_ONCE = 4096  # words: what the backend returns takes hundreds of bytes for each
 _PROBE = ("The", "cat", "sat", "on", "a", "mat")
 
 
@@ -92,20 +94,29 @@ class Tokenizer:
         `do` + `n't`), they are tokenised one by one all the same. A word that the tokenizer drops (a control character, say)
         becomes the unknown token and is counted.
         """
-        runs = _written_together(words) if self._marks_words else [[position] for position in range(len(words))]
+        runs = _written_together(words) if self._marks_words else ([position] for position in range(len(words)))
+        ids: list[int] = []
+        word_of: list[int] = []
+        while some := list(islice(runs, _AT_ONCE)):
+            for position, token in self._aligned(words, some, tally):
+                ids.append(token)
+                word_of.append(position)
+        return ids, word_of
+
+    def _aligned(self, words: Sequence[Word], runs: Sequence[Sequence[int]], tally: Tally | None) -> list[tuple[int, int]]:
+        """The tokens of some runs of positions, each token with the position of its word before it."""
         found = self._tokens_of(words, runs)
         apart = [position for run, own in zip(runs, found, strict=True) if own is None for position in run]
         singly = iter(self._tokens_of(words, [[position] for position in apart]) if apart else ())
-        pairs: list[tuple[int, int]] = []  # position, token
+        pairs: list[tuple[int, int]] = []
         for run, own in zip(runs, found, strict=True):
             if own is not None:
                 pairs += [(run[place], token) for token, place in own]
             else:
                 pairs += [(position, token) for position in run for token, _ in next(singly) or ()]
-        for lost in sorted(set(range(len(words))) - {position for position, _ in pairs}):
+        for lost in sorted({position for run in runs for position in run} - {position for position, _ in pairs}):
             pairs.append((lost, self._unknown(words[lost].form, tally)))
-        pairs.sort(key=lambda pair: pair[0])
-        return [token for _, token in pairs], [position for position, _ in pairs]
+        return sorted(pairs, key=lambda pair: pair[0])
 
     def _tokens_of(self, words: Sequence[Word], runs: Sequence[Sequence[int]]) -> list[list[tuple[int, int]] | None]:
         """For each run of positions its tokens, each with its word's place in the run; None if a token belongs to two words."""
@@ -180,14 +191,16 @@ def _after_space(words: Sequence[Word], position: int) -> bool:
     return position > 0 and words[position - 1].space_after
 
 
-def _written_together(words: Sequence[Word]) -> list[list[int]]:
-    """Positions of words grouped by the spaces between them: `the` `cats` `.` is [[0], [1, 2]] where no space precedes the period."""
-    runs: list[list[int]] = []
+def _written_together(words: Sequence[Word]) -> Iterator[list[int]]:
+    """Positions of words grouped by the spaces between them: `the` `cats` `.` is [0], [1, 2] where no space precedes the period."""
+    run: list[int] = []
     for position in range(len(words)):
-        if position == 0 or _after_space(words, position):
-            runs.append([])
-        runs[-1].append(position)
-    return runs
+        if run and _after_space(words, position):
+            yield run
+            run = []
+        run.append(position)
+    if run:
+        yield run
 
 
 def _place(run: Sequence[str], start: int, end: int) -> int | None:
