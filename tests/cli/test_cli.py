@@ -79,7 +79,7 @@ def test_run_in_a_process(tmp_path: Path) -> None:
     [
         (["run", "--corpus", "nowhere.conllu"], "nowhere.conllu: there is no such file"),
         (["run", "--model", "/nowhere/at/all"], "/nowhere/at/all is not a folder"),
-        (["run", "missing.toml"], "missing.toml does not exist"),
+        (["run", "missing.toml"], "missing.toml: there is no such file"),
         (["show", "nowhere"], "nowhere is not a run folder"),
         (["corpus", "stats", "nowhere.xyz"], "nowhere.xyz"),
     ],

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headscope.corpora import read
 from headscope.corpora import files as corpus_files
+from headscope.corpora import read
 from headscope.corpora.files import Meter, lines
 from headscope.corpora.source import Source
 from headscope.corpora.text import CUT, LONGEST, plain_words, read_lines, read_text
@@ -74,7 +74,7 @@ def test_a_text_with_keyphrases_is_not_cut(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"{'x' * 10_000}\n\n" * 110)
     (tmp_path / "a.key").write_text("cat\n")
     (document,) = read(tmp_path)
-    assert len(document.sentences) == 110 and len(document.words) == 110
+    assert (len(document.sentences), len(document.words)) == (110, 110)
 
 
 def test_sentences_a_line_without_blank_lines_are_cut_too(write: Write) -> None:
@@ -106,14 +106,15 @@ def test_a_line_without_white_space_is_refused(write: Write, monkeypatch: pytest
     monkeypatch.setattr(corpus_files, "_PIECE", 8)
     monkeypatch.setattr(corpus_files, "_LONGEST_WORD", 30)
     assert pieces(write("a.txt", "x" * 30)) == [(1, "x" * 30)]
-    with pytest.raises(CorpusError, match="line 2 of .*there is no white space in 30 bytes. Check that this is a text file"):
+    with pytest.raises(CorpusError, match=r"line 2 of .*there is no white space in 30 bytes\. Check that this is a text file"):
         pieces(write("b.txt", "a\n" + "x" * 40))
 
 
 def test_equal_words_are_one_object_unless_they_are_long() -> None:
     first, second, other, *long = plain_words(f"cat cat dog {'x' * 40} {'x' * 40}")
-    assert first is second and first is not other
-    assert long[0] == long[1] and long[0] is not long[1]
+    assert first is second
+    assert first is not other
+    assert long[0] is not long[1]
 
 
 def test_whether_a_text_is_annotated_needs_no_reading(write: Write) -> None:

@@ -167,7 +167,7 @@ class _Nameless(_Taken):
 @pytest.mark.parametrize(
     ("measures", "said"),
     [
-        (["nowhere.py:Reach"], "nowhere.py does not exist"),
+        (["nowhere.py:Reach"], "nowhere.py: there is no such file"),
         (["no.such.module:Reach"], "cannot be imported"),
         (["json:Reach"], "json has no 'Reach'"),
         (["json:JSONDecoder"], "'JSONDecoder' is no measure"),

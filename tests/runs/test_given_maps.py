@@ -132,7 +132,7 @@ def test_files(tmp_path: Path) -> None:
         ("evil.npz", "cannot be read"),
         ("empty.npz", "holds no maps"),
         ("torn.npz", "cannot be read"),
-        ("none.npz", "does not exist"),
+        ("none.npz", "there is no such file"),
     ]:
         with pytest.raises(MeasureError, match=says):
             read_maps(tmp_path / name)

@@ -12,6 +12,7 @@ from spacy.util import get_installed_models
 
 from headscope.annotation.parser import UNIVERSAL, scheme
 from headscope.annotation.trees import Token, Tree
+from headscope.core.paths import kind_of
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
@@ -59,12 +60,12 @@ def load(pipeline: Any, language: str) -> SpacyParser:
     if not isinstance(name, str | Path):
         return SpacyParser(name)
     folder = Path(name)
-    if len(folder.parts) > 1 and not folder.is_dir():
+    if len(folder.parts) > 1 and kind_of(folder) != "folder":
         raise HeadscopeError(f"there is no folder {name}", "Check the spelling and the working directory")
     try:
-        return SpacyParser(spacy.load(folder if folder.is_dir() else str(name)))
+        return SpacyParser(spacy.load(folder if kind_of(folder) == "folder" else str(name)))
     except Exception as error:  # whatever is wrong with the folder, or with what its settings ask for
-        if folder.is_dir():
+        if kind_of(folder) == "folder":
             remedy = "Name the folder that holds its config.cfg and meta.json"
             raise HeadscopeError(f"{name} cannot be loaded as a pipeline of spaCy ({_first_line(error)})", remedy) from error
         if isinstance(error, OSError) and "E050" in str(error):

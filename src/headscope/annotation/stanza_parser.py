@@ -12,6 +12,7 @@ from stanza.resources.common import DEFAULT_MODEL_DIR
 
 from headscope.annotation.parser import UNIVERSAL
 from headscope.annotation.trees import Token, Tree, Written
+from headscope.core.paths import kind_of
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def load(pipeline: Any, language: str) -> StanzaParser:
     """The models of a language; `pipeline` is the folder that they are in, the name of a package, or one that is loaded already."""
     if pipeline is not None and not isinstance(pipeline, str | Path):
         return StanzaParser(pipeline, str(getattr(pipeline, "lang", language)))
-    folder = Path(pipeline) if pipeline is not None and Path(pipeline).is_dir() else None
+    folder = Path(pipeline) if pipeline is not None and kind_of(pipeline) == "folder" else None
     place = folder or Path(DEFAULT_MODEL_DIR)
     package = str(pipeline) if pipeline is not None and folder is None else "default"
     try:

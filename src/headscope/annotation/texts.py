@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from headscope.core.paths import kind_of
 from headscope.corpora import Corpus, OnError, read
 from headscope.corpora.files import base_name
 from headscope.corpora.folders import TEXTS, folder_format
@@ -33,15 +34,15 @@ def _format(paths: Sequence[Path]) -> str | None:
     try:
         guess_format(paths[0])
     except CorpusError:
-        return "text" if all(path.is_file() for path in paths) else None
+        return "text" if all(kind_of(path) == "file" for path in paths) else None
     return None
 
 
 def _files(path: Path) -> list[Path]:
     """The file itself; of a folder that is no corpus as a whole, the plain texts in it."""
-    if not path.is_dir() or folder_format(path) is not None:
+    if kind_of(path) != "folder" or folder_format(path) is not None:
         return [path]
-    found = sorted(file for file in path.iterdir() if file.is_file() and base_name(file).lower().endswith(TEXTS))
+    found = sorted(file for file in path.iterdir() if kind_of(file) == "file" and base_name(file).lower().endswith(TEXTS))
     if not found:
         raise HeadscopeError(f"there is no text in the folder {path}", f"Put files that end in {' or '.join(TEXTS)} into it")
     return found

@@ -15,6 +15,7 @@ from headscope.annotation.trees import Tree
 from headscope.core.automatic import KEY, mark
 from headscope.core.document import Document
 from headscope.core.names import printable
+from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.errors import HeadscopeError
@@ -47,7 +48,7 @@ def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: b
         )
     if isinstance(out, Path) and out.suffix != ".conllu":
         raise HeadscopeError(f"{out} is not called like a CoNLL-U file", "Use a name that ends in .conllu")
-    if isinstance(out, Path) and out.exists() and not overwrite:
+    if isinstance(out, Path) and kind_of(out) not in ("missing", "unusable") and not overwrite:
         raise HeadscopeError(f"{out} is there already", "Use --overwrite to replace it, or another --out")
     done = Annotated(parser.name)
     names = _Names()

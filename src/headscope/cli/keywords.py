@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.core.paths import kind_of
 from headscope.errors import CorpusError, RunError
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[li
             found.append(_standard_input())
             continue
         format = read_as
-        if format is None and Path(file).is_file():
+        if format is None and kind_of(file) == "file":
             try:
                 guess_format(Path(file))
             except CorpusError:

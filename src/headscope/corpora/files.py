@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
+from headscope.core.paths import kind_of, problem_of
 from headscope.errors import CorpusError
 
 COMPRESSIONS = (".gz", ".xz")
@@ -41,7 +42,7 @@ class Meter:
     """How far the reading of some files has come, in bytes on disk: what a progress bar shows."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._total = sum(path.stat().st_size for path in paths if path.is_file())
+        self._total = sum(path.stat().st_size for path in paths if kind_of(path) == "file")
         self._passed = 0
         self._current: IO[bytes] | None = None
 
@@ -63,12 +64,12 @@ class Meter:
 
 
 def require_file(path: Path) -> None:
-    """Raise CorpusError unless `path` is a file."""
-    if path.is_dir():
+    """Raise CorpusError unless `path` is a regular file: a corpus is read more than once, as neither pipes nor devices can be."""
+    if kind_of(path) == "folder":
         whole = "a folder is read as a whole if it holds texts (.txt) and their keys (.key, .uncontr, .contr or .ann)"
         raise CorpusError(path, None, "this is a directory", f"Name the files in it, for example {path}/*.conllu; {whole}")
-    if not path.exists():
-        raise CorpusError(path, None, "there is no such file", "Check the spelling and the working directory")
+    if found := problem_of(path):
+        raise CorpusError(path, None, *found)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from headscope.core.document import Document
 from headscope.core.names import printable
+from headscope.core.paths import kind_of
 from headscope.corpora.brat import brat_phrases
 from headscope.corpora.files import base_name, content_hash
 from headscope.corpora.source import Flaw, Source, sound
@@ -77,7 +78,7 @@ def stems(folder: Path, format: str) -> dict[str, list[Path]]:
 
 def read_folder(source: Source, format: str) -> Iterator[Document]:
     """A document for each text, named after its file, in the order of names."""
-    if not source.path.is_dir():
+    if kind_of(source.path) != "folder":
         raise CorpusError(
             source.path, None, "this is a file where a folder is needed", "Name the folder that holds the texts and their keys"
         )
@@ -102,8 +103,8 @@ def read_folder(source: Source, format: str) -> Iterator[Document]:
 
 def _files(folder: Path, what: str, suffix: str) -> dict[str, Path]:
     """The files with this ending, compressed or not, by their names without it."""
-    places = [folder / where for where in _WHERE[what] if (folder / where).is_dir()]
-    files = sorted((path for place in places for path in place.iterdir() if path.is_file()), reverse=True)
+    places = [folder / where for where in _WHERE[what] if kind_of(folder / where) == "folder"]
+    files = sorted((path for place in places for path in place.iterdir() if kind_of(path) == "file"), reverse=True)
     named = ((base_name(path), path) for path in files)
     found = {name[: -len(suffix)]: path for name, path in named if name.lower().endswith(suffix) and len(name) > len(suffix)}
     return dict(sorted(found.items()))

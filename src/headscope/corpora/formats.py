@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from headscope.core.document import Document
+from headscope.core.paths import kind_of
 from headscope.corpora import jsonl, tables
 from headscope.corpora.bio import read_bio
 from headscope.corpora.conll2012 import read_conll2012
@@ -69,7 +70,7 @@ _NAMES = {
 
 def guess_format(path: Path) -> str:
     """The format that a file's name stands for, .gz and .xz aside, unless its first lines show another; of a folder what lies in it."""
-    if path.is_dir() and (found := folder_format(path)) is not None:
+    if kind_of(path) == "folder" and (found := folder_format(path)) is not None:
         return found
     name = base_name(path).lower()
     for pattern, format in _NAMES.items():
@@ -101,7 +102,7 @@ def resolve(names: tuple[str | Path, ...]) -> tuple[Path, ...]:
         raise HeadscopeError("no corpus is named", f"Name files, or `{SAMPLER}` for the corpus that comes with headscope")
     paths = [path for name in names for path in (_sampler() if name == SAMPLER else (Path(name),))]
     for path in paths:
-        if not path.is_dir() or folder_format(path) is None:
+        if kind_of(path) != "folder" or folder_format(path) is None:
             require_file(path)
     return tuple(paths)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from headscope.core.paths import problem_of
 from headscope.errors import MeasureError
 from headscope.measures.base import Measure
 
@@ -57,8 +58,8 @@ def _module(name: str) -> ModuleType:
 
 
 def _file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise MeasureError(f"{path} does not exist", "Name a file, as in ./reach.py:Reach")
+    if found := problem_of(path):
+        raise MeasureError(f"{path}: {found[0]}", f"{found[1]}; a measure is named as in ./reach.py:Reach")
     # Named by its content: a file that was changed is another module.
     called = f"headscope_own_{path.stem}_{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
     if called not in sys.modules:

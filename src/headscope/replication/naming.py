@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from headscope.core.paths import kind_of
+
 _ROLE = re.compile(r"([a-z][a-z-]*)=(.+)", re.DOTALL)
 
 
@@ -13,7 +15,7 @@ def corpora_by_role(given: Sequence[str]) -> dict[str, list[str]]:
     """`treebank=a.conllu` and `b.conllu` as files by role; "" is the role of a file that is given without one."""
     found: dict[str, list[str]] = {}
     for text in given:
-        parted = None if Path(text).exists() else _ROLE.fullmatch(text)
+        parted = _ROLE.fullmatch(text) if kind_of(text) in ("missing", "unusable") else None
         role, path = parted.groups() if parted is not None else ("", text)
         found.setdefault(role, []).append(path)
     return found

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from headscope.core.paths import problem_of
 from headscope.errors import RunError
 
 Verb = Literal["run", "flow", "ablate", "probe attention", "probe structural", "probe edge", "probe keywords", "train"]
@@ -237,11 +238,12 @@ def read_recipe(name: str | Path) -> tuple[Recipe, str]:
         if path.suffix != SUFFIX:
             remedy = f"Use one of {', '.join(recipe_names())}, or a file of your own that ends in {SUFFIX}"
             raise RunError(f"there is no recipe {str(name)!r}", remedy)
+        if found := problem_of(path):
+            raise RunError(f"{path}: {found[0]}", f"{found[1]}; or use one of {', '.join(recipe_names())}")
         try:
             data = path.read_bytes()
         except OSError as error:
-            remedy = f"Name a TOML file, or one of {', '.join(recipe_names())}"
-            raise RunError(f"{path} cannot be read ({error.strerror})", remedy) from None
+            raise RunError(f"{path} cannot be read ({error.strerror})", "Check its permissions") from None
     try:
         content = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, overload
 
 from headscope.core.document import Document
+from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.corpora.folders import KEYS
@@ -136,7 +137,7 @@ class Ahead:
         """All texts in order; what is left out is counted in `dropped`, and what is passed over in the corpus's own tally."""
         corpus = self._corpus
         corpus.skipped = skipped = Tally()
-        sizes = [path.stat().st_size if path.is_file() else 0 for path in corpus.paths]
+        sizes = [path.stat().st_size if kind_of(path) == "file" else 0 for path in corpus.paths]
         names, passed = Unique(), 0
         for path in corpus.paths:
             corpus.check(path)  # as it is now, before anybody reads it

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from headscope.core.paths import kind_of
 from headscope.errors import RunError
 from headscope.runs.store import Folder
 
@@ -52,4 +53,4 @@ def _named(settings: Mapping[str, Any]) -> Iterator[str]:
 def _relative(name: str) -> bool:
     """Whether a name is that of a file or folder that is found from here alone; `own` names classes in files, as FILE.py:CLASS."""
     path = Path(name.split(".py:")[0] + ".py" if ".py:" in name else name)
-    return not path.is_absolute() and path.exists()
+    return not path.is_absolute() and kind_of(path) in ("file", "folder")

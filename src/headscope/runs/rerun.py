@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from headscope.core.paths import kind_of
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
 from headscope.models.model import Model
@@ -49,7 +50,7 @@ class Places:
         """The path of a file that a run calls by this name; None if it is not there any more."""
         path = Path(name).expanduser()
         places = [path] if path.is_absolute() or self._base is None else [self._base / path, path]
-        return next((str(place) for place in places if place.exists()), None)
+        return next((str(place) for place in places if kind_of(place) in ("file", "folder")), None)
 
     def corpus(self, names: Sequence[str], option: str, settings: Mapping[str, Any]) -> Corpus:
         """The corpus of these names; an error that says what is not found."""

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from headscope.core.paths import problem_of
 from headscope.encoding.texts import Overlong, SegmentIds, Unit
 from headscope.errors import RunError
 from headscope.measures import DEFAULT, REGISTRY, Measure, class_of, make, own
@@ -130,9 +131,9 @@ def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Seq
 
 def read_spec(path: Path) -> dict[str, Any]:
     """The settings in a TOML file."""
+    if found := problem_of(path):
+        raise RunError(f"{path}: {found[0]}", f"{found[1]}; it should be a TOML file with a run's settings, which options can give as well")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError(f"{path} does not exist", "Name a TOML file with a run's settings, or give the settings as options") from None
     except (OSError, ValueError, RecursionError) as error:  # numbers of 5000 digits, and brackets nested as deep, are no TOMLDecodeError
         raise RunError(f"{path} is not a TOML file ({error})", "docs/runs.md has an example") from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
 from headscope.corpora.agreement.counts import COLUMNS, RELATION, counted
 from headscope.corpora.agreement.differences import Difference, differences
@@ -80,7 +81,7 @@ def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0)
 
 def read_annotation(name: str | Path, format: str | None = None) -> Corpus:
     """The corpus in a file, or in all CoNLL-U files of a folder."""
-    if not Path(name).is_dir():
+    if kind_of(name) != "folder":
         paths = resolve((name,))
     else:
         paths = tuple(sorted(path for path in Path(name).iterdir() if base_name(path).endswith(".conllu")))

@@ -1,0 +1,50 @@
+"""Names that lead to no regular file: one line with a remedy from every command that reads files, and nothing is opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headscope.cli.main import app
+from headscope.errors import HeadscopeError
+from headscope.replication.naming import corpora_by_role
+
+COMMANDS = {
+    "run": ["run", "--corpus", "PATH.conllu"],
+    "maps": ["run", "--maps", "PATH.npz"],
+    "settings": ["run", "PATH.toml"],
+    "measure": ["run", "--measures", "PATH.py:Reach"],
+    "stats": ["corpus", "stats", "PATH.conllu"],
+    "check": ["corpus", "check", "PATH.conllu"],
+    "compare": ["corpus", "compare", "PATH.conllu", "PATH.conllu"],
+    "annotate": ["annotate", "PATH.txt", "--out", "x.conllu"],
+    "keywords": ["keywords", "PATH.txt"],
+    "vectors": ["probe", "attention", "--corpus", "sampler", "--vectors", "PATH.npz"],
+    "replicate": ["replicate", "PATH.toml"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_long_names_pipes_and_devices(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    suffix = "".join(Path(next(part for part in COMMANDS[command] if "PATH" in part)).suffixes).partition(":")[0]
+    os.mkfifo(f"pipe{suffix}")
+    Path(f"zero{suffix}").symlink_to("/dev/zero")
+    for name, says in {
+        "n" * 300: "the path cannot be used (File name too long). Use a shorter name",
+        "pipe": "this is a pipe, which cannot be read more than once. Save it to a file first",
+        "zero": "this is a device, which cannot be read more than once. Save it to a file first",
+        "missing": "there is no such file. Check the spelling",
+    }.items():
+        result = CliRunner().invoke(app, [part.replace("PATH", name) for part in COMMANDS[command]])
+        assert isinstance(result.exception, HeadscopeError), (name, result.exception, result.output)
+        assert f"{name}{suffix}: {says}" in str(result.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([f"pipe{suffix}", f"zero{suffix}"])
+
+
+def test_a_role_before_a_long_name() -> None:
+    name = "n" * 300
+    assert corpora_by_role([f"treebank={name}", name]) == {"treebank": [name], "": [name]}
