@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from headscope.core.document import Mention
-from headscope.corpora import read
+from headscope.corpora import check, read
 from headscope.corpora.brackets import Mark, Schema, parse_marks
 from headscope.corpora.source import Flaw
+from headscope.errors import CorpusError
 
 Write = Callable[[str, str], Path]
 GUM = Schema.parse("GRP-etype-infstat-salience-centering-minspan-link-identity")
@@ -83,3 +84,31 @@ def test_brackets_on_empty_nodes_span_the_words_beside_them(columns: Write) -> N
     (document,) = corpus
     assert document.mentions == (Mention("2", 0, 2, "a"), Mention("3", 1, 2, "b"))
     assert corpus.skipped.counts["mentions left out: they hold empty nodes only"] == 1
+
+
+def test_as_many_mentions_may_be_open_as_100(columns: Write) -> None:
+    def nested(depth: int) -> str:
+        return entities("".join(f"({number}-x" for number in range(depth)), "".join(f"{number})" for number in reversed(range(depth))))
+
+    (document,) = read(columns("a.conllu", nested(100)))
+    assert len(document.mentions) == 100
+    path = columns("b.conllu", nested(102))
+    problem = r"line 3 of .*: the coreference bracket of entity '100' opens while 100 mentions are open\. Balance the brackets"
+    with pytest.raises(CorpusError, match=problem):
+        list(read(path))
+    corpus = read(path, on_error="skip")
+    (document,) = corpus
+    assert len(document.mentions) == 100
+    assert corpus.skipped.counts == {
+        "coreference brackets left out: too many open": 2,
+        "coreference brackets left out: closed but never opened": 2,
+    }
+
+
+def test_crossing_mentions_are_named_up_to_five(columns: Write) -> None:
+    path = columns("a.conllu", entities("".join(f"({number}-x" for number in range(9)), "".join(f"{number})" for number in range(9))))
+    found = [finding.problem for finding in check([path]) if finding.rule == "entity-crossing"]
+    assert len(found) == 8
+    others = ", ".join(f"'{number}' of line 3" for number in range(1, 6))
+    assert found[0] == f"entity '0' of line 3 closes before {others} and 3 more"
+    assert found[-1] == "entity '7' of line 3 closes before '8' of line 3"

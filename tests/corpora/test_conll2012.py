@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from headscope.core.document import Document, Mention, Sentence, Word
-from headscope.corpora import read
+from headscope.corpora import check, read
+from headscope.errors import CorpusError
 
 Write = Callable[[str, str], Path]
 
@@ -60,10 +61,52 @@ def test_tabs_keep_a_space_within_a_word(write: Write) -> None:
 
 
 def test_unbalanced_parse_is_left_out_and_counted(columns: Write) -> None:
-    corpus = read(columns("a.v4_gold_conll", "#begin document (d); part 000\nd 0 0 a NN (TOP(NP*) - - - - * -\n#end document"))
+    path = columns("a.v4_gold_conll", "#begin document (d); part 000\nd 0 0 a NN (TOP(NP*) - - - - * -\n#end document")
+    problem = r"line 2 of .*: the brackets in column 6 of the sentence that begins here do not balance: '\(TOP\(NP\*\)'\. Complete the"
+    with pytest.raises(CorpusError, match=problem):
+        list(read(path))
+    corpus = read(path, on_error="skip")
     (document,) = corpus
     assert document.sentences[0].parse is None
     assert corpus.skipped.counts == {"parses left out: their brackets do not balance": 1}
+
+
+def test_a_column_that_holds_no_brackets_is_counted(columns: Write) -> None:
+    corpus = read(columns("a.v4_gold_conll", "#begin document (d); part 000\nd 0 0 a NN NP - - - - B-PER -\n#end document"))
+    assert [document.sentences[0].parse for document in corpus] == [None]
+    reasons = {"parses left out: they are not written as brackets": 1, "named entities left out: they are not written as brackets": 1}
+    assert corpus.skipped.counts == reasons
+
+
+ROW = "d 0 0 a NN * - - - - * -"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "left"),
+    [
+        (f"#begin document (x); part 0\n{ROW}\n\n#end document\n#begin document (y); part 0\n{ROW}\n\n{ROW}", 5, ["x/0"]),
+        (f"#begin document (y); part 0\n{ROW}\n\n#begin document (x); part 0\n{ROW}\n\n#end document", 1, ["x/0"]),
+        (f"#begin document (x); part 0\n{ROW}\n\n#end document\n#begin document (y); part 0", 5, ["x/0"]),
+    ],
+)
+def test_a_document_without_its_end_is_an_error(columns: Write, text: str, line: int, left: list[str]) -> None:
+    path = columns("a.v4_gold_conll", text)
+    with pytest.raises(CorpusError, match=rf"line {line} of .*'y/0' that begins here has no #end document line.*\. Copy or download"):
+        list(read(path))
+    corpus = read(path, on_error="skip")
+    assert [document.id for document in corpus] == left
+    assert corpus.skipped.counts == {"documents left out: no #end document line": 1}
+    (finding,) = check([path])
+    assert (finding.line, finding.rule) == (line, "conll2012")
+    assert "has no #end document line" in finding.problem
+
+
+def test_check_finds_every_fault_of_the_file(columns: Write) -> None:
+    faults = ["d 0 0 a", "d 0 0 a NN (S* - - - - * -", "d 0 0 a NN * - - - - * (1"]
+    path = columns("a.v4_gold_conll", "#begin document (d); part 0\n" + "\n\n".join([*faults, ROW]) + "\n\n#end document")
+    assert [(finding.line, finding.rule) for finding in check([path])] == [(2, "conll2012"), (4, "conll2012"), (6, "conll2012")]
+    assert check([columns("b.v4_gold_conll", f"#begin document (d); part 0\n{ROW}\n\n#end document")]) == []
+    assert [finding.rule for finding in check([columns("c.v4_gold_conll", "")])] == ["unreadable-file"]
 
 
 @pytest.mark.parametrize(
@@ -76,9 +119,8 @@ def test_unbalanced_parse_is_left_out_and_counted(columns: Write) -> None:
     ],
 )
 def test_ways_to_name_a_document(columns: Write, begin: str, id: str) -> None:
-    corpus = read(columns("a_conll", f"{begin}\nd 0 0 a NN * - - - - * -"))
+    corpus = read(columns("a_conll", f"{begin}\n{ROW}\n#end document"))
     assert [document.id for document in corpus] == [id]
-    assert list(corpus.skipped.counts) == ["documents without an #end document line (read to the end of the file)"]
 
 
 LITBANK = """

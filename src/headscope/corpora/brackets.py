@@ -13,6 +13,7 @@ _BRACKET = re.compile(r"(\()?([^()]+)(\))?")
 _PART = re.compile(r"\[\d+/\d+\]$")
 _BALANCE = "Balance the brackets of the document"
 UNIT = "coreference brackets"
+MOST_OPEN = 100  # mentions at a time: annotated texts have some ten
 
 
 class Mark(NamedTuple):
@@ -63,6 +64,11 @@ def parse_marks(value: str, schema: Schema, line: int) -> list[Mark]:
     return marks
 
 
+def too_many_open(entity: str) -> str:
+    """What is wrong with one more bracket where as many mentions are open as can be."""
+    return f"the coreference bracket of entity {quoted(entity)} opens while {MOST_OPEN} mentions are open"
+
+
 @dataclass
 class _Opened:
     start: int
@@ -77,11 +83,16 @@ class Chains:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._open: dict[str, list[_Opened]] = {}
+        self._depth = 0
         self._mentions: list[Mention] = []
 
     def apply(self, mark: Mark, before: int, after: int, line: int, lost: bool = False) -> None:
         """Take in a bracket at a word with `before` words before it and `after` up to its end (equal for an empty node)."""
+        if mark.opens and self._depth == MOST_OPEN:
+            self._source.report(Flaw(line, "too many open", too_many_open(mark.entity), _BALANCE), UNIT)
+            return
         if mark.opens:
+            self._depth += 1
             self._open.setdefault(mark.entity, []).append(_Opened(before, mark.type, line, lost))
         if mark.closes:
             self._close(mark.entity, after, line)
@@ -111,6 +122,7 @@ class Chains:
             return
         # A chain can hold a mention inside another of its own: the innermost closes first.
         opened = stack.pop()
+        self._depth -= 1
         if opened.lost:
             self._source.note("mentions left out: they touch a sentence left out", opened.line)
         elif _PART.search(entity):

@@ -1,10 +1,11 @@
-"""The validator behind `headscope corpus check`: every problem of a CoNLL-U file in one go."""
+"""The validator behind `headscope corpus check`: every problem of a CoNLL-U or CoNLL-2012 file in one go."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -12,15 +13,17 @@ from headscope.corpora.blocks import Block, Comment, blocks
 from headscope.corpora.checks import RULES, Problem
 from headscope.corpora.checks.columns import id_problems, row_problems
 from headscope.corpora.checks.graph import Enhanced, head_problems, root_problems
-from headscope.corpora.checks.layout import FILE, FORMAT, raw_problems, readable_rows, watched
+from headscope.corpora.checks.layout import FILE, FORMAT, PARTS, raw_problems, readable_rows, watched
 from headscope.corpora.checks.mentions import Mentions
 from headscope.corpora.checks.metadata import Keyphrases, Metadata
 from headscope.corpora.checks.sentence import Node, Sentence, tree
 from headscope.corpora.checks.shapes import shape_problems
 from headscope.corpora.checks.values import value_problems
 from headscope.corpora.checks.words import word_problems
+from headscope.corpora.conll2012 import read_conll2012
 from headscope.corpora.files import lines
-from headscope.corpora.formats import resolve
+from headscope.corpora.formats import guess_format, resolve
+from headscope.corpora.source import Flaw, Source
 from headscope.errors import CorpusError, HeadscopeError
 
 LEVELS = (1, 2, 3)
@@ -60,7 +63,7 @@ def _short(text: str, most: int = 500) -> str:
 
 
 def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
-    """The broken rules of CoNLL-U files up to a level, in the order of the files and their lines; empty if all is well."""
+    """The broken rules of CoNLL-U and CoNLL-2012 files up to a level, in the order of the files and their lines; empty if all is well."""
     if level not in LEVELS:
         raise HeadscopeError(f"there is no level {level}", f"Take one of {', '.join(map(str, LEVELS))}")
     for name in ignore:
@@ -68,8 +71,43 @@ def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] =
             close = " or ".join(get_close_matches(name, RULES))
             raise HeadscopeError(f"there is no rule {name!r}", f"Did you mean {close}?" if close else "docs/checking.md lists the rules")
     sentence_ids: dict[str, str] = {}
-    found = [finding for path in resolve(tuple(paths)) for finding in _Checker(path, level, sentence_ids).run()]
+    found: list[Finding] = []
+    for path in resolve(tuple(paths)):
+        found += _read_through(path) if _is_conll2012(path) else _Checker(path, level, sentence_ids).run()
     return [finding for finding in found if finding.level <= level and finding.rule not in ignore]
+
+
+def _is_conll2012(path: Path) -> bool:
+    try:
+        return guess_format(path) == "conll2012"
+    except CorpusError:  # its name tells nothing
+        return False
+
+
+@dataclass
+class _Collecting(Source):
+    """A source that keeps the flaws of its file."""
+
+    flaws: list[Flaw] = field(default_factory=list)
+
+    def report(self, flaw: Flaw, unit: str = "sentences") -> None:
+        self.flaws.append(flaw)
+
+
+def _read_through(path: Path) -> list[Finding]:
+    """What the reader of CoNLL-2012 finds wrong, by line."""
+    with closing(_Collecting(path)) as source:
+        try:
+            for _ in read_conll2012(source):
+                pass
+        except CorpusError as error:
+            return [_unreadable(path, error)]
+    flaws = sorted(source.flaws, key=lambda flaw: flaw.line)
+    return [Finding(path, flaw.line, None, PARTS.name, flaw.problem, flaw.remedy) for flaw in flaws]
+
+
+def _unreadable(path: Path, error: CorpusError) -> Finding:
+    return Finding(path, None, None, FILE.name, error.problem.removeprefix(f"{path}: "), error.remedy)
 
 
 class _Checker:
@@ -97,8 +135,7 @@ class _Checker:
                 if self._unreadable > _PATIENCE and not self._readable:
                     break
         except CorpusError as error:
-            problem = error.problem.removeprefix(f"{self._path}: ")
-            return [Finding(self._path, None, None, FILE.name, problem, error.remedy)]
+            return [_unreadable(self._path, error)]
         if self._unreadable and not self._readable:
             return [Finding(self._path, None, None, FORMAT.name, "no row has ten columns, so this is no CoNLL-U file", FORMAT.remedy)]
         if self._level > 1:

@@ -13,7 +13,7 @@ from headscope.corpora.blocks import Block, blocks
 from headscope.corpora.brackets import Schema
 from headscope.corpora.draft import Anchor, Draft
 from headscope.corpora.files import Line
-from headscope.corpora.frames import edges_in
+from headscope.corpora.frames import edges_in, report_brackets
 from headscope.corpora.source import Flaw, Source, natural, quoted, sound
 
 _COLUMNS = 12
@@ -33,16 +33,25 @@ def read_conll2012(source: Source) -> Iterator[Document]:
     for block in _sentences(source):
         for comment in block.comments:
             if comment.text.startswith(("begin document", "end document")):
-                if draft and draft.started and (document := draft.finish()):
+                begins = comment.text.startswith("begin")
+                if draft and (document := _finished(source, draft, began, ended=not begins)):
                     yield document
-                draft = Draft(source, _document_id(comment.text)) if comment.text.startswith("begin") else None
+                draft = Draft(source, _document_id(comment.text)) if begins else None
                 began = comment.line
         if block.rows:
             _add(source, draft, block.rows)
-    if draft and draft.started:
-        source.note("documents without an #end document line (read to the end of the file)", began)
-        if document := draft.finish():
-            yield document
+    if draft and (document := _finished(source, draft, began, ended=False)):
+        yield document
+
+
+def _finished(source: Source, draft: Draft, began: int, ended: bool) -> Document | None:
+    """The document, if it has sentences and was `ended` as it should be: without #end document, the file may have been cut."""
+    if not ended:
+        problem = f"the document {quoted(draft.id)} that begins here has no #end document line, so part of it may be missing"
+        remedy = "Copy or download the file again, or add the line if the document is complete"
+        source.report(Flaw(began, "no #end document line", problem, remedy), "documents")
+        return None
+    return draft.finish() if draft.started else None
 
 
 def _sentences(source: Source) -> Iterator[Block]:
@@ -120,7 +129,7 @@ def _parse(source: Source, rows: list[_Row]) -> str | None:
         return None
     joined = "".join(bits)
     if any(bit.count("*") != 1 for bit in bits) or joined.count("(") != joined.count(")"):
-        source.note("parses left out: their brackets do not balance", rows[0].line)
+        report_brackets(source, joined, rows[0].line, 5, "parses")
         return None
     leaves = (f" ({_escaped(_given(row.columns[4]) or 'XX')} {_escaped(row.columns[3])})" for row in rows)
     tree = "".join(bit.replace("(", " (").replace("*", leaf) for bit, leaf in zip(bits, leaves, strict=True))

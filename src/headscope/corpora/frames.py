@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from headscope.core.document import Edge
 from headscope.corpora.chunks import Chunk, bracketed_chunks
-from headscope.corpora.source import Source
+from headscope.corpora.source import Flaw, Source, quoted
 
 _FRAMESET, _ENTITIES, _ARGUMENTS = 7, 10, 11  # columns; those of arguments go on up to the last, which is coreference
 _MISSING = ("-", "_", "")
@@ -34,10 +34,20 @@ def edges_in(source: Source, rows: Sequence[Sequence[str]], line: int) -> Iterat
 
 
 def _column(source: Source, rows: Sequence[Sequence[str]], number: int, line: int, what: str) -> list[Chunk]:
-    chunks = bracketed_chunks([columns[number] for columns in rows])
+    cells = [columns[number] for columns in rows]
+    chunks = bracketed_chunks(cells)
     if chunks is None:
-        source.note(f"{what} left out: their brackets do not balance", line)
+        report_brackets(source, "".join(cells), line, number, what)
     return chunks or []
+
+
+def report_brackets(source: Source, brackets: str, line: int, column: int, what: str) -> None:
+    """Report what a column of a sentence holds: unequal brackets are a fault, as where a file was cut; anything else is no brackets."""
+    if brackets.count("(") == brackets.count(")"):
+        source.note(f"{what} left out: they are not written as brackets", line)
+        return
+    problem = f"the brackets in column {column + 1} of the sentence that begins here do not balance: {quoted(brackets)}"
+    source.report(Flaw(line, "their brackets do not balance", problem, "Complete the sentence, or correct its brackets"), what)
 
 
 def _predicate(chunks: Sequence[Chunk], framed: Sequence[int], number: int, columns: int) -> tuple[int, int] | None:

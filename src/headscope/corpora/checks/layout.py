@@ -13,7 +13,8 @@ from headscope.corpora.files import Line, opened
 from headscope.corpora.source import Flaw, quoted
 
 FILE = rule("unreadable-file", 1, "the file can be read and holds something", "Copy or download the file again")
-FORMAT = rule("not-conllu", 1, "a file has rows of ten columns", "Name a CoNLL-U file; other formats have no validator")
+FORMAT = rule("not-conllu", 1, "a file has rows of ten columns", "Name a CoNLL-U or CoNLL-2012 file; other formats have no validator")
+PARTS = rule("conll2012", 1, "the documents of a CoNLL-2012 file are complete and can be read", "Correct the document, or copy it again")
 _MARK = rule("byte-order-mark", 1, "a file begins with its first comment or row", "Save the file as UTF-8 without a byte order mark")
 _LINE_END = rule("line-end", 1, "lines end in a line feed alone", "Save the file with Unix line ends")
 _UTF8 = rule("utf8", 1, "all bytes are UTF-8", "Save the file as UTF-8")

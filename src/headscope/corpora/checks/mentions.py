@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from headscope.corpora.brackets import Mark, Schema, parse_marks
+from headscope.corpora.brackets import MOST_OPEN, Mark, Schema, parse_marks, too_many_open
 from headscope.corpora.checks.rules import Problem, rule
 from headscope.corpora.checks.sentence import Node, Sentence
 from headscope.corpora.conllu_rows import Row
@@ -19,6 +19,7 @@ _DECLARED = rule(
 _PLACE = rule("entity-place", 2, "brackets stand at words and empty nodes", "Move Entity= from the multi-word token to its words")
 _BALANCE = rule("entity-balance", 2, "what opens closes in its document, and the other way round", "Balance the brackets of the document")
 _CROSSING = rule("entity-crossing", 2, "mentions lie side by side or inside each other", "Close the inner mention before the outer one")
+_DEPTH = rule("entity-depth", 2, f"at most {MOST_OPEN} mentions are open at a time", "Close the brackets that were opened before")
 _TYPE = rule("entity-type", 2, "all mentions of an entity have the same type", "Correct a type, or part the entity in two")
 _MINSPAN = rule("mention-minspan", 2, "minspan, or head, counts words of the mention", "Number the words of the mention from 1")
 _SPAN = rule("mention-span", 3, "no two mentions have the same words", "Join the two entities, or correct a bracket")
@@ -26,6 +27,7 @@ _SENTENCE = rule("mention-sentence", 3, "a mention ends in its sentence", "Close
 _HEAD = rule("mention-head", 3, "one word of a mention is the head of all others", "Correct the bracket or the attachment", note=True)
 
 _PART = re.compile(r"\[\d+/\d+\]$")  # of a mention in pieces, as in e12[1/2]
+_NAMED = 5  # mentions in a message
 _COUNTING = ("minspan", "head")  # the fields of GUM and of CorefUD that count the words of a mention
 
 
@@ -47,6 +49,7 @@ class Mentions:
     _counting: Schema | None = None  # reads the field that counts words in the place of the type
     _undeclared: bool = False
     _open: list[_Mention] = field(default_factory=list)
+    _judged: bool = True  # whether brackets of this document still can be: after too many open ones, no partner of one is known
     _types: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def sentence(self, sentence: Sentence, tree: Sequence[Node]) -> Iterator[Problem]:
@@ -62,7 +65,7 @@ class Mentions:
         closed: list[_Mention] = []
         place = 0  # of the next node
         for row in sentence.rows:
-            if row.entity is not None:
+            if row.entity is not None and self._judged:
                 yield from self._row(row, row.entity, place, closed)
             place += not row.range
         yield from _mention_problems(closed, sentence, tree)
@@ -71,7 +74,7 @@ class Mentions:
         """What is wrong at the end of a document."""
         for mention in self._open:
             yield _BALANCE.at(mention.line, f"the bracket of entity {quoted(mention.entity)} is still open at the end of the document")
-        self._open, self._types = [], {}
+        self._open, self._types, self._judged = [], {}, True
 
     def _declare(self, fields: str) -> None:
         self._schema = Schema.parse(fields)
@@ -92,6 +95,10 @@ class Mentions:
             yield _FORM.at(flaw.line, flaw.problem)
             return
         for mark, count in zip(marks, counted, strict=True):
+            if mark.opens and len(self._open) == MOST_OPEN:
+                yield _DEPTH.at(row.line, f"{too_many_open(mark.entity)}; the other brackets of the document are not checked")
+                self._open, self._judged = [], False
+                return
             if mark.opens:
                 self._open.append(_Mention(mark.entity, row.line, count.type, place))
                 yield from self._type(mark, row.line)
@@ -112,7 +119,8 @@ class Mentions:
             return
         mention = self._open.pop(found)
         if crossed := self._open[found:]:
-            others = ", ".join(f"{quoted(other.entity)} of line {other.line}" for other in crossed)
+            others = ", ".join(f"{quoted(other.entity)} of line {other.line}" for other in crossed[:_NAMED])
+            others += f" and {len(crossed) - _NAMED} more" if len(crossed) > _NAMED else ""
             yield _CROSSING.at(line, f"entity {quoted(mark.entity)} of line {mention.line} closes before {others}")
         mention.end = place
         if mention.within and not _PART.search(mark.entity):
