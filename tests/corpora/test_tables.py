@@ -188,3 +188,28 @@ def test_labels_that_are_none(write: Write, label: object) -> None:
 def test_a_label_is_a_layer() -> None:
     assert Document("d", ()).layers == set()
     assert Document("d", (), label="0").layers == {"labels"}
+
+
+LONG = "x" * 131_073  # one character more than a field may have
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        (
+            "a.csv",
+            'text,label\nfine,1\n"open,1\n' + "more,0\n" * 20_000,
+            r"line 3 of .*a\.csv: a field has more than 131,072 characters: '\"open,1' up to line 18727, most often because a quote is not "
+            r"closed\. Close the quote, or use JSON lines if the text is as long as that",
+        ),
+        (
+            "a.csv",
+            f"text,label\n{LONG},1\n",
+            r"line 2 of .*: a field has more than 131,072 characters: .*\. Check its quotes\. Use JSON lines",
+        ),
+        ("a.tsv", f"text\tlabel\n{LONG}\t1\n", r"line 2 of .*: a field has more than 131,072 characters: .*\. Use JSON lines for texts"),
+    ],
+)
+def test_a_field_that_is_too_long(write: Write, name: str, text: str, problem: str) -> None:
+    with pytest.raises(CorpusError, match=problem):
+        list(read(write(name, text)))

@@ -66,9 +66,7 @@ def _rows(source: Source, separator: str) -> Iterator[Row]:
             try:
                 cells = next(reader, None)
             except csv.Error as error:
-                problem = f"this cannot be read as a row ({error}): {quoted(taken[0].text)}"
-                remedy = "Close every quote, and double those within one, or use JSON lines"
-                raise Flaw(taken[0].number, "not a row", problem, remedy) from None
+                raise _not_a_row(error, taken, separator) from None
             if cells is None:
                 return
             for line in taken:
@@ -81,6 +79,19 @@ def _rows(source: Source, separator: str) -> Iterator[Row]:
         if any(cell.strip() for cell in cells):
             begun = True
             yield taken[0].number, cells
+
+
+def _not_a_row(error: csv.Error, lines: Sequence[Line], separator: str) -> Flaw:
+    first, last = lines[0], lines[-1]
+    if "field larger" not in str(error):
+        problem = f"this cannot be read as a row ({error}): {quoted(first.text)}"
+        return Flaw(first.number, "not a row", problem, "Close every quote, and double those within one, or use JSON lines")
+    problem = f"a field has more than {csv.field_size_limit():,} characters: {quoted(first.text)}"
+    if last.number > first.number:  # a field that goes on over lines is between quotes
+        problem = f"{problem} up to line {last.number}, most often because a quote is not closed"
+        return Flaw(first.number, "field too long", problem, "Close the quote, or use JSON lines if the text is as long as that")
+    remedy = "Use JSON lines for texts as long as that"
+    return Flaw(first.number, "field too long", problem, remedy if separator == "\t" else f"Check its quotes. {remedy}")
 
 
 def _header(line: int, cells: list[str], separator: str) -> Sequence[str]:
