@@ -1,4 +1,4 @@
-"""Counting what was left out, so that nothing is left out silently."""
+"""Counting what was left out, and what was read otherwise than it stands, so that neither happens silently."""
 
 from __future__ import annotations
 
@@ -6,28 +6,36 @@ from collections import Counter
 
 
 class Tally:
-    """Counts by reason, each with the place where it first happened."""
+    """Counts by reason, each with the place where it first happened. Reasons in `read` are of things that were read all the same."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.first: dict[str, str] = {}
+        self.read: set[str] = set()
 
-    def add(self, reason: str, where: str = "", n: int = 1) -> None:
-        """Count `n` more for `reason`; remember `where` if it is the first."""
+    def add(self, reason: str, where: str = "", n: int = 1, *, read: bool = False) -> None:
+        """Count `n` more for `reason`; remember `where` if it is the first. `read` says that nothing is left out for this reason."""
         self.counts[reason] += n
         self.first.setdefault(reason, where)
+        if read:
+            self.read.add(reason)
 
     def update(self, other: Tally) -> None:
         """Add all of another tally."""
         for reason, n in other.counts.items():
-            self.add(reason, other.first.get(reason, ""), n)
+            self.add(reason, other.first.get(reason, ""), n, read=reason in other.read)
 
     def __bool__(self) -> bool:
         return bool(self.counts)
 
-    def lines(self) -> list[str]:
-        """One line a reason: `12 multi-word tokens (first: line 40 of en.conllu)`."""
+    def lines(self, read: bool | None = None) -> list[str]:
+        """One line per reason: `12 empty nodes (first: line 40 of en.conllu)`; with `read`, only those that were read, or were not."""
         return [
             f"{n} {reason}" + (f" (first: {self.first[reason]})" if self.first.get(reason) else "")
             for reason, n in sorted(self.counts.items())
+            if read is None or read == (reason in self.read)
         ]
+
+    def labelled(self) -> list[tuple[str, str]]:
+        """All lines, each with what happened to what it counts: `read`, or `left out`."""
+        return [(label, line) for label, read in (("read", True), ("left out", False)) for line in self.lines(read)]

@@ -35,7 +35,7 @@ def read_bio(source: Source) -> Iterator[Document]:
         if not begins:
             assert draft is not None
             if not declared:
-                source.note(f"sentences read as documents of their own, for want of {_START}", lines[0].number)
+                source.note(f"sentences read as documents of their own, for want of {_START}", lines[0].number, read=True)
             _add(source, draft, lines)
     if draft and draft.started and (document := draft.finish()):
         yield document

@@ -14,15 +14,19 @@ from headscope.corpora.blocks import Block, blocks
 from headscope.corpora.brackets import Schema
 from headscope.corpora.conllu_rows import Parsed, parse_sentence, stray_anchors
 from headscope.corpora.draft import Draft
+from headscope.corpora.sentence_ids import Group, grouped
 from headscope.corpora.source import Flaw, Source
 from headscope.corpora.tree import roots
+
+_ALONE = "sentences read as documents of their own, for want of # newdoc"
+_BY_ID = "documents formed by the ids of their sentences, for want of # newdoc"
 
 
 def read_conllu(source: Source, universal: bool = True) -> Iterator[Document]:
     """The documents of a CoNLL-U file; without `universal`, of a CoNLL-X file, whose tags are the treebank's own."""
     reader = _Reader(source, universal)
-    for block in blocks(source.lines()):
-        if document := reader.boundary(block):
+    for block, group in grouped(blocks(source.lines())):
+        if document := reader.boundary(block, group):
             yield document
         if block.rows:
             reader.sentence(block)
@@ -39,16 +43,20 @@ class _Reader:
         self._schema = Schema()
         self._marks = Marks()
         self._draft: Draft | None = None
+        self._group: Group | None = None  # of the sentence that was read last
+        self._formed: tuple[str, int] | None = None  # how a document was formed that no comment begins, and where it begins
         self._count = 0
 
-    def boundary(self, block: Block) -> Document | None:
-        """Take in the comments of a block, and give the document that ends before it."""
+    def boundary(self, block: Block, group: Group | None) -> Document | None:
+        """Take in the comments of a block, and give the document that ends before it. `group` is the document that its id names."""
         finished = None
-        if self._marks.take(block):
+        goes_on = group is not None and group is self._group
+        self._group = group
+        if self._marks.take(block) and (self._marks.declared or not goes_on):
             finished = self.finish()
-            if not self._marks.declared:
-                self._source.note("sentences read as documents of their own, for want of # newdoc", block.line)
-            self._begin(block.comment("newdoc id") if self._marks.declared else block.comment("sent_id"), block.comment("label"))
+            self._formed = None if self._marks.declared else (_ALONE if group is None else _BY_ID, block.line)
+            undeclared = block.comment("sent_id") if group is None else group.name
+            self._begin(block.comment("newdoc id") if self._marks.declared else undeclared, block.comment("label"))
         if declaration := block.comment("global.Entity"):
             self._schema = Schema.parse(declaration)
         if self._draft:
@@ -79,7 +87,10 @@ class _Reader:
         draft, self._draft = self._draft, None
         if draft is None or not draft.started:
             return None
-        return draft.finish()
+        document = draft.finish()
+        if document is not None and self._formed is not None:  # counted when it is complete: the next one may never be asked for
+            self._source.note(*self._formed, read=True)
+        return document
 
     def _begin(self, id: str | None, label: str | None) -> None:
         self._count += 1
@@ -87,10 +98,10 @@ class _Reader:
 
     def _note(self, parsed: Parsed) -> None:
         for line in parsed.ranges:
-            self._source.note("multi-word tokens (their words are read)", line)
+            self._source.note("multi-word tokens (their words are read)", line, read=True)
         for line in parsed.nodes:
             self._source.note("empty nodes", line)
         if roots([word.head for word in parsed.words]) > 1:
-            self._source.note("sentences with more than one root (read all the same)", parsed.lines[0])
+            self._source.note("sentences with more than one root (read all the same)", parsed.lines[0], read=True)
         for line in parsed.underscores:
-            self._source.note("words written _ (read as underscores)", line)
+            self._source.note("words written _ (read as underscores)", line, read=True)

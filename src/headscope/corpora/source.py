@@ -54,9 +54,9 @@ class Source:
         """A place in the file, without its folder: tallies are printed in reports that travel."""
         return f"line {line} of {self.path.name}"
 
-    def note(self, reason: str, line: int, n: int = 1) -> None:
-        """Count something that is no fault, or that follows from one already reported."""
-        self.tally.add(reason, self.where(line), n)
+    def note(self, reason: str, line: int, n: int = 1, *, read: bool = False) -> None:
+        """Count something that is no fault, or that follows from one already reported; `read` if nothing is left out for it."""
+        self.tally.add(reason, self.where(line), n, read=read)
 
     def report(self, flaw: Flaw, unit: str = "sentences") -> None:
         """Raise a CorpusError for the flaw or, when faults are skipped, count one `unit` as left out."""

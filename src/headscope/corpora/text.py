@@ -48,14 +48,14 @@ def _documents(source: Source, id: str, stretches: Iterable[_Stretch], longest: 
     for stretch in stretches:
         if held and size + stretch.size > longest:
             parts += 1
-            source.note(CUT, stretch.line)
+            source.note(CUT, stretch.line, read=True)
             yield Document(f"{id}#{parts}", tuple(held))
             held, size, paragraph = [], 0, 0
         paragraph += bool(held) and stretch.begins
         held += (Sentence(words, paragraph=paragraph) for words in stretch.sentences)
         size += stretch.size
     if parts:
-        source.note(CUT, stretch.line)
+        source.note(CUT, stretch.line, read=True)
     if held:
         yield Document(f"{id}#{parts + 1}" if parts else id, tuple(held))
 

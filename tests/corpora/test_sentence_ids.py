@@ -1,0 +1,107 @@
+"""Documents of treebanks without # newdoc, by the ids of their sentences."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from headscope.core.document import Mention
+from headscope.corpora import Corpus, read, stats
+
+Write = Callable[[str, str], Path]
+ALONE = "sentences read as documents of their own, for want of # newdoc"
+BY_ID = "documents formed by the ids of their sentences, for want of # newdoc"
+
+
+def treebank(ids: Sequence[str | None], before: str = "") -> str:
+    sentences = (f"# sent_id = {id}\n1 w _ _ _ _ _ _ _ _\n" if id else "1 w _ _ _ _ _ _ _ _\n" for id in ids)
+    return before + "\n".join(sentences)
+
+
+def shape(corpus: Corpus) -> list[tuple[str, int]]:
+    return [(document.id, len(document.sentences)) for document in corpus]
+
+
+PENN = ["wsj_0001-1", "wsj_0001-2", "wsj_0003-1", "wsj_0003-2", "wsj_0003-30"]
+EWT = [f"weblog-blogspot.com_nominations_20041117_ENG-{number:04}" for number in (1, 2, 3)] + ["email-enronsent08_01-0043"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "documents"),
+    [
+        (PENN, [("wsj_0001", 2), ("wsj_0003", 3)]),
+        (EWT, [("weblog-blogspot.com_nominations_20041117_ENG", 3), ("email-enronsent08_01", 1)]),
+        (["b204.1", "b204.2", "b504.1", "b504.2"], [("b204", 2), ("b504", 2)]),  # Turku
+        (["a1-0-s1", "a1-0-s2", "a2-0-s1", "a2-0-s2"], [("a1-0", 2), ("a2-0", 2)]),  # AnCora
+    ],
+)
+def test_ids_that_name_documents(columns: Write, ids: list[str], documents: list[tuple[str, int]]) -> None:
+    for name in ("a.conllu", "a.conll"):
+        corpus = read(columns(name, treebank(ids)))
+        assert shape(corpus) == documents
+        assert corpus.skipped.lines(read=True) == [f"{len(documents)} {BY_ID} (first: line 1 of {name})"]
+        assert corpus.skipped.lines(read=False) == []
+    assert stats(corpus).documents == len(documents)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["dev-s1", "dev-s2", "dev-s3", "dev-s4"],  # German GSD: the part of the treebank
+        ["de-dev-s1", "de-dev-s2", "de-test-s1", "de-test-s2"],
+        ["n01001011", "n01001013", "n01002017"],  # PUD
+        ["a-1", "a-2", "a-3"],  # one name for all says nothing
+        ["a-1", "b-1", "a-2", "b-2"],
+        ["a-1", "a-2", "b-1", "b-2", "a-3", "a-4"],
+        ["a-1", "b-1", "c-1", "d-1"],
+        ["a-1", "a-1", "b-1", "b-1"],
+        ["a-1", "a-2", "b-1", "b-2", None],
+        ["a-1", "a-2", "b-1", "b-2", "x"],
+        ["a-1", "a-2", "b-1", f"b-{'9' * 5000}"],
+    ],
+)
+def test_ids_that_do_not(columns: Write, ids: list[str | None]) -> None:
+    corpus = read(columns("a.conllu", treebank(ids)))
+    assert [size for _, size in shape(corpus)] == [1] * len(ids)
+    assert dict(corpus.skipped.counts) == {ALONE: len(ids)}
+
+
+def test_where_documents_are_declared_nothing_changes(columns: Write) -> None:
+    for before, documents in {"# newdoc id = x\n": [("x", 5)], treebank(["y"], "") + "\n# newdoc id = x\n": [("y", 1), ("x", 5)]}.items():
+        assert shape(read(columns("a.conllu", treebank(PENN, before)))) == documents
+
+
+def test_what_comes_after_the_first_sentences(columns: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headscope.corpora.sentence_ids.AHEAD", 4)
+    ids = ["a-1", "a-2", "b-1", "b-2", "b-3", None, "b-4", "b-1", "a-3"]
+    corpus = read(columns("a.conllu", treebank(ids) + "\n# newdoc id = z\n" + treebank(["z-1", "y-1"])))
+    assert shape(corpus) == [("a", 2), ("b", 3), ("a.conllu#3", 1), ("b#2", 1), ("b#3", 1), ("a#2", 1), ("z", 2)]
+    assert dict(corpus.skipped.counts) == {BY_ID: 5, ALONE: 1}
+
+
+def test_no_more_of_the_file_is_read_than_is_looked_at(columns: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headscope.corpora.sentence_ids.AHEAD", 8)
+    path = columns("a.conllu", treebank([f"d{number}-{sentence}" for number in range(500) for sentence in (1, 2)]))
+    corpus = read(path)
+    assert next(iter(corpus)).id == "d0"
+    assert (corpus.share or 1) < 10 / 1000
+
+
+def test_mentions_reach_over_the_sentences_of_a_document(columns: Write) -> None:
+    rows = ["Entity=(1-x", "Entity=1)", "_", "Entity=(1-x)"]
+    sentences = (f"# sent_id = {id}\n1 w _ _ _ _ _ _ _ {misc}\n" for id, misc in zip(PENN, rows, strict=False))
+    first, second = read(columns("a.conllu", "\n".join(sentences)))
+    assert first.mentions == (Mention("1", 0, 2, "x"),)
+    assert second.mentions == (Mention("1", 1, 2, "x"),)
+
+
+@pytest.mark.parametrize("name", ["en_ewt-ud-dev", "en_gum-ud-dev"])
+def test_the_declared_documents_are_found_without_their_comments(data: Path, tmp_path: Path, name: str) -> None:
+    path = data / f"ud/{name}.conllu.xz"
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        (tmp_path / "a.conllu").write_text("".join(line for line in lines if not line.startswith("# newdoc")), encoding="utf-8")
+    declared = [[sentence.id for sentence in document.sentences] for document in read(path)]
+    assert [[sentence.id for sentence in document.sentences] for document in read(tmp_path / "a.conllu")] == declared
