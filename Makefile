@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench faults fuzz load docs figures bundle check-bundle clean
+.PHONY: demo test lint contract bench faults fuzz load docs figures bundle check-bundle clean
 
 demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and write a report page
 	$(BIN)/headscope run --measures positions,tokens,entropy,saliency,relations,coreference,distances --out demo/run --overwrite
@@ -19,6 +19,9 @@ lint: .venv/dev.stamp  ## style, types, and the direction of imports
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+contract: .venv/dev.stamp  ## compare captured attention with eager for every architecture of the installed transformers; writes the table of docs/models.md
+	$(BIN)/python tests/contract/run_contract.py $(CONTRACT)
 
 bench: .venv/dev.stamp  ## speed and memory as one table of ratios, also in benchmarks/results; BENCH="--quick" for a try
 	$(BIN)/python benchmarks/bench.py $(BENCH)

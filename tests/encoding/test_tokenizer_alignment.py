@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -118,9 +119,14 @@ def test_a_word_with_a_space_inside_stays_one_word(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_a_long_text_is_tokenised_in_parts_with_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     own, text = tokenizer(name), [Word(form, space_after=form != "cats") for form in f"{TEXT} \u0007 {TEXT}".split()]
-    whole, sizes = own.tokens(text), []
+    whole, sizes = own.tokens(text), list[int]()
     asked = own._ids
-    monkeypatch.setattr(own, "_ids", lambda given: (sizes.append(len(given)), asked(given))[1])
+
+    def counted(words: Sequence[str]) -> Any:
+        sizes.append(len(words))
+        return asked(words)
+
+    monkeypatch.setattr(own, "_ids", counted)
     monkeypatch.setattr("headscope.encoding.tokenizer._AT_ONCE", 4)
     assert own.tokens(text) == whole
     assert max(sizes) <= 4

@@ -85,6 +85,14 @@ class Tokenizer:
         except TypeError:
             wrong = next((word for word in words if not _writable(word)), words)
             raise EncodingError(f"the word {wrong!r} is not text that can be written as UTF-8", "Remove lone surrogates") from None
+        except BaseException as error:  # where the tokenizer's own code panics, that is no Exception in Python
+            if type(error).__name__ != "PanicException":
+                raise
+            said = (str(error).strip() or "no message").splitlines()[0][:200]
+            raise EncodingError(
+                f"the tokenizer panicked on a text of {len(words)} words that begins with {words[0][:40]!r} ({said})",
+                "A pattern in its tokenizer.json is at fault: use the model's own tokenizer.json",
+            ) from None
 
     def tokens(self, words: Sequence[Word], tally: Tally | None = None) -> tuple[list[int], list[int]]:
         """Token ids and, for each, the position of its word.

@@ -4,7 +4,7 @@ Most models ask transformers' registry for their attention function, and give it
 While a `tap` is open the model is set to `eager`, and the registry's answer is wrapped: the model's own eager function runs, so that
 grouped heads, soft caps, position biases, sinks and windows are right by construction, and the tap hands each map to a consumer. The
 name stays `eager`, because some model files build their masks by it (DeepSeek-V3.2). Layers nobody asked for run on SDPA. Models
-that do not ask the registry are run with `output_attentions=True` instead (DeBERTa, MPNet, XLNet and others), which holds all layers at once.
+that do not ask the registry are run with `output_attentions=True` instead (DeBERTa, MPNet, XLNet), which holds all layers at once.
 """
 
 from __future__ import annotations
@@ -143,9 +143,7 @@ def only_eager(model: PreTrainedModel) -> None:
         setattr(module, _ONLY_EAGER, True)
 
 
-def _rows(
-    eager: Attention, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], start: int, stop: int
-) -> torch.Tensor:
+def _rows(eager: Attention, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], start: int, stop: int) -> torch.Tensor:
     """Some rows of the maps of a call: the same function for some queries. Values play no part, so none are given."""
     query, key, value, *rest = args
 

@@ -1,4 +1,4 @@
-"""What a model is tried on before it is trusted: two short texts of token ids, one of them padded, and windows that they are longer than."""
+"""What a model is tried on before it is trusted: two short texts of token ids, one of them padded, and windows shorter than they are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def dry_inputs(model: PreTrainedModel) -> dict[str, torch.Tensor]:
     limit = getattr(config, "max_position_embeddings", None)
     most = limit - 4 if isinstance(limit, int) and limit > 8 else max(SOURCE)
     special = {value for name, value in vars(config).items() if name.endswith("_token_id") and isinstance(value, int)}
-    ids = [number for number in range(min(embedding_rows(model), 400)) if number not in special]
+    rows = embedding_rows(model)
+    ids = [number for number in range(min(rows, 400)) if number not in special]
     device = next(model.parameters()).device
 
     def side(lengths: tuple[int, ...], step: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -47,7 +48,8 @@ def dry_inputs(model: PreTrainedModel) -> dict[str, torch.Tensor]:
         mask = torch.stack([places < length for length in lengths]).long()
         texts = torch.stack([torch.tensor(ids)[(places * step + row * 5) % len(ids)] for row in range(len(lengths))])
         pad = getattr(config, "pad_token_id", None)
-        return torch.where(mask.bool(), texts, pad if isinstance(pad, int) and pad >= 0 else 0).to(device), mask.to(device)
+        pad = pad if isinstance(pad, int) and 0 <= pad < rows else 0
+        return torch.where(mask.bool(), texts, pad).to(device), mask.to(device)
 
     inputs = dict(zip(("input_ids", "attention_mask"), side(SOURCE, 7), strict=True))
     if model.config.is_encoder_decoder:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
@@ -18,6 +18,9 @@ from headscope.core.names import printable
 from headscope.corpora.source import quoted
 from headscope.errors import ModelError
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
 INDEX = "model.safetensors.index.json"
 _SAVED = "Name the folder that save_pretrained wrote"
 _READ = (".json", ".safetensors", ".txt", ".model", ".jinja")  # what transformers may open
@@ -27,6 +30,7 @@ _NOT_COUNTED = re.compile(r"position|ctx|vocab|token|embd|embed|param|step|bucke
 _MANY = 100_000
 _LAYERS = re.compile(r"(?:^|_)(?:n_)?layers?$")
 _SHALLOW = 256  # layers that a model may have whatever the number of its tensors: some share them
+_GROWTH = 100  # how many times as long a tokenizer's rules may make a word: real ones replace a few signs by a few others
 _SLACK = 1 << 28  # numbers that a model may hold beyond those in its files, such as tables of positions
 
 
@@ -74,11 +78,38 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
         )
 
 
-def check_size(name: str, folder: Path, kind: Any, config: Any) -> None:
+def check_reads_text(name: str, skeleton: PreTrainedModel) -> None:
+    """Refuse a model of images, sound or time series."""
+    if skeleton.main_input_name != "input_ids":
+        raise ModelError(
+            f"{name} is a {type(skeleton).__name__}, which reads {skeleton.main_input_name} (images, sound or other numbers) and no text",
+            "headscope reads text models; models of images and sound are out of its scope",
+        )
+
+
+def check_growth(name: str, tokenizer: Mapping[str, Any]) -> None:
+    """Refuse a tokenizer whose replacement rules, one after the other, can make a word many times as long."""
+    growth, todo = 1.0, [tokenizer.get("normalizer"), tokenizer.get("pre_tokenizer")]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, list):
+            todo += part
+        elif isinstance(part, dict):
+            todo += [value for key, value in part.items() if key != "pattern"]
+            if part.get("type") == "Replace" and isinstance(content := part.get("content"), str):
+                pattern = part.get("pattern")
+                literal = pattern.get("String") if isinstance(pattern, dict) else None
+                growth *= max(1.0, len(content) / (len(literal) if isinstance(literal, str) and literal else 1))
+    if growth > _GROWTH:
+        raise ModelError(
+            f"the tokenizer of {name} has replacement rules that can make a word {growth:,.0f} times as long",
+            "Put the model's own tokenizer.json beside its weights",
+        )
+
+
+def check_size(name: str, folder: Path, skeleton: PreTrainedModel) -> None:
     """Refuse a configuration of a model that is many times as large as what its files hold, before memory is taken for it."""
     held = sum(math.prod(shape) for shape in _weights(folder).values())
-    with torch.device("meta"):
-        skeleton = kind.from_config(config)
     wanted = sum(tensor.numel() for tensor in (*skeleton.parameters(), *skeleton.buffers()))
     if wanted > 4 * held + _SLACK:
         raise ModelError(

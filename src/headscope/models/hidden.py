@@ -11,8 +11,8 @@ import torch
 
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
-from headscope.models.model import Model
 from headscope.models.dry_run import dry_inputs
+from headscope.models.model import Model
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -16,9 +16,20 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import cached_file
 from transformers.utils import logging as hf_logging
 
+from headscope.core.paths import kind_of, problem_of
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeError, ModelError
-from headscope.models.folder import check_config, check_finite, check_folder, check_layers, check_size, read_json
+from headscope.models.dry_run import embedding_rows
+from headscope.models.folder import (
+    check_config,
+    check_finite,
+    check_folder,
+    check_growth,
+    check_layers,
+    check_reads_text,
+    check_size,
+    read_json,
+)
 from headscope.models.model import Model
 from headscope.models.objectives import objective_of, require_weights
 from headscope.models.prune import cut_again, described, load_whole
@@ -49,16 +60,21 @@ def load(
                 options["local_files_only"] = _cached_or_reachable(source)
                 check_config(source, read_json(Path(cached_file(source, "config.json", **options))))
             config = AutoConfig.from_pretrained(source, **options)
-            tokenizer = _tokenizer(str(name), source, options)
             kind, objective = objective_of(str(name), config) if head else (AutoModel, None)
+            with torch.device("meta"):
+                skeleton = kind.from_config(config)
+            check_reads_text(str(name), skeleton)
+            tokenizer = _tokenizer(str(name), source, options)
             said = described(source) if local else None
             if local:
-                check_size(str(name), Path(source), kind, config)
+                check_size(str(name), Path(source), skeleton)
             if said is not None:
-                network, info = load_whole(kind, source, config, _DTYPES[dtype], said)
+                network, info = load_whole(skeleton, source, config, _DTYPES[dtype], said)
             else:
+                # Where attention cannot be switched later, maps can be had only from a model that was loaded with eager attention.
+                attention = {} if skeleton._can_set_attn_implementation() else {"attn_implementation": "eager"}
                 network, info = kind.from_pretrained(
-                    source, config=config, dtype=_DTYPES[dtype], use_safetensors=True, output_loading_info=True, **options
+                    source, config=config, dtype=_DTYPES[dtype], use_safetensors=True, output_loading_info=True, **attention, **options
                 )
         except ModelError:
             raise
@@ -125,14 +141,17 @@ def _locate(name: str) -> tuple[str, bool]:
     folder = Path(name).expanduser()
     if not name.strip():
         raise ModelError("the model has no name", "Name mini, a folder, or a hub id such as bert-base-uncased")
-    if folder.is_dir():
+    if (kind := kind_of(folder)) == "unusable":
+        problem, remedy = problem_of(folder, "folder") or ("", "")
+        raise ModelError(f"{name[:200]}: {problem}", remedy)
+    if kind == "folder":
         check_folder(folder)
         return str(folder), True
     if folder.suffix == ".gguf":
         raise ModelError(
             f"{name} is a GGUF file, made for other programs", "Use the original model: a folder with *.safetensors, or a hub id"
         )
-    if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+    if kind != "missing" or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ModelError(
             f"{name} is not a folder", "Name a folder with config.json and *.safetensors, a hub id such as bert-base-uncased, or mini"
         )
@@ -156,8 +175,9 @@ def _cached_or_reachable(name: str) -> bool:
 def _tokenizer(name: str, source: str, options: dict[str, Any]) -> Any:
     """The tokenizer that lies beside a model's weights."""
     try:
+        check_growth(name, _tokenizer_rules(source, options))
         return AutoTokenizer.from_pretrained(source, **options)
-    except (ImportError, OSError):
+    except (ImportError, OSError, ModelError):
         raise
     except BaseException as error:  # where its own code panics, that is no Exception in Python
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -170,9 +190,18 @@ def _tokenizer(name: str, source: str, options: dict[str, Any]) -> Any:
         ) from error
 
 
+def _tokenizer_rules(source: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What is in a model's tokenizer.json; nothing if it has none, or none that can be read, which loading it will tell."""
+    file = cached_file(source, "tokenizer.json", _raise_exceptions_for_missing_entries=False, **options)
+    try:
+        return {} if file is None else read_json(Path(file))
+    except ModelError:
+        return {}
+
+
 def _require_rows(name: str, tokenizer: Any, network: Any) -> None:
     """Refuse the tokenizer of another model: one whose vocabulary is larger than the table of embeddings."""
-    rows = network.get_input_embeddings().weight.shape[0]
+    rows = embedding_rows(network)
     last = max(tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False).values(), default=-1)
     if last >= rows:
         raise ModelError(

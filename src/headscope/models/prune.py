@@ -21,12 +21,12 @@ from safetensors.torch import load_file
 from headscope.core.heads import HeadId, Site
 from headscope.corpora.source import quoted
 from headscope.errors import ModelError
+from headscope.models.dry_run import alone, dry_inputs
 from headscope.models.folder import tails
 from headscope.models.gates import gated, gates_without
 from headscope.models.model import Model
 from headscope.models.projections import cut, projections
 from headscope.models.saving import written_whole
-from headscope.models.dry_run import dry_inputs
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -91,7 +91,7 @@ def prune(model: Model, heads: Iterable[HeadId]) -> Model:
     body = whole.base_model
     _cut(body, model.sites, {number: gate.nonzero()[:, 0].tolist() for number, gate in gates.items()})
     smaller = replace(model, network=body, whole=None if model.whole is None else whole, sites=after.left(), pruning=after)
-    inputs = dry_inputs(body)
+    inputs = alone(dry_inputs(body), 0)
     with torch.inference_mode():
         found = body(**inputs, use_cache=False)[0]
         with gated(model, gates):
@@ -216,10 +216,10 @@ def whole_weights(folder: str | Path, said: dict[str, Any]) -> dict[str, torch.T
     return weights
 
 
-def load_whole(kind: Any, folder: str, config: Any, dtype: torch.dtype, said: dict[str, Any]) -> tuple[PreTrainedModel, dict[str, Any]]:
+def load_whole(
+    skeleton: PreTrainedModel, folder: str, config: Any, dtype: torch.dtype, said: dict[str, Any]
+) -> tuple[PreTrainedModel, dict[str, Any]]:
     """A pruned model in its whole size, with zeros for what is missing, and what transformers tells of loading it."""
-    with torch.device("meta"):
-        skeleton = kind.from_config(config)
     _check_tensors(folder, said["tensors"], skeleton)
     concrete = type(skeleton)
     network, info = concrete.from_pretrained(

@@ -13,8 +13,8 @@ from transformers.pytorch_utils import Conv1D
 
 from headscope.models import capture
 from headscope.models.contexts import changed, places
-from headscope.models.model import Model
 from headscope.models.dry_run import dry_inputs
+from headscope.models.model import Model
 
 if TYPE_CHECKING:
     from headscope.models.capture import Attention

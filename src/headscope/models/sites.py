@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -13,12 +14,10 @@ from headscope.core.heads import Kind, Site
 from headscope.errors import ModelError
 from headscope.models import capture
 from headscope.models.dry_run import dry_inputs, small_windows
-from headscope.models.verify import Tried, disagreement, verify_returned, verify_tapped
+from headscope.models.verify import Tried, agree, require_full_attention, verify_returned, verify_tapped
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-    from headscope.models.verify import Maps
 
 Capture = Literal["interface", "outputs"]
 
@@ -29,12 +28,15 @@ def find_sites(model: PreTrainedModel) -> tuple[tuple[Site, ...], Capture]:
     What a tap sees must be what the model returns under eager `output_attentions=True`. Where the tap sees less or more, as with a module
     that attends twice per layer, maps are taken from the outputs. What fails the checks of `verify` either way is refused.
     """
+    require_full_attention(model)
     try:
         with small_windows(model), torch.inference_mode():
             return _find(model, dry_inputs(model))
     except ModelError:
         raise
     except Exception as error:
+        if not any(frame.name == "_call_impl" for frame in extract_tb(error.__traceback__)):
+            raise  # it did not happen inside a module: a fault of headscope, not of the model
         raise ModelError(
             f"{type(model).__name__} failed on a dry run over two short texts ({type(error).__name__}: {str(error).strip()[:200]})",
             "headscope reads text models: encoders, decoders and encoder-decoders that need nothing but the tokens of a text",
@@ -50,19 +52,16 @@ def _find(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[t
         if calls:
             sites = _of_calls(model, calls, numbers, inputs)
             maps = [call.weights for call in calls]
-            doubt = disagreement(model, sites, maps, returned)
-            if doubt is None:
+            if agree(model, sites, maps, returned):
                 verify_tapped(model, Tried(inputs, sites, maps, eager), captured)
                 return sites, "interface"
-            if not returned:
-                raise ModelError(f"{type(model).__name__} cannot be verified: {doubt}", "Use another model")
     if not returned:
         raise ModelError(
             f"{type(model).__name__} yields no attention, neither through transformers' attention interface nor as an output",
             "Choose a model whose layers attend; state-space and convolutional models have no heads to look at",
         )
-    sites, maps = _of_outputs(model, returned, inputs)
-    verify_returned(model, Tried(inputs, sites, maps, eager))
+    sites = _of_outputs(model, returned, inputs)
+    verify_returned(model, Tried(inputs, sites, [maps for group in returned.values() for maps in group], eager))
     return sites, "outputs"
 
 
@@ -86,8 +85,8 @@ def _layers(kinds: list[Kind], numbers: list[int | None]) -> list[int]:
     count: Counter[Kind] = Counter()
     layers = []
     for kind, number in zip(kinds, numbers, strict=True):
-        own = [n for k, n in zip(kinds, numbers, strict=True) if k == kind]
-        apart = None not in own and all(a < b for a, b in zip(own, own[1:], strict=False))  # type: ignore[operator]
+        own = [-1 if n is None else n for k, n in zip(kinds, numbers, strict=True) if k == kind]
+        apart = min(own) >= 0 and sorted(set(own)) == own
         layers.append(number if apart and number is not None else count[kind])
         count[kind] += 1
     return layers
@@ -122,19 +121,19 @@ def _kind(model: PreTrainedModel, maps: torch.Tensor, inputs: Mapping[str, torch
 
 def _of_outputs(
     model: PreTrainedModel, outputs: Mapping[str, tuple[torch.Tensor, ...]], inputs: Mapping[str, torch.Tensor]
-) -> tuple[tuple[Site, ...], Maps]:
-    groups = [(name, layer, maps) for name, group in outputs.items() for layer, maps in enumerate(group)]
-    for name, layer, maps in groups:
-        if not isinstance(maps, torch.Tensor) or maps.ndim != 4:
-            raise ModelError(
-                f"{type(model).__name__} returns no attention maps as {name}[{layer}] but {_shape(maps)}", "Choose a model whose layers attend"
-            )
-    sites = tuple(
-        Site(_kind(model, maps, inputs), layer, maps.shape[1], maps.shape[1], f"{name}[{layer}]") for name, layer, maps in groups
-    )
-    return sites, [maps for _, _, maps in groups]
+) -> tuple[Site, ...]:
+    """The sites of the maps that a model returns."""
+    sites = []
+    for name, group in outputs.items():
+        for layer, maps in enumerate(group):
+            if not isinstance(maps, torch.Tensor) or maps.ndim != 4:
+                raise ModelError(
+                    f"{type(model).__name__} returns {_shape(maps)} as {name}[{layer}], which is no map of all pairs of tokens",
+                    "Choose a model whose layers attend to all tokens",
+                )
+            sites.append(Site(_kind(model, maps, inputs), layer, maps.shape[1], maps.shape[1], f"{name}[{layer}]"))
+    return tuple(sites)
 
 
 def _shape(value: Any) -> str:
     return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"
-

@@ -8,7 +8,7 @@ that the model returns maps of, or that its configuration declares. What fails i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,25 +36,24 @@ _COUNTS: dict[Kind, tuple[str, ...]] = {
 }
 
 
-def disagreement(
-    model: PreTrainedModel, sites: Sequence[Site], maps: Maps, returned: Mapping[str, Sequence[torch.Tensor]]
-) -> str | None:
-    """How the maps seen by a tap differ from those the model returns as outputs; None if they agree, or if it returns none."""
+def agree(model: PreTrainedModel, sites: Sequence[Site], maps: Maps, returned: Mapping[str, Sequence[torch.Tensor]]) -> bool:
+    """Whether the maps seen by a tap are those that the model returns as outputs, as far as it returns any."""
     for kind, names in capture.OUTPUTS.items():
         group = [entry for name in names for entry in returned.get(name, ()) if isinstance(entry, torch.Tensor)]
-        own = [(site, seen) for site, seen in zip(sites, maps, strict=True) if site.kind == kind]
+        own = [(site.layer, seen) for site, seen in zip(sites, maps, strict=True) if site.kind == kind]
         if not group or (not own and not model.config.is_encoder_decoder):
             continue
         if len(group) == len(own):
             pairs = [(seen, entry) for (_, seen), entry in zip(own, group, strict=True)]
-        elif own and _declared_elsewhere(model, kind, [site.layer for site, _ in own], len(group)):
-            pairs = [(seen, group[site.layer]) for site, seen in own]
+        elif own and _explained(model, [layer for layer, _ in own], len(group)):
+            pairs = [(seen, group[layer]) for layer, seen in own]
         else:
-            return f"it returns {len(group)} {kind} maps, and its attention function is called {len(own)} times"
-        for number, (seen, entry) in enumerate(pairs):
-            if seen.shape != entry.shape or not torch.allclose(seen, entry, rtol=1e-3, atol=1e-5, equal_nan=True):
-                return f"the maps of its {kind} attention {number + 1} are not those it returns"
-    return None
+            return False
+        if not all(
+            seen.shape == entry.shape and torch.allclose(seen, entry, rtol=1e-3, atol=1e-5, equal_nan=True) for seen, entry in pairs
+        ):
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,16 @@ def verify_returned(model: PreTrainedModel, tried: Tried) -> None:
     _check_padding(model, tried, [maps for group in capture.from_outputs(model, alone(tried.inputs, 1))[0].values() for maps in group])
 
 
-def _check(model: PreTrainedModel, tried: Tried) -> None:
+def require_full_attention(model: PreTrainedModel) -> None:
+    """Refuse a model whose configuration says that it attends to blocks of tokens."""
     if getattr(model.config, "attention_type", None) == "block_sparse":
         raise ModelError(
             f"{type(model).__name__} attends to blocks of tokens, and differently for short texts: it has no maps of all pairs of tokens",
             'Set "attention_type" to "original_full" in its config.json, which makes it attend to all tokens',
         )
+
+
+def _check(model: PreTrainedModel, tried: Tried) -> None:
     for site, maps in zip(tried.sites, tried.maps, strict=True):
         _check_maps(model, site, maps, tried.inputs)
     _check_layers(model, tried.sites)
@@ -153,7 +156,7 @@ def _check_layers(model: PreTrainedModel, sites: Sequence[Site]) -> None:
     for kind in {site.kind for site in sites}:
         layers = [site.layer for site in sites if site.kind == kind]
         count = _count(model, kind)
-        if count is not None and len(layers) < count and not _declared_elsewhere(model, kind, layers, count):
+        if count is not None and len(layers) < count and not _explained(model, layers, count):
             raise _refused(model, f"it has {count} {kind} layers by its configuration, and attention was found in {len(layers)}")
 
 
@@ -165,8 +168,10 @@ def _count(model: PreTrainedModel, kind: Kind) -> int | None:
     return None
 
 
-def _declared_elsewhere(model: PreTrainedModel, kind: Kind, layers: Iterable[int], count: int) -> bool:
-    """Whether the configuration says of every other layer that it does not attend by a softmax over tokens."""
+def _explained(model: PreTrainedModel, layers: Sequence[int], count: int) -> bool:
+    """Whether it is known why other layers than these have no maps: all their heads were cut out, or they do not attend by a softmax."""
+    if sum(hasattr(module, capture.HEADLESS) for module in model.modules()) == count - len(layers):
+        return True
     config: Any = model.config.get_text_config()
     for name in _TYPES:
         types = getattr(config, name, None)

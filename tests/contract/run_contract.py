@@ -1,0 +1,63 @@
+"""`make contract`: every architecture in the installed transformers is equal, or refused with its reason; the table of docs/models.md."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import torch
+import transformers
+from tiny import architectures
+from transformers.utils import logging
+from verdict import Verdict, judge
+
+PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+BEGIN, END = "<!-- contract: begin -->", "<!-- contract: end -->"
+
+
+def table(text: list[Verdict], other: list[Verdict]) -> str:
+    """The outcome as Markdown."""
+    lines = [f"Made by `make contract` with transformers {transformers.__version__}.", ""]
+    lines += ["| architectures | equal | refused, with the reason | not built here |", "|---|---|---|---|"]
+    for what, verdicts in (("of text", text), ("of text and images or sound, given text alone", other)):
+        count = Counter(verdict.state for verdict in verdicts)
+        lines.append(f"| {what} ({len(verdicts)}) | {count['equal']} | {count['refused']} | {count['not built']} |")
+    equal = [verdict for verdict in text if verdict.state == "equal"]
+    for how, said in (("interface", "Equal, layer by layer"), ("outputs", "Equal, all layers at once")):
+        names = [verdict.name for verdict in equal if verdict.how == how]
+        lines += ["", f"**{said}** ({len(names)}): {', '.join(f'`{name}`' for name in names)}."]
+    names = [verdict.name for verdict in other if verdict.state == "equal"]
+    lines += ["", f"**Equal, with parts for images or sound that text does not reach** ({len(names)}): "]
+    lines[-1] += ", ".join(f"`{name}`" for name in names) + "."
+    for state, said in (("refused", "Refused"), ("not built", "Not built from a default configuration, so not tried")):
+        lines += ["", f"**{said}**", "", "| architecture | reason |", "|---|---|"]
+        lines += [f"| `{verdict.name}` | {verdict.why.replace('|', '/')} |" for verdict in (*text, *other) if verdict.state == state]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Judge the architectures named, or all; with all, write the table. 1 if any is neither equal nor refused."""
+    warnings.filterwarnings("ignore")
+    logging.set_verbosity(logging.CRITICAL)
+    torch.set_num_threads(1)
+    named = sys.argv[1:]
+    groups: dict[bool, list[Verdict]] = {True: [], False: []}
+    for name, only_text in architectures():
+        if not named or name in named:
+            verdict = judge(name)
+            groups[only_text].append(verdict)
+            print(f"{verdict.state:9} {name:28} {verdict.why or f'{len(verdict.sites)} layers, {verdict.how}'}", flush=True)
+    verdicts = groups[True] + groups[False]
+    print(", ".join(f"{count} {state}" for state, count in Counter(verdict.state for verdict in verdicts).items()))
+    if not named:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        PAGE.write_text(f"{before}{BEGIN}\n{table(groups[True], groups[False])}\n{END}{after}", encoding="utf-8")
+        print(f"the table is in {PAGE}")
+    return int(any(verdict.state == "differs" for verdict in verdicts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""Architectures that were once read wrongly, and one of each kind that must be refused. `make contract` tries them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from tiny import CHOSEN, WINDOW, build_tiny, padded
+from verdict import judge
+
+from headscope.errors import ModelError
+from headscope.models import capture
+from headscope.models.dry_run import dry_inputs, small_windows
+from headscope.models.sites import find_sites
+
+EQUAL: dict[str, tuple[str, list[int]]] = {  # how maps are captured, and the layers they belong to
+    "falcon": ("outputs", [0, 1, 2, 3]),
+    "deepseek_v32": ("interface", [0, 1, 2, 3]),
+    "glm_moe_dsa": ("interface", [0, 1, 2, 3]),
+    "minimax_m3_vl_text": ("interface", [0, 1, 2, 3]),
+    "diffllama": ("outputs", [0, 1, 2, 3]),  # its module calls its attention function twice
+    "zamba2": ("interface", [1, 3]),  # one module that attends for two layers
+    "minimax": ("interface", [0, 2]),  # the others are linear, and returned all the same
+    "afmoe": ("interface", [0, 1, 2, 3]),  # its mask is given by name
+    "layoutlm": ("interface", [0, 1, 2, 3]),
+}
+REFUSED = {
+    "squeezebert": "hold negative numbers",
+    "longt5": "no map of all pairs of tokens",
+    "longformer": "not one weight for each pair of tokens",
+    "led": "not one weight for each pair of tokens",
+    "prophetnet": "not one weight for each pair of tokens",
+    "yoso": "no map of all pairs of tokens",
+    "rwkv": "no map of all pairs of tokens",
+    "convbert": "change when a text is padded",
+    "mamba": "yields no attention",
+    "canine": "no embeddings of tokens",
+    "clip": "no embeddings of tokens",
+    "bros": "You have to specify bbox",
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_maps_equal_those_of_a_model_loaded_with_eager_attention(name: str) -> None:
+    verdict = judge(name)
+    assert (verdict.state, verdict.why) == ("equal", "")
+    how, layers = EQUAL[name]
+    assert verdict.how == how
+    assert [site.layer for site in verdict.sites] == layers
+    assert {site.kind for site in verdict.sites} == {"encoder" if name == "layoutlm" else "decoder"}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_maps_is_refused_with_its_reason(name: str) -> None:
+    verdict = judge(name)
+    assert verdict.state == "refused"
+    assert REFUSED[name] in verdict.why
+
+
+def test_block_sparse_attention_is_refused_with_the_remedy() -> None:
+    for name in ("big_bird", "bigbird_pegasus"):
+        model = build_tiny(name, None, attention_type="block_sparse")
+        with pytest.raises(ModelError, match=r'attends to blocks of tokens.*"original_full"'):
+            find_sites(model)
+
+
+def test_a_row_sees_as_many_tokens_as_the_model_chooses() -> None:
+    model = build_tiny("deepseek_v32", None)
+    sites, _ = find_sites(model)
+    seen: list[int] = []
+    capture.stream(model, sites, padded(model, "right"), lambda index, maps, *_: seen.append(int((maps[0, 0, -1] > 0).sum())))
+    assert seen == [CHOSEN] * 4
+
+
+def test_a_model_that_stays_on_sdpa_is_refused() -> None:
+    model = build_tiny("falcon", "sdpa")
+    with pytest.raises(ModelError, match=r'FalconModel attends by sdpa.*attn_implementation="eager"'):
+        find_sites(model)
+
+
+class Spoilt:
+    """Eager attention of one file, spoilt in a way that a check must notice."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, spoil: Any) -> None:
+        from transformers.models.llama import modeling_llama
+
+        own = modeling_llama.eager_attention_forward
+
+        def attend(module: Any, *args: Any, **kwargs: Any) -> Any:
+            output, weights = own(module, *args, **kwargs)
+            return spoil(output, weights) if module.layer_idx == 3 else (output, weights)
+
+        monkeypatch.setattr(modeling_llama, "eager_attention_forward", attend)
+        self.model = build_tiny("llama", "eager")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda output, weights: (output, weights * 0.9), "sum to 0.9 to 0.9 instead of 1"),
+        (lambda output, weights: (output, weights - 0.01), "negative numbers"),
+        (lambda output, weights: (output, weights[..., :-1]), "not one weight for each pair"),
+        (lambda output, weights: (output, torch.full_like(weights, 1 / weights.shape[-1])), "give weight to padding"),
+        (lambda output, weights: (output, weights * torch.nan), "not finite"),
+    ],
+)
+def test_every_check_can_fail(monkeypatch: pytest.MonkeyPatch, spoil: Any, why: str) -> None:
+    model = Spoilt(monkeypatch, spoil).model
+    with pytest.raises(ModelError, match=why):
+        find_sites(model)
+
+
+def test_an_output_that_changes_when_maps_are_captured_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Spoilt(monkeypatch, lambda output, weights: (output * (2 if capture._tap.get() else 1), weights)).model
+    with pytest.raises(ModelError, match="output changes when its attention is captured"):
+        find_sites(model)
+
+
+def test_a_text_that_depends_on_its_batch_is_refused() -> None:
+    model = build_tiny("llama", None)
+    model.layers[0].register_forward_hook(lambda module, args, output: output + args[0].mean())
+    with pytest.raises(ModelError, match="change when a text is padded, or when another text is in the batch"):
+        find_sites(model)
+
+
+def test_missing_layers_are_refused_unless_the_configuration_explains_them() -> None:
+    model = build_tiny("llama", None)
+    model.config.num_hidden_layers = 6
+    with pytest.raises(ModelError, match="6 decoder layers by its configuration, and attention was found in 4"):
+        find_sites(model)
+    model.config.layer_types = ["full_attention"] * 4 + ["linear_attention"] * 2
+    assert len(find_sites(model)[0]) == 4
+
+
+def test_a_model_that_sdpa_computes_otherwise_attends_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build_tiny("llama", "sdpa")
+    batch = padded(model, "right")
+    find_sites(model)
+    assert model.config._attn_implementation == "sdpa"
+    sdpa = capture.ALL_ATTENTION_FUNCTIONS["sdpa"]
+    monkeypatch.setitem(
+        transformers.AttentionInterface._global_mapping, "sdpa", lambda *args, **kwargs: (sdpa(*args, **kwargs)[0] * 2, None)
+    )
+    find_sites(model)
+    assert model.config._attn_implementation == "eager"
+    torch.testing.assert_close(model(**batch).last_hidden_state, build_tiny("llama", "eager")(**batch).last_hidden_state)
+
+
+def test_layers_that_nobody_asked_for_change_nothing_in_the_others() -> None:
+    model = build_tiny("switch_transformers", None)  # SDPA knows nothing of its relative positions
+    sites, _ = find_sites(model)
+    batch, seen = padded(model, "right"), dict[int, list[torch.Tensor]]()
+    for wanted in (frozenset(range(len(sites))), frozenset([len(sites) - 1])):
+        capture.stream(model, sites, batch, lambda index, maps, *_: seen.setdefault(index, []).append(maps.clone()), wanted)
+    torch.testing.assert_close(*seen[len(sites) - 1])
+
+
+def test_windows_are_lowered_for_the_dry_run_alone() -> None:
+    model = build_tiny("mistral", None, sliding_window=4096)
+    with small_windows(model), torch.inference_mode():
+        calls, _ = capture.observe(model, dry_inputs(model))
+        assert int((calls[0].weights[0, 0, -1] > 0).sum()) == 6
+    assert model.config.sliding_window == 4096
+    assert WINDOW < 6
+
+
+def test_a_fault_of_headscope_is_not_blamed_on_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    from headscope.models import sites
+
+    monkeypatch.setattr(sites, "_of_calls", lambda *_: [].kind)  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        find_sites(build_tiny("llama", None))
+
+
+def test_models_of_images_and_sound_are_out_of_scope(tmp_path: Any) -> None:
+    import headscope as hs
+
+    for name, reads in (("vit", "pixel_values"), ("wav2vec2", "input_values"), ("dinov2", "pixel_values")):
+        config = transformers.AutoConfig.for_model(name)
+        config.save_pretrained(tmp_path / name)
+        from safetensors.torch import save_file
+
+        save_file({"nothing": torch.zeros(1)}, tmp_path / name / "model.safetensors")
+        with pytest.raises(ModelError, match=f"reads {reads} .* and no text. headscope reads text models"):
+            hs.load(tmp_path / name)

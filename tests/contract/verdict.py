@@ -1,0 +1,86 @@
+"""The verdict on one architecture: the maps that headscope captures equal those of eager attention, or it is refused with a reason."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from tiny import build_tiny, padded
+from transformers import PreTrainedModel
+
+from headscope.core.heads import Site
+from headscope.errors import ModelError
+from headscope.models import capture
+from headscope.models.sites import Capture, find_sites
+
+State = Literal["equal", "refused", "not built", "differs"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of one architecture, and why."""
+
+    name: str
+    state: State
+    why: str = ""
+    how: Capture | None = None
+    sites: tuple[Site, ...] = ()
+
+
+def judge(name: str, **options: Any) -> Verdict:
+    """Compare what is captured from a tiny model with what transformers returns from one loaded with eager attention."""
+    try:
+        reference = build_tiny(name, "eager", **options)
+        model = build_tiny(name, None if reference._can_set_attn_implementation() else "eager", **options)
+    except Exception as error:
+        return Verdict(name, "not built", f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160]}")
+    try:
+        sites, how = find_sites(model)
+    except ModelError as error:
+        return Verdict(name, "refused", error.problem)
+    for side in ("right", "left"):
+        batch = padded(model, side)
+        if difference := _difference(model, reference, sites, how, batch):
+            return Verdict(name, "differs", f"{difference}, padded on the {side}", how, sites)
+    return Verdict(name, "equal", "", how, sites)
+
+
+def _difference(
+    model: PreTrainedModel, reference: PreTrainedModel, sites: tuple[Site, ...], how: Capture, batch: dict[str, torch.Tensor]
+) -> str | None:
+    expected = _returned(reference, sites, batch)
+    seen: dict[int, torch.Tensor] = {}
+    if how == "interface":
+        capture.stream(model, sites, batch, lambda index, maps, *_: seen.update({index: maps.clone()}))
+    else:
+        seen = dict(enumerate(maps for group in capture.from_outputs(model, batch)[0].values() for maps in group))
+    paired = model.config.is_encoder_decoder
+    for index, site in enumerate(sites):
+        group = expected[site.kind]
+        own = [other for other in sites if other.kind == site.kind]
+        # Some models return something for layers that have no attention maps, too: then a layer's number is its place.
+        place = own.index(site) if len(group) == len(own) else site.layer
+        if place >= len(group) or group[place].shape != seen[index].shape:
+            return f"{site.name} has another shape"
+        rows = batch["decoder_attention_mask" if paired and site.kind != "encoder" else "attention_mask"][:, None, :, None]
+        if not float(((group[place] - seen[index]) * rows).abs().max()) < 1e-6:
+            return f"{site.name} has other weights"
+    return None
+
+
+def _returned(reference: PreTrainedModel, sites: tuple[Site, ...], batch: dict[str, torch.Tensor]) -> dict[str, list[torch.Tensor]]:
+    """The maps of each kind that the model returns or, if it returns none, that its attention modules do."""
+    modules: dict[str, list[torch.Tensor]] = {site.kind: [] for site in sites}
+    with ExitStack() as hooks:
+        for path, kind in {site.module: site.kind for site in sites if "[" not in site.module}.items():
+
+            def keep(module: Any, args: Any, output: Any, kind: str = kind) -> None:
+                modules[kind] += [part for part in output if isinstance(part, torch.Tensor) and part.ndim == 4]
+
+            hooks.callback(reference.get_submodule(path).register_forward_hook(keep).remove)
+        with torch.inference_mode():
+            result = reference(**batch, output_attentions=True, use_cache=False)
+    names = {kind: f"{kind}_attentions" if reference.config.is_encoder_decoder else "attentions" for kind in modules}
+    return {kind: [maps for maps in getattr(result, name, None) or () if maps is not None] or modules[kind] for kind, name in names.items()}
