@@ -103,7 +103,7 @@ class Spoilt:
         (lambda output, weights: (output, weights - 0.01), "negative numbers"),
         (lambda output, weights: (output, weights[..., :-1]), "not one weight for each pair"),
         (lambda output, weights: (output, torch.full_like(weights, 1 / weights.shape[-1])), "give weight to padding"),
-        (lambda output, weights: (output, weights * torch.nan), "not finite"),
+        (lambda output, weights: (output, weights * torch.nan), "is NaN or infinite"),
     ],
 )
 def test_every_check_can_fail(monkeypatch: pytest.MonkeyPatch, spoil: Any, why: str) -> None:
@@ -139,10 +139,9 @@ def test_a_model_that_sdpa_computes_otherwise_attends_eagerly(monkeypatch: pytes
     batch = padded(model, "right")
     find_sites(model)
     assert model.config._attn_implementation == "sdpa"
-    sdpa = capture.ALL_ATTENTION_FUNCTIONS["sdpa"]
-    monkeypatch.setitem(
-        transformers.AttentionInterface._global_mapping, "sdpa", lambda *args, **kwargs: (sdpa(*args, **kwargs)[0] * 2, None)
-    )
+    registry = transformers.AttentionInterface._global_mapping
+    sdpa = registry["sdpa"]
+    monkeypatch.setitem(registry, "sdpa", lambda *args, **kwargs: (sdpa(*args, **kwargs)[0] * 2, None))
     find_sites(model)
     assert model.config._attn_implementation == "eager"
     torch.testing.assert_close(model(**batch).last_hidden_state, build_tiny("llama", "eager")(**batch).last_hidden_state)

@@ -10,7 +10,8 @@ import pytest
 import torch
 from architectures import BYPASS, build
 from families import FAMILIES
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_equal
+from tiny import build_tiny
 
 import headscope as hs
 from headscope.core.document import Document, Mention, Sentence, Word
@@ -26,6 +27,7 @@ from headscope.views.page import encode
 from headscope.views.run import run_data
 
 TOKENIZERS = {"bert": "wordpiece", "gpt2": "gpt2", "t5": "t5"}
+KINDS = {"layoutlm": {"encoder"}, "switch_transformers": {"encoder", "decoder", "cross"}, "falcon": {"decoder"}}
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat .", "On a mat the cat and a dog sat , the cat sat ."]
 CORPUS = Corpus.of([Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),)) for n, text in enumerate(SENTENCES)])
 
@@ -104,6 +106,25 @@ def test_even_attention_stays_inside_a_window(tmp_path: Path) -> None:
     assert_allclose(run["entropy"].table.where(quantity="entropy")["baseline"], expected, atol=1e-5)
     words = hs.run(model, CORPUS, {"entropy": {"level": "word"}}, max_length=60, replicates=0)
     assert max(words["entropy"].table.where(quantity="entropy")["baseline"]) <= expected + 1e-6
+
+
+@pytest.mark.parametrize(("name", "tokenizer"), [("layoutlm", "wordpiece"), ("switch_transformers", "t5"), ("falcon", "gpt2")])
+def test_relations_of_models_with_masks_of_other_shapes(tmp_path: Path, name: str, tokenizer: str) -> None:
+    """Several texts in a batch: LayoutLM's mask has one row for all queries; Falcon is read from its outputs, and causal."""
+    tokens = FAMILIES[tokenizer]()
+    build_tiny(name, None, vocab_size=len(tokens)).save_pretrained(tmp_path)
+    tokens.save_pretrained(tmp_path)
+    model = hs.load(tmp_path)
+    assert {site.kind for site in model.sites} == KINDS[name]
+    texts = [
+        Sentence(tuple(Word(word.form, head=min(i, 1), relation="dep") for i, word in enumerate(d.sentences[0].words))) for d in CORPUS
+    ]
+    trees = Corpus.of([Document(f"d{n}", (sentence,)) for n, sentence in enumerate(texts)])
+    together, singly = (hs.run(model, trees, ["relations", "trees"], replicates=0, max_length=60, batch_tokens=size) for size in (2048, 1))
+    for measure in ("relations", "trees"):
+        assert_allclose(together[measure].table["value"], singly[measure].table["value"], rtol=1e-5, atol=1e-6)
+        assert_equal(together[measure].table["n"], singly[measure].table["n"])
+        assert max(together[measure].table["n"]) > 0
 
 
 def test_a_decoder_has_no_cls_but_an_opening_token_is_one(tmp_path: Path) -> None:

@@ -79,6 +79,13 @@ class Call:
 class NotFiniteError(ModelError):
     """Attention that is not a finite number: what is made of it would not be a number either."""
 
+    def __init__(self, who: str, site: Site, dtype: torch.dtype) -> None:
+        half = dtype in (torch.float16, torch.bfloat16)
+        super().__init__(
+            f"{who}: the attention of layer {site.name} is NaN or infinite",
+            "Numbers overflow in half precision: use --dtype float32" if half else "Check the model's config.json and its weights",
+        )
+
 
 class Finite:
     """Remembers whether maps are finite, and asks the device once, at the end: asking for each layer would make a GPU wait."""
@@ -99,11 +106,7 @@ class Finite:
         """Refuse what was not finite, naming the first layer."""
         if self._seen and (bad := torch.stack([flags for _, flags in self._seen])).any():
             place, text = (int(number) for number in bad.nonzero()[0])
-            half = self._dtype in (torch.float16, torch.bfloat16)
-            raise NotFiniteError(
-                f"the attention of layer {self._sites[self._seen[place][0]].name} is NaN or infinite for text {text + 1} of {bad.shape[1]}",
-                "Numbers overflow in half precision: use --dtype float32" if half else "Check the model's config.json and its weights",
-            )
+            raise NotFiniteError(f"text {text + 1} of {bad.shape[1]}", self._sites[self._seen[place][0]], self._dtype)
 
 
 class _Tap:

@@ -132,9 +132,7 @@ def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor, inputs: 
         )
     rows = maps.float().masked_fill(~queries[:, None, :, None], 0)
     if not torch.isfinite(rows).all():
-        raise ModelError(
-            f"{type(model).__name__} gives attention weights that are not finite in layer {site.name}", "Load it with --dtype float32"
-        )
+        raise capture.NotFiniteError(type(model).__name__, site, model.dtype)
     if rows.min() < 0:
         raise _refused(model, f"the maps of {site.name} hold negative numbers: they are not attention weights")
     if rows.masked_fill(keys[:, None, None, :], 0).max() > 0:
