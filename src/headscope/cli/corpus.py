@@ -43,14 +43,14 @@ def stats(
 
 
 def check(
-    paths: Annotated[list[str], typer.Argument(help="CoNLL-U files, or 'sampler'")],
+    paths: Annotated[list[str], typer.Argument(help="CoNLL-U or CoNLL-2012 files, or 'sampler'")],
     level: Annotated[
         int, typer.Option(min=1, max=3, help="1: the layout of the file; 2: also columns, comments and trees; 3: also UD's guidelines")
     ] = 3,
     ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="a rule to pass over; can be repeated")] = None,
     limit: Annotated[int, typer.Option(min=0, help="findings to print of each rule; 0 for all")] = 20,
 ) -> None:
-    """Validate CoNLL-U files, their coreference brackets and keyphrases; exit with 1 if anything is wrong.
+    """Validate CoNLL-U files, their coreference brackets and keyphrases, or CoNLL-2012 files; exit with 1 if anything is wrong.
 
     headscope corpus check mine.conllu
     headscope corpus check train.conllu.gz dev.conllu.gz --level 2

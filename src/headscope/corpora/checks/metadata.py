@@ -29,7 +29,7 @@ _BREAKS = rule("newdoc-newpar", 2, "a sentence begins at most one document and o
 _NO_DOCUMENT = rule(
     "newdoc-missing",
     2,
-    "the first sentence begins a document; without # newdoc every sentence is read as a document",
+    "the first sentence begins a document; without # newdoc, documents are guessed from the ids of sentences, or every sentence is one",
     "Add # newdoc id = and an id",
     note=True,
 )
