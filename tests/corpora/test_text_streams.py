@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from headscope.corpora import files as corpus_files
 from headscope.corpora import read
@@ -108,6 +110,20 @@ def test_a_line_without_white_space_is_refused(write: Write, monkeypatch: pytest
     assert pieces(write("a.txt", "x" * 30)) == [(1, "x" * 30)]
     with pytest.raises(CorpusError, match=r"line 2 of .*there is no white space in 30 bytes\. Check that this is a text file"):
         pieces(write("b.txt", "a\n" + "x" * 40))
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(alphabet="aA. \n\t\u3000é", min_size=1, max_size=120), longest=st.integers(1, 40))
+def test_no_word_is_lost_wherever_a_text_is_cut(tmp_path: Path, text: str, longest: int) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"x{text}", encoding="utf-8", newline="")
+    whole = next(read_text(Source(path), math.inf))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(corpus_files, "_PIECE", 8)
+        assert next(read_text(Source(path), math.inf)) == whole
+        parts = list(read_text(Source(path), longest))
+    assert [word.form for part in parts for word in part.words] == f"x{text}".split() == [word.form for word in whole.words]
+    assert all(part.id == f"a.txt#{number}" for number, part in enumerate(parts, start=1)) or [part.id for part in parts] == ["a.txt"]
 
 
 def test_equal_words_are_one_object_unless_they_are_long() -> None:

@@ -93,6 +93,9 @@ TOKENS: dict[str, tuple[bytes, ...]] = {
             b"# global.Entity = eid",
             b"# text = ",
             b"# sent_id = s1",
+            b"# sent_id = a-1",
+            b"# sent_id = a-2",
+            b"# sent_id = b.1",
         ),
         *(
             b"1-2",

@@ -129,7 +129,7 @@ def _pieces(stream: IO[bytes], path: Path) -> Iterator[_Raw]:
         if len(held) > _LONGEST_WORD:
             remedy = "Check that this is a text file, and put spaces between words"
             raise CorpusError(path, number, f"there is no white space in {_LONGEST_WORD:,} bytes", remedy)
-        if (piece and not piece.isspace()) or (ends and not filled):
+        if (ends and not filled) or piece.decode(errors="replace").strip():
             yield number, before, piece
             filled = True
         before += len(piece)
