@@ -41,7 +41,13 @@ def mentions(text: str, names: Names | None = None, **options: Any) -> list[Expr
     ],
 )
 def test_kinds(word: Word, coordinated: bool, expected: str) -> None:
-    assert kind(word, coordinated) == expected
+    assert kind([word], 0, coordinated) == expected
+
+
+@pytest.mark.parametrize(("form", "expected"), [("I", "proper"), ("it", "nominal")])
+def test_a_pronoun_without_a_tag_is_a_single_word(form: str, expected: str) -> None:
+    assert kind([Word("Edward"), Word(form)], 1, False) == expected
+    assert kind([Word("Edward"), Word(form, xpos="PRP")], 1, False) == "pronoun"  # a tag decides whatever the length
 
 
 @pytest.mark.parametrize(

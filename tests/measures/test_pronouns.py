@@ -57,6 +57,14 @@ def test_what_is_left_out_is_counted(text: str, what: str) -> None:
     assert len(tables[NAME]) == 0
 
 
+def test_a_name_that_ends_in_i_is_a_candidate() -> None:
+    """`I` heads the name, and is no pronoun there: GAP has `Edward I of England` and five more in its development set."""
+    one = document("[A:person Edward I of England ] met [B:person Eve ] ; [A he ] left")
+    tables = measured(NAME, [one], [[pointing(9, {7: 1})]])
+    assert count(tables, NAME, "pronouns scored") == 1
+    assert value(tables, NAME) == 1
+
+
 def test_pronouns_of_the_first_and_second_person_are_not_asked() -> None:
     assert count(measured(NAME, [document("[A Ann ] [B Eve ] [A I ] [B you ]")]), NAME, "third-person pronouns") == 0
 

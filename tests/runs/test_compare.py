@@ -144,6 +144,14 @@ def test_given_maps_of_unnamed_texts_are_not_paired() -> None:
     assert compare([run.results for run in runs]).how.startswith("as of two independent")
 
 
+def test_a_sink_is_compared_only_where_a_run_lists_one() -> None:
+    """Half of every row goes nowhere in `sink`; rows of the others sum to 1 but for rounding."""
+    maps = np.full((1, 2, 3, 3), 1 / 3, dtype=np.float32)
+    even, same, sink = (hs.measure(factor * maps, ["a", "b", "c"], ["entropy"]).results for factor in (1, 1, 0.5))
+    listed = [{row["quantity"] for row in compare([even, other]).differences["overall"]} for other in (same, sink)]
+    assert [sorted(quantities) for quantities in listed] == [["entropy", "max_weight"], ["entropy", "max_weight", "sink_mass"]]
+
+
 def test_an_encoder_beside_a_decoder() -> None:
     runs = [hs.run(tiny(*names), "sampler", ["entropy", "relations"], limit=60, replicates=10, gallery=0, max_length=60) for names in TINY]
     found = compare([run.results for run in runs])

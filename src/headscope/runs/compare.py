@@ -63,7 +63,8 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
         states = [(one.state(measure.name), layout) for one, layout in zip(runs, layouts, strict=True)]
         found = [{one.quantity: one for one in measure.resampled(*state)} for state in states]
         champions = [_by_label(list(measure.champions(*state))) for state in states]
-        for quantity in (quantity for quantity in found[0] if all(quantity in one for one in found)):
+        listed = {quantity for one in runs for quantity in one[measure.name]["quantity"]}  # a table leaves out what means nothing there
+        for quantity in (quantity for quantity in found[0] if quantity in listed and all(quantity in one for one in found)):
             each = [one[quantity] for one in found]
             key = {"measure": measure.name, "quantity": quantity}
             if same:

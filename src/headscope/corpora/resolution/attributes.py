@@ -37,16 +37,19 @@ class Names(NamedTuple):
 NO_NAMES = Names()
 
 
-def kind(head: Word, coordinated: bool) -> str:
-    """`pronoun`, `proper` or `nominal`, by the tag of the head word; by its form where there is no tag."""
+def kind(span: Sequence[Word], head: int, coordinated: bool) -> str:
+    """`pronoun`, `proper` or `nominal`, by the tag of the head word, which is the one at `head`.
+
+    Without a tag its form decides, and only a single word can be a pronoun: `Edward I` is a name.
+    """
     if coordinated:
         return "nominal"
-    tagged = kind_of(head)
+    tagged = kind_of(span[head])
     if tagged is not None:
         return "proper" if tagged == "name" else tagged
-    if pronoun(head.form) is not None:
+    if len(span) == 1 and pronoun(span[head].form) is not None:
         return "pronoun"
-    return "proper" if head.form[:1].isupper() else "nominal"
+    return "proper" if span[head].form[:1].isupper() else "nominal"
 
 
 def pronoun(form: str) -> Attributes | None:

@@ -50,7 +50,7 @@ def expressions(
         place, source, coordinated = heads.of(mention)
         span = text.words[mention.start : mention.end]
         head = text.words[place]
-        what = kind(head, coordinated)
+        what = kind(span, place - mention.start, coordinated)
         known = attributes(span, place - mention.start, what, mention.type, coordinated, names)
         wording = _wording(span, strip_determiner)
         found.append(Expression(mention.entity, mention.start, mention.end, place, source, what, wording, head.form.lower(), known))
