@@ -132,7 +132,7 @@ def passing(count: int = 3000) -> float:
 
     def counted() -> Iterator[Brief]:
         for text in Ahead(read(*paths), 1).texts(Encoder(model.tokenizer), counts.dropped):
-            counts.count(text.document, text.numbers.tokens, text.numbers.words, text.numbers.split)
+            counts.count(text.document, text.numbers.sizes)
             yield text
 
     with tempfile.TemporaryDirectory() as folder:

@@ -43,5 +43,9 @@ class RunError(HeadscopeError):
     """A run folder or a specification that does not hold together."""
 
 
+class HeadscopeWarning(UserWarning):
+    """Results that must not be used before somebody has looked: a model that cannot read the texts, a measure that counted nothing."""
+
+
 class StaleError(RunError):
     """A run folder that holds another run by now than when it was opened."""

@@ -30,7 +30,7 @@ def test_a_plan_counts_what_a_run_counts(model: Model) -> None:
     assert [counts.numbers() for counts in planned.counts] == [{name: way[name] for name in Counts().numbers()} for way in run["readings"]]
     assert planned.ways == ("sentence", "document")
     assert planned.shards == run["counts"]["shards"]
-    assert list(planned.dropped) == run["dropped"]
+    assert list(planned.notes) == [("read", line) for line in run["read"]] + [("left out", line) for line in run["dropped"]]
     assert planned.batches > planned.shards
     assert planned.longest == 48
     assert planned.trial is not None
@@ -50,7 +50,7 @@ def test_nothing_is_run_where_nothing_is_to_be_tried(model: Model, monkeypatch: 
 def test_how_long_it_takes() -> None:
     """1,000,000 tokens in 100 shards, read in 50 s; 10,000 tokens a second are computed, and a shard is kept in half a second."""
     counts = Counts(documents=10, texts=1000, tokens=1_000_000, words=800_000)
-    planned = Planned((counts,), ("sentence",), 100, 400, 96, (), 50.0, 4_000_000, 900, 2_500, Trial(4, 40_000, 4.0, 2.0))
+    planned = Planned((counts,), ("sentence",), 100, 400, 96, (), (), 50.0, 4_000_000, 900, 2_500, Trial(4, 40_000, 4.0, 2.0))
     assert planned.seconds() == 50 + 100 + 50
     assert planned.seconds(1) == 100
     assert planned.seconds(4) == 100, "reading and keeping takes longer than computing by four"

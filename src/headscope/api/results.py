@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.errors import RunError
+from headscope.errors import HeadscopeWarning, RunError
 from headscope.runs.results import Results
 from headscope.runs.table import Table
 from headscope.runs.twin_heads import Twins
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
     from headscope.runs.compared import Comparison
     from headscope.stats.embedding import Method
     from headscope.widget.run import RunView
+
+
+def warn(lines: Iterable[str]) -> None:
+    """Issue a HeadscopeWarning for each line, at the line of the user's that called us."""
+    frame, depth = inspect.currentframe(), 1
+    while frame is not None and frame.f_back is not None and frame.f_globals["__name__"].startswith("headscope."):
+        frame, depth = frame.f_back, depth + 1
+    for line in lines:
+        warnings.warn(line, HeadscopeWarning, stacklevel=depth)
 
 
 class Measured:
@@ -103,8 +114,14 @@ class Run:
 
         return RunView(self.results, head)
 
+    @property
+    def warnings(self) -> list[str]:
+        """What must be known before a number is used: that the model cannot read the texts, or that a measure counted nothing."""
+        return self.results.warnings
+
     def __repr__(self) -> str:
-        return f"Run({self.signature})\n  " + ", ".join(f"{name}: {len(self.results[name])} rows" for name in self.measures)
+        tables = ", ".join(f"{name}: {len(self.results[name])} rows" for name in self.measures)
+        return "\n  ".join([f"Run({self.signature})", tables, *(f"warning: {line}" for line in self.warnings)])
 
 
 class Study:
@@ -149,7 +166,7 @@ class Study:
     def __repr__(self) -> str:
         from headscope.views.findings import findings
 
-        return "\n".join([*findings(self.results), self.signature])
+        return "\n".join([*(f"warning: {line}" for line in self.results.warnings), *findings(self.results), self.signature])
 
 
 class TwinHeads(Twins):

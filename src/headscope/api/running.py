@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.results import Run, Study, TwinHeads
+from headscope.api.results import Run, Study, TwinHeads, warn
 from headscope.corpora import Corpus, OnError, read
 from headscope.errors import MeasureError, ModelError, RunError
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headscope.models.recipe import Trained
     from headscope.probes.keywords.finder import Finder
     from headscope.runs.grids import Level, Specials
+    from headscope.runs.results import Results
     from headscope.runs.work import Progress
     from headscope.widget.keywords import Keywords
     from headscope.widget.view import View
@@ -172,7 +173,7 @@ def run(
         progress=progress,
         gallery=gallery,
     )
-    return Run(results)
+    return _warned(results)
 
 
 def measure(
@@ -207,7 +208,7 @@ def measure(
         paths = [attention] if isinstance(attention, str | Path) else list(attention)
         if not all(isinstance(path, str | Path) for path in paths):
             raise MeasureError("maps without tokens", "Give the tokens of each text, or files that hold them")
-        return Run(measure_maps([read_maps(path) for path in paths], _measures(measures)[0], **options))
+        return _warned(measure_maps([read_maps(path) for path in paths], _measures(measures)[0], **options))
     single = bool(tokens) and isinstance(tokens[0], str)
     texts = [attention] if single else list(attention)
     given = {"tokens": tokens, "roles": roles, "words": words, "annotation": annotation, "document": documents}
@@ -221,7 +222,13 @@ def measure(
         if single and documents is not None and not isinstance(documents, str):
             own["document"] = documents[0]
         maps.append(GivenMaps(_array(text), name=f"text {number + 1}", **own))
-    return Run(measure_maps(maps, _measures(measures)[0], **options))
+    return _warned(measure_maps(maps, _measures(measures)[0], **options))
+
+
+def _warned(results: Results) -> Run:
+    """A run, and what it warns of as Python warnings."""
+    warn(results.warnings)
+    return Run(results)
 
 
 def _array(maps: Any) -> np.ndarray:
@@ -331,6 +338,7 @@ def twins(
     if unknown := [name for name in settings if name not in known]:
         raise RunError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(list(known)[3:])}")
     found = find(first, second, corpus, **settings)
+    warn(found.warnings)
     return TwinHeads(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.results import Study
+from headscope.api.results import Study, warn
 from headscope.api.running import named
 from headscope.corpora import Corpus
 from headscope.runs.results import Results
@@ -227,7 +227,7 @@ def replicate(
     files = {role: paths for role, paths in files.items() if paths}
     folder = Path(out) if out is not None else usual_folder(recipe, str(model), files)
     how = {"device": device, "full": full, "resume": resume, "overwrite": overwrite}
-    return Study(study(recipe, folder, model=str(model), corpora=files, **how))  # type: ignore[arg-type]
+    return _warned(study(recipe, folder, model=str(model), corpora=files, **how))  # type: ignore[arg-type]
 
 
 def _studied(
@@ -244,4 +244,10 @@ def _studied(
     in_hand = {name: given if isinstance(given, Corpus) else None for name, given in texts.items()}
     spec = make({"model": named(model, ())[0], **names, **settings})
     loaded = None if isinstance(model, str | Path) else model
-    return Study(study(spec, Path(out) if out is not None else None, model=loaded, **in_hand, **how))
+    return _warned(study(spec, Path(out) if out is not None else None, model=loaded, **in_hand, **how))
+
+
+def _warned(results: Results) -> Study:
+    """A study, and what it warns of as Python warnings."""
+    warn(results.warnings)
+    return Study(results)

@@ -46,8 +46,8 @@ def compare(
         return
     _print_scores(agreement, None if every_label else 20, markdown)
     for side, tally in zip((first, second), agreement.skipped, strict=True):
-        for line in tally.lines():
-            typer.echo(f"passed over in {side}: {line}")
+        for label, line in tally.labelled():
+            typer.echo(f"{label} in {side}: {line}")
     for name, n in agreement.alone.items():
         typer.echo(f"not compared: {_number(n, 'value')} of {name} that only one side gives")
     words = sum(difference.last is None for difference in agreement.differences)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headscope.core.automatic import summed_up
 from headscope.corpora import Corpus, Stats
 from headscope.corpora.coreference_stats import Coreference
 from headscope.corpora.distribution import Distribution
 from headscope.corpora.mentions import KINDS
+
+if TYPE_CHECKING:
+    from headscope.runs.counts import Counts
 
 SPREAD = "mean [smallest, lower quartile, median, upper quartile, largest]"
 Rows = dict[str, str | None]
@@ -36,8 +41,8 @@ def overview(counted: Stats) -> Rows:
     }
 
 
-def encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> tuple[str, Rows, list[str]]:
-    """What a run over a corpus would see: what it would be a run of, how many texts and tokens, and what it would pass over."""
+def encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> tuple[str, Rows, Counts]:
+    """What a run over a corpus would read: what it would be a run of, how many texts and tokens, and all that is counted."""
     from headscope.models.load import load_tokenizer
     from headscope.runs.counts import count
     from headscope.runs.spec import make_spec
@@ -50,8 +55,9 @@ def encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> t
         "texts": f"{counts.texts:,}",
         "tokens": f"{counts.tokens:,}",
         "split words": f"{counts.split_words:,} of {counts.words:,} ({percent:.1f}%)",
+        "unknown tokens": f"{counts.unknown:,} of {counts.word_tokens:,} ({counts.unknown_share:.1%})",
     }
-    return f"a run of {model} over each {spec.unit}, up to {max_length} tokens", rows, counts.dropped.lines()
+    return f"a run of {model} over each {spec.unit}, up to {max_length} tokens", rows, counts
 
 
 def _coreference(counted: Coreference) -> Rows:

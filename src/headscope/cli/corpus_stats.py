@@ -12,11 +12,13 @@ import typer
 
 from headscope.cli.corpus_overview import SPREAD, encoding, overview
 from headscope.cli.tables import print_markdown, print_table
+from headscope.core.tally import Tally
 from headscope.corpora import Corpus, Stats, stats
 from headscope.corpora.distribution import Offsets
 from headscope.corpora.files import base_name
 from headscope.errors import HeadscopeError
 from headscope.runs.table import Table, display
+from headscope.runs.unknown import warning
 
 _COUNTED: dict[str, Callable[[Stats], Counter[str]]] = {
     "relations": lambda counted: counted.relations,
@@ -53,7 +55,7 @@ def named(corpora: Sequence[list[str]]) -> dict[str, list[str]]:
 def print_stats(corpus: Corpus, tokenizer: Tokenizer | None, every_label: bool) -> None:
     """Print what is in one corpus and, with a tokenizer, what a run over it would see."""
     counted = stats(corpus)
-    _print_rows(overview(counted), counted.skipped.lines())
+    _print_rows(overview(counted), counted.skipped)
     typer.echo(f"\n{SPREAD}\n")
     limit = None if every_label else _TOP
     for title, pick in _counters([counted]).items():
@@ -61,27 +63,33 @@ def print_stats(corpus: Corpus, tokenizer: Tokenizer | None, every_label: bool) 
             directed = counted.offsets if title == "relations" else None
             print_table(_details(counts, directed, limit), title)
     if tokenizer:
-        title, rows, passed_over = encoding(corpus, tokenizer.model, tokenizer.unit, tokenizer.max_length)
+        title, rows, encoded = encoding(corpus, tokenizer.model, tokenizer.unit, tokenizer.max_length)
         typer.echo(f"\n{title}:")
-        _print_rows(rows, passed_over or ["nothing"])
+        _print_rows(rows | ({} if encoded.dropped.lines(read=False) else {"left out": "nothing"}), encoded.dropped)
+        for line in warning(encoded, tokenizer.model):
+            typer.echo(f"\nwarning: {line}")
 
 
 def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: Tokenizer | None, every_label: bool, markdown: bool) -> None:
     """Print what is in several corpora, a column for each."""
     counted = {name: stats(corpus) for name, corpus in corpora.items()}
     sizes = {name: overview(one) for name, one in counted.items()}
-    passed_over = {name: one.skipped.lines() for name, one in counted.items()}
+    tallies = {name: one.skipped for name, one in counted.items()}
+    warnings: list[str] = []
     runs: dict[str, list[str]] = {}
     if tokenizer:
         for name, corpus in corpora.items():
-            title, rows, passed_over[name] = encoding(corpus, tokenizer.model, tokenizer.unit, tokenizer.max_length)
+            title, rows, encoded = encoding(corpus, tokenizer.model, tokenizer.unit, tokenizer.max_length)
+            tallies[name] = encoded.dropped
+            warnings += [f"warning: {name}: {line}" for line in warning(encoded, tokenizer.model)]
             sizes[name] |= rows
             runs.setdefault(title, []).append(name)
     show = print_markdown if markdown else print_table
     quantities = [quantity for quantity in next(iter(sizes.values())) if any(rows[quantity] for rows in sizes.values())]
     show(_columns("quantity", quantities, {name: [rows[quantity] for quantity in quantities] for name, rows in sizes.items()}), "sizes")
     notes = [SPREAD, *(f"texts, tokens and split words of {', '.join(names)}: {title}" for title, names in runs.items())]
-    notes += [f"passed over in {name}: {line}" for name, lines in passed_over.items() for line in lines]
+    notes += [f"{label} in {name}: {line}" for name, tally in tallies.items() for label, line in tally.labelled()]
+    notes += warnings
     typer.echo("".join(f"- {note}\n" if markdown else f"{note}\n" for note in notes))
     for title, pick in _counters(counted.values()).items():
         _print_labels(title, {name: pick(one) for name, one in counted.items()}, counted, None if every_label else _TOP, show)
@@ -120,8 +128,8 @@ def _print_labels(
         show(_columns("label", shown, cells), "relations: heads to the right, and mean distance to the head in words")
 
 
-def _print_rows(rows: Mapping[str, str | None], passed_over: Sequence[str]) -> None:
-    for name, value in [*rows.items(), *(("passed over", line) for line in passed_over)]:
+def _print_rows(rows: Mapping[str, str | None], tally: Tally) -> None:
+    for name, value in [*rows.items(), *tally.labelled()]:
         if value:
             typer.echo(f"{name:>26}  {value}")
 

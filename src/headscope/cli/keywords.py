@@ -52,7 +52,7 @@ def keywords(
         from headscope.widget.files import suffix_of
 
         suffix_of(out)  # before a model is loaded for nothing
-    documents, passed = _documents(files, read_as, on_error)
+    documents, counted = _documents(files, read_as, on_error)
     if out is not None and suffix_of(out) != "html" and len(documents) > 1:
         raise RunError(f"a picture shows one text, not {len(documents):,}", "Write a page: -o page.html")
     from headscope.widget.keywords import Keywords
@@ -65,8 +65,8 @@ def keywords(
         texts = [reading.find(finder, document) for document in documents]
     found = Keywords(texts, finder, top)
     if not quiet:
-        for line in passed:
-            typer.echo(f"headscope: passed over: {line}", err=True)
+        for label, line in counted:
+            typer.echo(f"headscope: {label}: {line}", err=True)
     if out is not None:
         typer.echo(found.save(out))
     elif format == "json":
@@ -122,14 +122,14 @@ def _finder(model: str | None, learned: Path | None, device: str | None, quiet: 
         return learn(loaded or load("mini", device), progress=progress)
 
 
-def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[list[Document], list[str]]:
-    """All texts, and what was passed over in reading them. A file whose name tells no format is plain text."""
+def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[list[Document], list[tuple[str, str]]]:
+    """All texts, and what was counted in reading them. A file whose name tells no format is plain text."""
     from headscope.corpora import FORMATS as KNOWN
     from headscope.corpora import Corpus, read
     from headscope.corpora.formats import guess_format
 
     found: list[Document] = []
-    passed: list[str] = []
+    counted: list[tuple[str, str]] = []
     for file in files:
         if file == STDIN:
             found.append(_standard_input())
@@ -142,10 +142,10 @@ def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[li
                 format = "text"
         corpus = read(file, format=format, on_error=on_error)  # type: ignore[arg-type]
         found += corpus
-        passed += corpus.skipped.lines()
+        counted += corpus.skipped.labelled()
     if not found:
         raise RunError("there is no text in the files", f"Check them, and what they are read as (--read-as {', '.join(KNOWN)})")
-    return list(Corpus.of(found)), passed  # which gives those of the same name other names
+    return list(Corpus.of(found)), counted  # which gives those of the same name other names
 
 
 def _standard_input() -> Document:

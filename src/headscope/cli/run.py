@@ -30,6 +30,9 @@ def run(
     layers: Annotated[str | None, Option(help="only these layers, counted from 1: 1-4,12")] = None,
     limit: Annotated[int | None, Option(help="stop after so many texts")] = None,
     format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
+    allow_unknown: Annotated[
+        bool | None, Option("--allow-unknown", help="measure words although over 30 % of the tokens are unknown to the model")
+    ] = None,
     on_error: Annotated[str | None, Option(help="raise, or skip bad sentences and texts the model fails on, and count them")] = None,
     replicates: Annotated[int | None, Option(help="bootstrap replicates for intervals [default: 500]")] = None,
     seed: Annotated[int | None, Option(help="seed of the bootstrap and of segment construction [default: 0]")] = None,
@@ -72,7 +75,7 @@ def run(
         "model": model, "corpus": corpus or None, "preset": preset, "unit": unit, "max_length": max_length, "overlong": overlong,
         "segment_ids": segment_ids, "word_rows": word_rows, "layers": None if layers is None else numbers(layers), "limit": limit,
         "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
-        "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights,
+        "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights, "allow_unknown": allow_unknown,
     }  # fmt: skip
     final, folder = _settings(spec, given, measures, option or [])
     if plan and not maps:
@@ -91,6 +94,9 @@ def run(
         results = _execute(final, out or folder or usual, quiet, who, resume, overwrite, gallery)
     if not quiet:
         summarise(results)
+    else:
+        for line in results.warnings:
+            typer.echo(f"headscope: warning: {line}", err=True)
 
 
 def _settings(spec: Path | None, given: dict[str, Any], measures: str | None, options: list[str]) -> tuple[RunSpec, Path | None]:

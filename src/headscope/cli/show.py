@@ -59,9 +59,11 @@ def show(
         typer.echo((rows.head(limit) if limit else rows).to_text(format), nl=False)
         return
     from headscope.cli.tables import print_table
+    from headscope.runs.cut import cut_sentence
 
     shown = rows.head(limit or 40)
-    print_table(shown, title=table, caption=results.signature)
+    lost = cut_sentence(results, next((name for name in results.measures if table == name or table.startswith(f"{name}_")), ""))
+    print_table(shown, title=table, caption=results.signature if lost is None else f"{lost}\n{results.signature}")
     if len(shown) < len(rows):
         typer.echo(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or --format csv for all")
 

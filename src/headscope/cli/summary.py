@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
+from headscope.runs.cut import cut_sentence
 from headscope.runs.results import BASELINES, Results
 from headscope.runs.sense import of_runs
 
@@ -29,8 +30,13 @@ def summarise(results: Results) -> None:
         console.print(f"{measures}: {way['texts']:,} texts, each a {way['unit']} (too long: {way['overlong']})", markup=False)
     if results.study is None and results.annotation is not None:
         console.print(sentence(results.annotation), soft_wrap=True, markup=False)
-    for line in results.manifest["dropped"]:
-        console.print(f"passed over: {line}", style="dim", soft_wrap=True, markup=False)
+    for label, lines in (("read", results.manifest.get("read", ())), ("left out", results.manifest["dropped"])):
+        for line in lines:
+            console.print(f"{label}: {line}", style="dim", soft_wrap=True, markup=False)
+    if (unknown := results.manifest.get("unknown_tokens", {"n": 0}))["n"]:
+        console.print(f"unknown tokens: {unknown['n']:,} of {unknown['of']:,} ({unknown['share']:.1%})", markup=False)
+    for line in results.warnings:
+        console.print(f"warning: {line}", style="bold", soft_wrap=True, markup=False)
     if "summary" in results:
         _print_summary(results)
     if results.study is not None:
@@ -111,4 +117,5 @@ def _print_best(results: Results, name: str) -> None:
     more = f", the {len(rows)} most frequent of {len(best)}" if len(best) > len(rows) else ""
     fair = results.measures[name].get("selection") == "crossfit"
     how = "chosen on other documents than it is scored on" if fair else "chosen on the documents it is scored on, which flatters"
-    print_table(Table.of(columns), f"\n{name}: the best head of each label, {how}{more}")
+    cut = cut_sentence(results, name)
+    print_table(Table.of(columns), f"\n{name}: the best head of each label, {how}{more}{'' if cut is None else f'. {cut}'}")

@@ -112,6 +112,7 @@ def _print(found: Twins, count: int) -> None:
             **{name: [row[name] for row in rows] for name in ("distance", "low", "high", "support", "own_distance", "words")},
         }
         print_table(Table.of(columns), f"\nthe {len(rows)} closest pairs of each other's twins")
-    for line in found.dropped:
-        say(f"passed over: {line}", "dim")
+    for label, lines, style in (("warning", found.warnings, "bold"), ("read", found.read, "dim"), ("left out", found.dropped, "dim")):
+        for line in lines:
+            say(f"{label}: {line}", style)
     say(found.signature, "dim")

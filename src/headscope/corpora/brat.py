@@ -34,7 +34,7 @@ def brat_phrases(source: Source, text: Path) -> Iterator[str]:
             source.note("phrases with other words in between passed over", line.number)
             continue
         if not there:
-            source.note("phrases that stand elsewhere than their numbers say (read all the same)", line.number)
+            source.note("phrases that stand elsewhere than their numbers say (read all the same)", line.number, read=True)
         yield phrase
 
 

@@ -114,7 +114,7 @@ def _phrases(source: Source, found: Listing, stem: str, text: Path) -> tuple[str
     """The keyphrases of a text, each once; what is missing is counted."""
     there = [(suffix, kind[stem]) for suffix, kind in found.keys.items() if stem in kind]
     if not there:
-        source.tally.add("texts without a file of keys (read without keyphrases)", printable(text.name))
+        source.tally.add("texts without a file of keys (read without keyphrases)", printable(text.name), read=True)
         return ()
     for suffix, path in there[1:]:
         source.tally.add(f"second files of keys of a text passed over ({suffix})", printable(path.name))
@@ -122,7 +122,7 @@ def _phrases(source: Source, found: Listing, stem: str, text: Path) -> tuple[str
     own = replace(source, path=path)
     phrases = list(dict.fromkeys(brat_phrases(own, text) if suffix == ".ann" else _keys(own, suffix)))
     if not phrases:
-        source.tally.add("texts whose file of keys is empty (read without keyphrases)", printable(path.name))
+        source.tally.add("texts whose file of keys is empty (read without keyphrases)", printable(path.name), read=True)
     return tuple(phrases)
 
 

@@ -24,7 +24,7 @@ Unit = Literal["sentence", "paragraph", "document", "pair", "segment"]
 Overlong = Literal["drop", "truncate", "window", "error"]
 SegmentIds = Literal["pair", "zeros"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
-CUT = "words cut off at the end"
+TRUNCATED, CUT, CUT_MENTIONS = "overlong texts truncated", "words cut off at the end", "mentions cut off at the end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Encoded:
     """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into the annotation's words.
 
     `target` is what the decoder of an encoder-decoder reads. `label` is the document's, if the text is the whole document; `tags` are
-    those of its words, if they were asked for.
+    those of its words, if they were asked for. `unknown` counts the tokens that stand for text that the tokenizer does not know.
     """
 
     id: str
@@ -45,6 +45,7 @@ class Encoded:
     target: Encoded | None = None
     label: str | None = None
     tags: tuple[str | None, ...] = ()
+    unknown: int = 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -155,14 +156,14 @@ class Encoder:
         elif self.unit == "pair":
             # Source and target are read apart, so neither is cut in favour of the other: `overlong` decides for each.
             for chunk in paragraph_pairs(document, self.tokenizer, sys.maxsize, self.seed, tally):
-                yield from self._fit_apart(chunk, document.id, tally)
+                yield from self._fit_apart(chunk, document, tally)
         else:
             room = self.max_length - self.tokenizer.single.size
             start = 0
             for words in self._stretches(document):
                 if words:
                     ids, word_of = self.tokenizer.tokens(words, tally)
-                    yield from self._fit(Chunk(words, tuple(ids), tuple(word_of), start=start), room, document.id, tally)
+                    yield from self._fit(Chunk(words, tuple(ids), tuple(word_of), start=start), room, document, tally)
                 start += len(words)
 
     def _stretches(self, document: Document) -> Iterator[tuple[Word, ...]]:
@@ -173,22 +174,23 @@ class Encoder:
         else:
             yield document.words
 
-    def _fit_apart(self, chunk: Chunk, where: str, tally: Tally) -> Iterator[Chunk]:
+    def _fit_apart(self, chunk: Chunk, document: Document, tally: Tally) -> Iterator[Chunk]:
         """The two parts, each fitted into an input of its own; a window that the other part has no counterpart for is left out."""
         room = self.max_length - self.tokenizer.single.size
         source, target = (Chunk(chunk.words, *side, start=chunk.start) for side in chunk.sides())
-        sources = list(self._fit(source, room, where, tally))
-        targets = list(self._fit(target, room, where, tally)) if sources else []
+        sources = list(self._fit(source, room, document, tally))
+        targets = list(self._fit(target, room, document, tally)) if sources else []
         if targets and len(sources) != len(targets):
-            tally.add("windows without a partner left out", where, abs(len(sources) - len(targets)))
+            tally.add("windows without a partner left out", document.id, abs(len(sources) - len(targets)))
         for first, second in zip(sources, targets, strict=False):
             yield replace(first, second_ids=second.ids, second_words=second.word_of)
 
-    def _fit(self, chunk: Chunk, room: int, where: str, tally: Tally) -> Iterator[Chunk]:
+    def _fit(self, chunk: Chunk, room: int, document: Document, tally: Tally) -> Iterator[Chunk]:
         """The chunk, or what `overlong` makes of one that does not fit."""
         if len(chunk.ids) <= room:
             yield chunk
             return
+        where = document.id
         if self.overlong == "error":
             raise EncodingError(
                 f"a {self.unit} of {where} has {len(chunk.ids)} tokens where {room} fit",
@@ -198,11 +200,13 @@ class Encoder:
         if not parts:
             tally.add("overlong texts dropped", where)
             return
-        tally.add("overlong texts truncated" if self.overlong == "truncate" else "overlong texts split into windows", where)
         reached = chunk.word_of
         if self.overlong == "truncate":
             parts = parts[:1]
             reached = tuple(word for word in chunk.word_of if word <= parts[0].word_of[-1])
+            _count_cut(chunk, parts[0].word_of[-1] + 1, document, tally)
+        else:
+            tally.add("overlong texts split into windows", where, read=True)
         if lost := len(set(reached)) - sum(len(set(part.word_of)) for part in parts):
             tally.add("words longer than a window left out", where, lost)
         yield from parts
@@ -224,6 +228,7 @@ class Encoder:
                 roles=(CLS, *(SPECIAL if role == CLS else role for role in target.roles[:-1])),
                 word_of=(-1, *target.word_of[:-1]),
                 pieces=(self.tokenizer.readable(self.decoder_start), *target.pieces[:-1]),
+                unknown=target.unknown - (target.word_of[-1] >= 0 and target.ids[-1] in self.tokenizer.unknown),
             )
             return replace(source, target=start)
         return self._assemble(chunk, name, document, (first, second) if chunk.second_ids else (first,))
@@ -263,4 +268,15 @@ class Encoder:
             tuple(roles),
             tuple(renumber.get(position, -1) for position in word_of),
             tuple(map(self.tokenizer.readable, ids)),
+            unknown=sum(token in self.tokenizer.unknown for side_ids, _ in sides for token in side_ids),
         )
+
+
+def _count_cut(chunk: Chunk, end: int, document: Document, tally: Tally) -> None:
+    """Count what is lost where a chunk keeps its words before number `end` only: words, and mentions that are not whole any more."""
+    tally.add(TRUNCATED, document.id)
+    tally.add(CUT, document.id, len({word for word in chunk.word_of if word >= end}))
+    mentions = {(mention.start, mention.end, mention.entity) for mention in document.mentions if mention.start < mention.end}
+    kept, stop = chunk.start + end, chunk.start + len(chunk.words)
+    if lost := sum(start >= chunk.start and kept < last <= stop for start, last, _ in mentions):
+        tally.add(CUT_MENTIONS, document.id, lost)

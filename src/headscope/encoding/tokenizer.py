@@ -6,6 +6,7 @@ word, is found out by asking it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,6 +64,17 @@ class Tokenizer:
         """What stands for a piece that a masked language model is to guess; None for other models."""
         mask = self.hf.mask_token_id
         return None if mask is None else int(mask)
+
+    @cached_property
+    def unknown(self) -> frozenset[int]:
+        """The ids that stand for text that the tokenizer does not know. Those that work on bytes never give one to a word."""
+        model = self._backend.model
+        found = {self.hf.unk_token_id}
+        if (token := getattr(model, "unk_token", None)) is not None:
+            found.add(self._backend.token_to_id(token))
+        elif found == {None} and type(model).__name__ == "Unigram":  # which tells it nowhere else
+            found.add(json.loads(self._backend.to_str())["model"].get("unk_id"))
+        return frozenset(int(token) for token in found if token is not None)
 
     @cached_property
     def _spaced(self) -> bool:
@@ -146,7 +158,7 @@ class Tokenizer:
         if self.hf.unk_token_id is None:
             raise EncodingError(f"the word {form!r} yields no token, and the tokenizer has none for unknown words")
         if tally is not None:
-            tally.add("words without a token, read as unknown", repr(form))
+            tally.add("words without a token, read as unknown", repr(form), read=True)
         return int(self.hf.unk_token_id)
 
     def readable(self, token: int) -> str:

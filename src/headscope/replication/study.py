@@ -142,6 +142,7 @@ def _cook(
         "measures": {STUDY: {"recipe": recipe.name}},
         "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in model.layout.sites],
         "counts": {"steps": len(done), "claims": len(claims)},
+        "warnings": list(dict.fromkeys(line for one in done.values() for line in one.warnings)),
         "dropped": [],
         "findings": sentences(tables["claims"]),
         "notes": [f"{recipe.step(name).title}: not done, since {why}" for name, why in reasons.items()],

@@ -97,6 +97,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         corpus=corpus_name(results),
         readings=results.manifest.get("readings", ()),
         signature=results.signature,
+        warnings=list(dict.fromkeys(line for one in (results, *studies) for line in one.warnings)),
         whose=list(dict.fromkeys(line for one in (results, *studies) for line in whose(one))),
         heads=_heads(results),
         kinds=len({site["kind"] for site in results.manifest["sites"]}),

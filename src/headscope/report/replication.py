@@ -73,7 +73,8 @@ def _step(row: dict[str, Any], results: Results) -> dict[str, Any]:
         return {**told, "findings": [], "figures": [], "notes": []}
     assert results.path is not None
     own = Results.open(Path(results.path) / row["step"])
-    notes = [*own.manifest.get("notes", ()), *own.manifest["dropped"]]
+    more = [*own.manifest.get("notes", ()), *own.manifest.get("read", ()), *own.manifest["dropped"]]
+    notes = [*(f"Warning: {line}" for line in own.warnings), *more]
     said = sentences(own) if own.study is None else findings(own)
     return {**told, "findings": said, "figures": _figures(own, results.manifest["figures"][row["step"]]), "notes": notes}
 

@@ -122,7 +122,7 @@ def study_section(results: Results) -> dict[str, Any]:
         "columns": columns,
         "told": [isinstance(next((value for value in table[name] if value is not None), None), str) for name in columns],
         "rows": [[display(row[name]) for name in columns] for row in table],
-        "notes": [*results.manifest.get("notes", ()), *results.manifest["dropped"]],
+        "notes": [*results.manifest.get("notes", ()), *results.manifest.get("read", ()), *results.manifest["dropped"]],
     }
 
 

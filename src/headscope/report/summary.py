@@ -7,6 +7,7 @@ from typing import Any
 
 from headscope.core.heads import HeadId
 from headscope.runs.behaviour import surely
+from headscope.runs.cut import cut_sentence
 from headscope.runs.results import Results
 from headscope.runs.structure import STRUCTURE, layers_sentence, twins_sentence
 from headscope.runs.table import interval
@@ -98,9 +99,10 @@ def _skills(results: Results, measure: str) -> list[str]:
         kinds = "" if kind == "encoder" else f" ({kind} attention)"
         certain = "though without intervals nobody knows how surely" if unsure else "with an interval clear of zero"
         finds = f"a single head, {chosen}, finds" if sure else f"does a single head, {chosen}, find"
+        lost = cut_sentence(results, measure)
         found.append(
             f"For {len(sure) or 'none'} of {_count(len(rows), label)}{kinds} {finds} {asked} more often than {rule}, "
-            f"{certain}{': ' + told if told else ''}."
+            f"{certain}{': ' + told if told else ''}.{'' if lost is None else f' {lost}'}"
         )
     return found
 

@@ -28,7 +28,7 @@ from headscope.corpora.names import Unique
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import HeadscopeError
 from headscope.runs.children import end_with_parent, uninterrupted
-from headscope.runs.counts import split_words
+from headscope.runs.counts import Sizes
 
 HELD = 256 << 20  # bytes of packed texts that may wait here, of all files together
 PARCEL = 1 << 18  # bytes that are sent at a time
@@ -38,15 +38,13 @@ class Numbers(NamedTuple):
     """What is said of a text that is packed."""
 
     id: str
-    tokens: int
     target: int  # tokens that a decoder reads; -1 if there is none
-    words: int
-    split: int
+    sizes: Sizes
 
     @classmethod
     def of(cls, text: Encoded) -> Numbers:
         """Those of a text."""
-        return cls(text.id, len(text), -1 if text.target is None else len(text.target), len(text.words), split_words(text))
+        return cls(text.id, -1 if text.target is None else len(text.target), Sizes.of(text))
 
 
 class Parcel(NamedTuple):
@@ -68,7 +66,7 @@ class Brief:
     place: int  # among the texts of its document
 
     def __len__(self) -> int:
-        return self.numbers.tokens
+        return self.numbers.sizes.tokens
 
     @property
     def id(self) -> str:
@@ -78,7 +76,7 @@ class Brief:
     @property
     def cost(self) -> int:
         """Tokens of the longer side."""
-        return max(self.numbers.tokens, self.numbers.target)
+        return max(len(self), self.numbers.target)
 
     @property
     def target(self) -> range | None:

@@ -183,7 +183,8 @@ def _run(
             raise RunError(
                 f"{spec.model} failed on more than {failures.MOST:,} texts", "Check the model, and that the corpus is what it reads"
             )
-    dropped = work.dropped().lines()
+    tally = work.dropped()
+    dropped = tally.lines(read=False)
     if ledger.merged is None:
         raise RunError(f"nothing to measure: no text is left of {', '.join(spec.corpus)}", "; ".join(dropped))
     failed, name = failures.failures(ledger.merged), printable(Path(spec.model).name)
@@ -195,9 +196,12 @@ def _run(
         "seconds": round(time.monotonic() - started, 3),
         "counts": {**work.counts[0].numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
         "readings": [
-            {"unit": way.unit, "overlong": way.overlong, "measures": sorted(way.measures), **counts.numbers()}
+            {"unit": way.unit, "overlong": way.overlong, "measures": sorted(way.measures), **counts.described()}
             for way, counts in zip(work.ways, work.counts, strict=True)
         ],
+        "unknown_tokens": work.least_known.unknown_tokens(),
+        "warnings": work.warnings(),
+        "read": tally.lines(read=True),
         "dropped": dropped,
         "failed": [vars(one) for one in failed],
     }

@@ -9,7 +9,17 @@ from typing import Any
 from headscope.errors import RunError
 
 _KINDS = {"signature": str, "settings": dict, "measures": dict, "tables": list, "sites": list, "counts": dict}
-_IF_SAID = {"identity": dict, "dropped": list, "readings": list, "notes": list, "study": str, "files": dict}
+_IF_SAID = {
+    "identity": dict,
+    "dropped": list,
+    "read": list,
+    "warnings": list,
+    "unknown_tokens": dict,
+    "readings": list,
+    "notes": list,
+    "study": str,
+    "files": dict,
+}
 _MOST = 10_000  # layers, or heads of one: lists are made of so many
 _SITE = {"kind": str, "layer": int, "heads": int}
 

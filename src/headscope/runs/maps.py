@@ -78,9 +78,9 @@ class GivenMaps:
         if (sums == 0).any():
             raise MeasureError(f"{self.name}: a row holds no weight at all", "Cut padding off the maps before measuring them")
         if (sums < 0.99).any():
-            tally.add("texts with rows that sum to less than 1 (sinks, or cut maps)", self.name)
+            tally.add("texts with rows that sum to less than 1 (sinks, or cut maps)", self.name, read=True)
         if a.dtype == np.float16:
-            tally.add("texts with maps in float16, good to about three digits", self.name)
+            tally.add("texts with maps in float16, good to about three digits", self.name, read=True)
         return self
 
     def causal(self) -> bool:
@@ -203,7 +203,8 @@ def measure_maps(
         "identity": {"settings": settings, "measures": describe(built), "maps": digest.hexdigest(), **documents, "versions": used},
         "capture": "given maps",
         "counts": {"texts": len(checked)},
-        "dropped": tally.lines(),
+        "read": tally.lines(read=True),
+        "dropped": tally.lines(read=False),
     }
 
     def look(texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, torch.Tensor]]]:

@@ -22,6 +22,7 @@ class Reading:
     measures: frozenset[str]
     control: bool = False  # whether a measure asks for the trees of other sentences
     differentiates: bool = False  # whether a measure asks for gradients
+    of_words: frozenset[str] = frozenset()  # the measures that look at words, not at tokens
 
 
 def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tuple[Reading, ...]:
@@ -35,6 +36,7 @@ def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tup
             frozenset(measure.name for measure in group),
             any(measure.options().get("control") == "permuted" for measure in group),
             any(measure.slope() is not None for measure in group),
+            frozenset(measure.name for measure in group if measure.level == "word"),
         )
         for way, group in wanted.items()
     )

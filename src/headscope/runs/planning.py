@@ -43,14 +43,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a run would see and pass over, and what it would cost. Bytes, seconds, and tokens with padding left out."""
+    """What a run would read and leave out, and what it would cost. Bytes, seconds, and tokens with padding left out."""
 
     counts: tuple[Counts, ...]  # one for each way in which the corpus is read
     ways: tuple[str, ...]
     shards: int
     batches: int
     longest: int  # tokens of a text
-    dropped: tuple[str, ...]
+    notes: tuple[tuple[str, str], ...]  # what was left out, and what was read all the same, each with which of the two it is
+    warnings: tuple[str, ...]
     reading: float  # seconds of reading, cutting and encoding, by this process
     weights: int
     maps: int  # of the largest batch
@@ -76,13 +77,16 @@ class Planned:
     def lines(self, workers: int | None = None) -> list[str]:
         """The same in words."""
         found = []
+        worst = max(self.counts, key=lambda counts: counts.unknown_share)
         for way, counts in zip(self.ways, self.counts, strict=True):
             found.append(
                 f"by {way}: {counts.documents:,} documents, {counts.texts:,} texts, {counts.tokens:,} tokens, "
                 f"{counts.words:,} words ({counts.split_words:,} of them of several tokens)"
             )
         found.append(f"{self.shards:,} shards, {self.batches:,} batches; the longest text has {self.longest:,} tokens")
-        found += [f"passed over: {line}" for line in self.dropped]
+        if worst.unknown:
+            found.append(f"unknown tokens: {worst.unknown:,} of {worst.word_tokens:,} ({worst.unknown_share:.1%})")
+        found += [f"{label}: {line}" for label, line in (*self.notes, *(("warning", line) for line in self.warnings))]
         held = f"{_size(self.weights)} of weights and up to {_size(self.maps)} of attention maps at a time"
         found.append(f"memory: {held}{' for each worker' if workers is not None else ''}, and {_size(self.state)} for the sums of a shard")
         found.append(f"reading and encoding: {_speed(self.tokens / max(self.reading, 1e-9))}, {_time(self.reading)} in all")
@@ -129,7 +133,8 @@ def plan_run(
         shards,
         count,
         longest,
-        tuple(work.dropped().lines()),
+        tuple(work.dropped().labelled()),
+        tuple(work.warnings()),
         time.perf_counter() - began - trying.seconds,
         memory.weights,
         memory.maps,

@@ -18,6 +18,7 @@ from headscope.runs.sealed import checksum
 from headscope.runs.signature import describe
 from headscope.runs.store import STATES, Folder, read_states
 from headscope.runs.table import Table
+from headscope.runs.uncounted import uncounted
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
 BASELINES = {"trees": "chain of words", "distances": "all pairs"}
@@ -54,13 +55,12 @@ class Results(Mapping[str, Table]):
     ) -> Results:
         """The results of merged states, written to `folder` if there is one."""
         metadata = {"signature": manifest["signature"]}
-        tables = {
-            name: Table.of(columns, metadata)
-            for measure in measures
-            for name, columns in measure.tables(states[measure.name], layout).items()
-        }
+        made = {name: columns for measure in measures for name, columns in measure.tables(states[measure.name], layout).items()}
+        tables = {name: Table.of(columns, metadata) for name, columns in made.items()}
+        warnings = [*manifest.get("warnings", ()), *uncounted(measures, states, layout, made)]
         sites = [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites]
         complete = {**manifest, "status": "complete", "measures": describe(measures), "tables": list(tables), "sites": sites}
+        complete["warnings"] = warnings
         if folder is not None:
             complete = folder.finish(tables, states, complete)
         return cls(complete, tables, folder.path if folder is not None else None, states=states)
@@ -134,6 +134,11 @@ class Results(Mapping[str, Table]):
     def signature(self) -> str:
         """The line that says what was measured, on what, and how."""
         return str(self.manifest["signature"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What must be known before a number is used: that the model cannot read the texts, or that a measure counted nothing."""
+        return list(self.manifest.get("warnings", ()))
 
     @property
     def annotation(self) -> str | None:

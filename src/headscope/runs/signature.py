@@ -17,8 +17,8 @@ from headscope.measures.own import sources
 from headscope.runs.spec import RunSpec
 
 PACKAGES = ("headscope", "torch", "transformers", "tokenizers", "numpy")
-# Settings that name things whose content is hashed, and so may be spelled differently from one run to the next.
-_NAMES = {"model", "corpus", "measures", "own", "preset"}
+# Settings that change no number, or name things whose content is hashed, and so may be spelled differently from one run to the next.
+_NEUTRAL = {"model", "corpus", "measures", "own", "preset", "allow_unknown"}
 
 
 def versions() -> dict[str, str]:
@@ -34,7 +34,7 @@ def versions() -> dict[str, str]:
 
 def identity(spec: RunSpec, measures: Sequence[Measure], model: str, corpus: str, device: str) -> dict[str, Any]:
     """Everything that can change a result: settings, options, weights, corpus, kind of device, versions."""
-    settings = {name: value for name, value in spec.model_dump(mode="json").items() if name not in _NAMES}
+    settings = {name: value for name, value in spec.model_dump(mode="json").items() if name not in _NEUTRAL}
     return {
         "settings": {**settings, "device": device},
         "measures": describe(measures),

@@ -37,6 +37,7 @@ class RunSpec(BaseModel):
     corpus: tuple[str, ...] = ("sampler",)
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
+    allow_unknown: bool = False  # measure words although the model cannot read the texts; changes no number
     preset: Preset = "recommended"
     measures: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: dict[str, Any]() for name in DEFAULT})
     own: tuple[str, ...] = ()  # where measures of the user's own are found

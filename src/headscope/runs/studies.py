@@ -20,6 +20,7 @@ from headscope.runs.results import Results
 from headscope.runs.signature import annotation_of, annotation_part, key, versions
 from headscope.runs.store import Folder
 from headscope.runs.table import Table
+from headscope.runs.unknown import warning
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -96,7 +97,10 @@ def finish(
         "tables": list(signed),
         "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in model.layout.sites],
         "counts": {**counts.numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
-        "dropped": counts.dropped.lines(),
+        "unknown_tokens": counts.unknown_tokens(),
+        "warnings": warning(counts, model.name),
+        "read": counts.dropped.lines(read=True),
+        "dropped": counts.dropped.lines(read=False),
         **said,
     }
     if folder is not None:

@@ -55,7 +55,7 @@ def _unknown(model: Model, encoded: Encoded) -> list[str]:
         for side in (encoded, encoded.target)
         if side is not None
         for word, token in zip(side.word_of, side.ids, strict=True)
-        if word >= 0 and token == model.tokenizer.hf.unk_token_id
+        if word >= 0 and token in model.tokenizer.unknown
     }
     return [f"{len(words):,} word{'s' * (len(words) != 1)} the tokenizer does not know"] if words else []
 

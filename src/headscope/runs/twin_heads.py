@@ -98,7 +98,8 @@ class Twins:
     """The heads of models `a` and `b` and the distances between all of them, in nats, as means over rows of attention.
 
     `epsilons` are how close heads must be to count as the same; a head that gives less than `least` of its attention to words is faint:
-    what is compared of it is only that little. `dropped` says what was left out.
+    what is compared of it is only that little. `dropped` says what was left out, `read` what was read otherwise
+    than it stands, and `warnings` what must be known before a number is used.
     """
 
     a: Heads
@@ -113,6 +114,8 @@ class Twins:
     documents: int
     signature: str
     dropped: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headscope.core.document import Document
@@ -13,6 +13,7 @@ from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
 from headscope.measures.base import Level
+from headscope.runs.counts import Counts
 from headscope.runs.held import SIDES
 
 
@@ -59,11 +60,15 @@ class Matcher:
     level: Level
     names: Names
     dropped: Tally
+    counts: tuple[Counts, Counts] = field(default_factory=lambda: (Counts(), Counts()))
 
     def texts(self, corpus: Corpus) -> Iterator[Shared]:
         """The texts that both models read, in the order of the corpus."""
         for document in corpus:
-            yield from self._matched(document)
+            for shared in self._matched(document):
+                for counts, text in zip(self.counts, shared.inputs, strict=True):
+                    counts.add(text)
+                yield shared
 
     def _matched(self, document: Document) -> Iterator[Shared]:
         """Texts are the same if they are the same words of a document: their numbers differ once one model drops a text."""
@@ -74,7 +79,7 @@ class Matcher:
         ]
         for tally, name in zip(tallies, self.names, strict=True):
             for reason, n in tally.counts.items():
-                self.dropped.add(f"{reason} by {name}", tally.first[reason], n)
+                self.dropped.add(f"{reason} by {name}", tally.first[reason], n, read=reason in tally.read)
         for one, name in enumerate(self.names):
             if alone := len(read[one].keys() - read[1 - one].keys()):
                 self.dropped.add(f"texts left out that only {name} reads so", document.id, alone)

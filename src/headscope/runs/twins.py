@@ -25,6 +25,7 @@ from headscope.runs.spec import RunSpec, make_spec
 from headscope.runs.twin_heads import Heads, Twins
 from headscope.runs.twin_sums import Beside, Watched
 from headscope.runs.twin_texts import Matcher, Names, Shared
+from headscope.runs.unknown import warning
 from headscope.runs.work import Progress, encoder_for
 
 EPSILONS = (0.02, 0.05, 0.1)
@@ -83,13 +84,29 @@ def twins(
     matcher = Matcher((encoders[0], encoders[1]), kinds, level, names, Tally())
     texts, count = _stream(documents, matcher, beside, spec, progress)
     matcher.dropped.update(documents.skipped)
-    dropped = tuple(matcher.dropped.lines())
+    dropped = tuple(matcher.dropped.lines(read=False))
+    warnings = tuple(line for counts, name in zip(matcher.counts, names, strict=True) for line in warning(counts, name))
     if not texts:
         raise RunError(f"nothing to compare: no text of {', '.join(named)} is left that both models read", "; ".join(dropped))
     heads = [Heads(name, one.kind, tuple(one.plan.layout.ids())) for name, one in zip(names, watched, strict=True)]
     options = {"level": level, "kinds": kinds, "control": control, "epsilons": list(epsilons), "least": least}
     said = _signature(spec, models, documents, options)
-    return Twins(heads[0], heads[1], beside.sums, level, tuple(epsilons), least, replicates, seed, texts, count, said, dropped)
+    return Twins(
+        heads[0],
+        heads[1],
+        beside.sums,
+        level,
+        tuple(epsilons),
+        least,
+        replicates,
+        seed,
+        texts,
+        count,
+        said,
+        dropped,
+        tuple(matcher.dropped.lines(read=True)),
+        warnings,
+    )
 
 
 def _check(level: str, epsilons: Sequence[float], least: float) -> None:

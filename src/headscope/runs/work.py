@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Protocol
 
+from headscope.core.names import printable
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.corpora.permuted import Trees
 from headscope.corpora.tags import OUTSIDE, Tagging, tags_in
-from headscope.encoding.batches import shards
+from headscope.encoding.batches import Text, shards
 from headscope.encoding.texts import Encoded, Encoder, Overlong, Unit
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
@@ -21,6 +23,7 @@ from headscope.runs.counts import Counts
 from headscope.runs.plan import Reading
 from headscope.runs.sample import Sample
 from headscope.runs.spec import RunSpec
+from headscope.runs.unknown import require_known, warning
 from headscope.runs.worker import Job
 
 
@@ -103,6 +106,7 @@ class Work:
         self._done = done
         self._progress = progress
         self._ahead = Ahead(corpus, readers) if Ahead.can(corpus, readers) and spec.limit is None else None
+        self._name = printable(Path(spec.model).name)
         self._turn = 0
         self._shards = self._pending()
 
@@ -110,15 +114,24 @@ class Work:
         """The texts of one reading, a shard at a time; those that other processes read stay packed."""
         tokens = self._spec.shard_tokens or 1
         if self._ahead is None or (way.differentiates and self._model.objective in ("classes", "tags")):
-            yield from shards(self._texts(way, counts, sample), tokens)
+            yield from shards(self._known(self._texts(way, counts, sample), way, counts), tokens)
             return
         trees = Trees(self._corpus) if way.control else None
         encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
-        yield from map(Bundle, shards(self._counted(self._ahead.texts(encoder, counts.dropped), counts, sample), tokens))
+        briefs = self._counted(self._ahead.texts(encoder, counts.dropped), counts, sample)
+        yield from map(Bundle, shards(self._known(briefs, way, counts), tokens))
+
+    def _known(self, texts: Iterator[Text], way: Reading, counts: Counts) -> Iterator[Text]:
+        """The texts, which are counted as they come: measures of words are refused where the model cannot read them."""
+        refused = frozenset() if self._spec.allow_unknown else way.of_words
+        for text in texts:
+            require_known(counts, self._name, refused, ended=False)
+            yield text
+        require_known(counts, self._name, refused, ended=True)
 
     def _counted(self, texts: Iterator[Brief], counts: Counts, sample: Sample) -> Iterator[Brief]:
         for text in texts:
-            counts.count(text.document, text.numbers.tokens, text.numbers.words, text.numbers.split)
+            counts.count(text.document, text.numbers.sizes)
             sample.add(text)
             yield text
 
@@ -146,12 +159,23 @@ class Work:
                     self.tell()
                 number += 1
 
+    @property
+    def least_known(self) -> Counts:
+        """The counts of the reading with the largest share of unknown tokens."""
+        return max(self.counts, key=lambda counts: counts.unknown_share)
+
+    def warnings(self) -> list[str]:
+        """What a reader of the results must know of the texts."""
+        return warning(self.least_known, self._name)
+
     def dropped(self) -> Tally:
-        """What was passed over, by reason; where the corpus is read in several ways, each tells its own."""
+        """What was left out, and what was read all the same, by reason; where the corpus is read in several ways, each has its own."""
         total = Tally()
         for way, counts in zip(self.ways, self.counts, strict=True):
-            for reason, n in counts.dropped.counts.items():
-                total.add(reason if len(self.ways) == 1 else f"{reason}, by {way.unit}", counts.dropped.first[reason], n)
+            own = counts.dropped
+            for reason, n in own.counts.items():
+                named = reason if len(self.ways) == 1 else f"{reason}, by {way.unit}"
+                total.add(named, own.first[reason], n, read=reason in own.read)
         total.update(self._corpus.skipped)
         return total
 

@@ -75,7 +75,10 @@ def _manifest(studies: Sequence[Results], tasks: Sequence[str], tables: Sequence
         "tables": list(tables),
         "measures": {STUDY: {"tasks": list(tasks)}},
         "counts": counts,
-        "dropped": list(dict.fromkeys(line for study in studies for line in study.manifest["dropped"])),
+        **{
+            name: list(dict.fromkeys(line for study in studies for line in study.manifest.get(name, ())))
+            for name in ("warnings", "read", "dropped")
+        },
         "notes": [
             *(line for study in studies for line in study.manifest.get("notes", ())),
             *(f"joined: {study.signature.replace('|', ' | ')}" for study in studies),
