@@ -15,6 +15,7 @@ from headscope.encoding.texts import UNITS, Encoded, Encoder, Unit
 from headscope.errors import EncodingError
 
 DROPPED, TRUNCATED, SPLIT = "overlong texts dropped", "overlong texts truncated", "overlong texts split into windows"
+CUT = "words cut off at the end"
 TOO_LONG, UNPAIRED = "words longer than a window left out", "windows without a partner left out"
 LETTERS = tokenizer("letters")  # a word of n letters has n tokens
 THREE = document("d", "ab c | d", "efg")
@@ -111,7 +112,7 @@ def test_overlong_truncate_keeps_whole_words() -> None:
     texts, tally = made(Encoder(LETTERS, max_length=8, overlong="truncate"), LONG)
     assert [shown(text) for text in texts] == ["[CLS] a ##b [SEP]", "[CLS] a ##b ##c [SEP]", "[CLS] a [SEP]"]
     assert texts[1].words == words("abc")
-    assert tally.counts == {TRUNCATED: 1}
+    assert tally.counts == {TRUNCATED: 1, CUT: 2}
 
 
 def test_overlong_window_cuts_between_words() -> None:
@@ -295,7 +296,7 @@ def test_source_and_target_are_fitted_each_on_its_own() -> None:
     beginning = ("[CLS] a ##b [SEP]", "[MASK] [CLS] a ##b c ##d")
     found, tally = pairs("truncate", short, long)
     assert found == [beginning]
-    assert tally.counts == {TRUNCATED: 1}
+    assert tally.counts == {TRUNCATED: 1, CUT: 7}
     found, tally = pairs("truncate", long, short)
     assert found == [("[CLS] a ##b c ##d [SEP]", "[MASK] [CLS] a ##b")]
     found, tally = pairs("truncate", long, long)

@@ -71,7 +71,7 @@ def test_given_maps_with_other_trees_are_another_measurement() -> None:
         [Word("a", head=2, relation="x"), Word("b", head=0, relation="root")],
         [Word("a", head=0, relation="root"), Word("b", head=1, relation="x")],
     ]
-    runs = [hs.measure(maps, tokens, ["relations"], words=[0, 1], annotation=tree, replicates=0) for tree in trees]
+    runs = [hs.measure(maps, tokens, {"relations": {"least": 1}}, words=[0, 1], annotation=tree, replicates=0) for tree in trees]
     assert runs[0].signature != runs[1].signature
 
 

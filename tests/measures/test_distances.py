@@ -15,7 +15,7 @@ from scipy.special import rel_entr
 import headscope as hs
 from headscope.core.document import Document, Sentence, Word
 from headscope.corpora import Corpus
-from headscope.errors import MeasureError, RunError
+from headscope.errors import HeadscopeWarning, MeasureError, RunError
 from headscope.measures import gathered, make
 from headscope.measures.distances import groups
 from headscope.models.model import Model
@@ -167,5 +167,6 @@ def test_few_groups_for_very_many_heads() -> None:
 
 
 def test_a_single_head_is_compared_with_none() -> None:
-    found = hs.measure(np.full((1, 1, 2, 2), 0.5), ["a", "b"], ["distances"], replicates=5)
+    with pytest.warns(HeadscopeWarning, match="distances counted nothing"):
+        found = hs.measure(np.full((1, 1, 2, 2), 0.5), ["a", "b"], ["distances"], replicates=5)
     assert all(len(found.results[name]) == 0 for name in ("distances", "distances_layers", "distances_pairs", "distances_structure"))

@@ -84,7 +84,7 @@ def test_sink_rows_are_renormalised_and_the_sink_is_reported() -> None:
     run = hs.measure(planted(np.full((4, 4), 0.125)), ["w"] * 4, ["entropy"])
     assert value(run, "entropy") == pytest.approx(math.log(4), abs=1e-6)
     assert value(run, "sink_mass") == pytest.approx(0.5, abs=1e-6)
-    assert "less than 1" in run.results.manifest["dropped"][0]
+    assert "less than 1" in run.results.manifest["read"][0]
     without = hs.measure(planted(np.full((4, 4), 0.25)), ["w"] * 4, ["entropy"])
     assert "sink_mass" not in without["entropy"].table["quantity"]
 

@@ -21,11 +21,14 @@ from test_laws import (
     test_tables_are_pure_and_states_survive_the_disk,
     uniform,
 )
+from typer.testing import CliRunner
 from worlds import Text, World, run, worlds
 
 import headscope as hs
+from headscope.cli.main import app
 from headscope.core.batch import WORD
-from headscope.errors import MeasureError, RunError
+from headscope.core.document import Word
+from headscope.errors import HeadscopeWarning, MeasureError, RunError
 from headscope.measures import REGISTRY, Entropy, HeadMeans, MapBatch, Measure
 from headscope.measures.own import _FROM, OWN, find, named
 from headscope.runs.spec import RunSpec, make_spec
@@ -103,6 +106,61 @@ def test_the_example_is_right(reach: type[Measure], world: World) -> None:
 def test_the_example_obeys_the_laws(law: Any, reach: type[Measure], tmp_path_factory: pytest.TempPathFactory) -> None:
     more = {"tmp_path_factory": tmp_path_factory} if "disk" in law.__name__ else {}
     law(measure=reach(), **more)
+
+
+@pytest.fixture(scope="module")
+def repeats(tmp_path_factory: pytest.TempPathFactory) -> type[Measure]:
+    path = tmp_path_factory.mktemp("own") / "repeats.py"
+    path.write_text(next(code for code in CODE if "class Repeats" in code), encoding="utf-8")
+    return find(f"{path}:Repeats")
+
+
+def test_the_example_of_positions_and_kinds_by_hand(repeats: type[Measure]) -> None:
+    """`The` (row 1) gives 0.4 to `the` (column 3), which gives 0.1 back; `cat` and the special tokens are not asked, although `[SEP]`
+    stands twice. The second text is shorter, and repeats nothing.
+    """
+    maps = np.full((1, 1, 6, 6), 0.1)
+    maps[0, 0, 1, 3] = 0.4
+    tokens, roles = ["[CLS]", "The", "cat", "the", "[SEP]", "[SEP]"], ["cls", "word", "word", "word", "sep", "sep"]
+    run = hs.measure([maps, maps[..., :3, :3]], [tokens, tokens[:3]], [repeats], roles=[roles, roles[:3]])
+    (row,) = run["repeats"].table
+    assert row["value"] == pytest.approx((0.4 + 0.1) / 2)
+    assert row["baseline"] == pytest.approx(1 / 6)
+    assert row["n"] == 1
+
+
+@given(world=worlds())
+@settings(max_examples=25, deadline=None)
+def test_the_example_of_positions_and_kinds_is_right(repeats: type[Measure], world: World) -> None:
+    measure = repeats()
+    table = measure.tables(run(measure, world, [world.texts]), world.layout)["repeats"]
+    for kind, layer, head, value, n in zip(*(table[name] for name in ("kind", "layer", "head", "value", "n")), strict=True):
+        assert kind == "encoder"
+        means = []
+        for text in world.texts:
+            words = [i for i, role in enumerate(text.roles) if role == WORD]
+            others = {i: [j for j in words if j != i and text.forms[i].lower() == text.forms[j].lower()] for i in words}
+            rows = [sum(text.maps[layer - 1, head - 1][i, j] for j in found) for i, found in others.items() if found]
+            means += [np.mean(rows)] if rows else []
+        assert n == len(means)
+        assert_allclose(value, np.mean(means) if means else np.nan, rtol=1e-4, atol=2e-6)
+
+
+def test_a_measure_that_counted_nothing_says_so(repeats: type[Measure], tmp_path: Path) -> None:
+    maps = np.full((1, 2, 3, 3), 1 / 3)
+    told = "repeats counted nothing: n is 0 for every head. Check that the texts have what it looks for (at level token)"
+    with pytest.warns(HeadscopeWarning, match=re.escape(told)) as issued:
+        run = hs.measure(maps, ["a", "b", "c"], ["entropy", repeats], out=tmp_path / "run")
+    assert [warning.filename for warning in issued] == [__file__]
+    assert len(run.warnings) == 1, "entropy counted a text"
+    assert f"warning: {told}" in CliRunner().invoke(app, ["show", str(tmp_path / "run")]).output
+    assert told in run.report().read_text(encoding="utf-8")
+
+
+def test_labels_with_too_few_cases_are_not_called_nothing() -> None:
+    tree = [Word("a", head=2, relation="x"), Word("b", head=0, relation="root")]
+    with pytest.warns(HeadscopeWarning, match=r"relations lists nothing: no label has 20 cases \(the most frequent has 1\)"):
+        hs.measure(np.full((1, 1, 2, 2), 0.5), ["a", "b"], ["relations"], words=[0, 1], annotation=tree, replicates=0)
 
 
 def test_a_file_a_class_and_its_instance_give_the_same(file: Path, reach: type[Measure]) -> None:

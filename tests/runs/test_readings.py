@@ -39,7 +39,7 @@ def test_the_manifest_tells_of_each_reading(both: hs.api.Run) -> None:
     first, second = both.results.manifest["readings"]
     assert (first["unit"], first["texts"], first["measures"]) == ("sentence", 6, ["positions"])
     assert (second["unit"], second["overlong"], second["texts"]) == ("document", "window", 6)
-    assert any("split into windows, by document" in line for line in both.results.manifest["dropped"])
+    assert any("split into windows, by document" in line for line in both.results.manifest["read"])
     assert "entropy.unit:document" in both.signature
 
 

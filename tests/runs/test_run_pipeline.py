@@ -64,7 +64,7 @@ def test_the_folder_holds_what_was_measured(whole: Path) -> None:
     assert manifest["counts"]["words"] == sum(map(len, sentences))
     assert manifest["counts"]["documents"] == len(list(corpus))
     assert manifest["counts"]["shards"] > 5
-    assert "multi-word tokens" in manifest["dropped"][0]
+    assert "multi-word tokens" in manifest["read"][0]
     assert manifest["identity"]["versions"]["torch"] == torch.__version__
     assert not (whole / "partial").exists()
     run = hs.open_run(whole)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def warn(lines: Iterable[str]) -> None:
     """Issue a HeadscopeWarning for each line, at the line of the user's that called us."""
     frame, depth = inspect.currentframe(), 1
-    while frame is not None and frame.f_back is not None and frame.f_globals["__name__"].startswith("headscope."):
+    while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("headscope."):
         frame, depth = frame.f_back, depth + 1
     for line in lines:
         warnings.warn(line, HeadscopeWarning, stacklevel=depth)

@@ -1,0 +1,61 @@
+"""Texts that were cut, and how documents were formed: said wherever a finding is stated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from marked import document
+from small_models import save_small
+from typer.testing import CliRunner
+
+import headscope as hs
+from headscope.cli.main import app
+from headscope.corpora import Corpus
+from headscope.runs.cut import cut_sentence
+
+# Words and tokens, which are the same:  0      1      2     3    4      5       6     7
+LONG = document("[A he ] saw [B her ] . [A he ] left [B her ] .", "long")
+SHORT = document("[A he ] saw [A him ] .", "short")
+CUT = "1 of 2 documents were cut at 7 tokens: only 9 of 12 words and 5 of 6 mentions were read."
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_small(tmp_path_factory.mktemp("models") / "small")
+
+
+def test_what_was_lost_stands_beside_the_finding(model: Path, tmp_path: Path) -> None:
+    """Seven tokens are [CLS], five words and [SEP]: `left her .` is lost, and with it a mention."""
+    out = tmp_path / "run"
+    run = hs.run(hs.load(model), Corpus.of([LONG, SHORT]), {"coreference": {"least": 1}}, out, max_length=7, replicates=0)
+    (way,) = run.results.manifest["readings"]
+    assert way["cut"] == {"texts": 1, "words": 3, "mentions": 1}
+    assert run.results.manifest["dropped"] == [
+        "1 mentions cut off at the end (first: long)",
+        "1 overlong texts truncated (first: long)",
+        "3 words cut off at the end (first: long)",
+    ]
+    runner = CliRunner()
+    for table in ([], ["coreference"], ["coreference_best"], ["coreference_counts"]):
+        assert CUT in runner.invoke(app, ["show", str(out), *table]).output, table
+    page = run.report().read_text(encoding="utf-8")
+    assert page.count(CUT) == 2, "in short, and where the best heads are listed"
+
+
+def test_all_and_none(model: Path) -> None:
+    loaded = hs.load(model)
+    every = hs.run(loaded, Corpus.of([LONG]), {"coreference": {"least": 1}}, max_length=7, replicates=0, gallery=0).results
+    assert cut_sentence(every, "coreference") == "All 1 documents were cut at 7 tokens: only 5 of 8 words and 3 of 4 mentions were read."
+    whole = hs.run(loaded, Corpus.of([LONG]), {"coreference": {"least": 1}, "entropy": {}}, replicates=0, gallery=0).results
+    assert cut_sentence(whole, "coreference") is cut_sentence(whole, "entropy") is None
+
+
+def test_sentences_that_are_read_as_documents_are_counted_as_far_as_they_are_read(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "c.conllu"
+    path.write_text("\n\n".join(f"1\tthe\t_\t_\t_\t_\t0\troot\t_\t_\n2\tcat{n}\t_\t_\t_\t_\t1\tdep\t_\t_" for n in range(5)) + "\n\n")
+    run = hs.run(hs.load(model), path, ["entropy"], limit=3, replicates=0, gallery=0)
+    assert run.results.manifest["read"] == ["3 sentences read as documents of their own, for want of # newdoc (first: line 1 of c.conllu)"]
+    assert run.results.manifest["dropped"] == []
+    stats = CliRunner().invoke(app, ["corpus", "stats", str(path)]).output
+    assert "read  5 sentences read as documents of their own" in stats
