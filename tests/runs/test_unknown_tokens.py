@@ -23,6 +23,7 @@ from headscope.runs import unknown
 from headscope.runs.counts import Counts, count
 from headscope.runs.planning import plan_run
 from headscope.runs.spec import make_spec
+from headscope.runs.store import Folder
 
 QUICK: dict[str, Any] = {"replicates": 0, "gallery": 0}
 WORDS = {"entropy": {"level": "word"}}
@@ -62,6 +63,9 @@ def test_a_few_are_counted_and_warned_of(folder: Path, tmp_path: Path) -> None:
     assert "1 of 20 tokens of words (5.0 %)" in page
     stats = runner.invoke(app, ["corpus", "stats", str(corpus), "--model", str(folder)]).output
     assert "unknown tokens  1 of 20 (5.0%)" in stats
+    quiet = runner.invoke(app, ["run", "--model", str(folder), "--corpus", str(corpus), "--out", out, "--overwrite", "--gallery", "0", "-q"])
+    assert quiet.stderr.startswith(f"headscope: warning: {WARNED}")
+    assert not quiet.stdout
     assert f"warning: 1 of the 20 tokens (5.0%) are unknown to the tokenizer of {folder}." in stats
 
 
@@ -95,6 +99,17 @@ def test_what_is_refused_can_be_gone_on_with(model: Model, tmp_path: Path) -> No
     assert resumed.results.manifest["counts"]["resumed_shards"] == 2
     assert "allow_unknown" not in resumed.results.manifest["identity"]["settings"]
     assert "allow_unknown" not in resumed.signature
+
+
+def test_a_finished_run_is_made_again_although_older_runs_do_not_say_that_it_is_allowed(model: Model, tmp_path: Path) -> None:
+    corpus, out = texts((5, 0), (1, 4)), tmp_path / "run"
+    with pytest.warns(HeadscopeWarning):
+        hs.run(model, corpus, WORDS, out, **QUICK, allow_unknown=True)
+    folder = Folder(out)
+    manifest = {name: value for name, value in folder.read_manifest().items() if name != "sha256"}
+    del manifest["settings"]["allow_unknown"]
+    folder.write_manifest(manifest)
+    assert not hs.rerun(out, corpus=corpus, model=model).same.differences
 
 
 def test_a_run_is_refused_after_the_same_text_however_it_is_cut(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

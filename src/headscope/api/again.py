@@ -75,6 +75,8 @@ def rerun(
     for name in ("own", "cache"):
         if not settings.get(name):
             settings.pop(name, None)
+    if then.study is None:
+        settings["allow_unknown"] = True  # a run that was finished is not refused
     if isinstance(model, str | Path):
         settings["model"] = str(model)
     elif model is None:

@@ -24,7 +24,7 @@ Seed = Annotated[int, Option(help="seed of what is drawn")]
 Device = Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")]
 Resume = Annotated[bool, Option("--resume", help="go on with the study in the folder")]
 Overwrite = Annotated[bool, Option("--overwrite", help="replace the study in the folder")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")]
 Abs = Annotated[str, Option(help="importance: sizes of gradients by example (the paper), by token (its code), or by batch (Hugging Face)")]
 BatchTexts = Annotated[int, Option(help="importance by batch: texts of a batch, in the order of the corpus", min=1)]
 Tags = Annotated[str | None, Option(help="what a model that tags words was trained on: upos, xpos, keyphrases [default: by its tags]")]
@@ -139,8 +139,7 @@ def _study(settings: dict[str, Any], out: Path | None, device: str | None, resum
     spec = make_ablation_spec(settings, "the options")
     usual = Path("runs") / "-".join(["ablation", *(Path(name).name.split(".")[0] for name in (spec.model, spec.corpus[0]))])
     results = _ablate(spec, out or usual, device, resume, overwrite, quiet)
-    if not quiet:
-        summarise(results)
+    summarise(results, quiet)
 
 
 def _ablate(spec: Any, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:

@@ -46,7 +46,7 @@ def flow(
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     resume: Annotated[bool, Option("--resume", help="go on with the study in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
 ) -> None:
     """Measure how much each word bears on each other word, and whether it goes with coreference, parts of speech and trees (Westera).
 
@@ -73,10 +73,9 @@ def flow(
     )  # fmt: skip
     usual = Path("runs") / "-".join(["flow", *(Path(name).name.split(".")[0] for name in (model, chosen[0]))])
     results = _study(spec, out or usual, device, resume, overwrite, quiet)
-    if not quiet:
-        from headscope.cli.summary import summarise
+    from headscope.cli.summary import summarise
 
-        summarise(results)
+    summarise(results, quiet)
 
 
 def _study(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:

@@ -49,7 +49,7 @@ def attention(
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     resume: Annotated[bool, Option("--resume", help="go on with the study in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
 ) -> None:
     """Train probes that find each word's governor from the attention of all heads (Clark et al. 2019, §5, Table 3).
 
@@ -76,8 +76,7 @@ def attention(
     spec = make_attention_probe_spec(settings, "the options")
     usual = Path("runs") / "-".join(["attention-probe", *(Path(name).name.split(".")[0] for name in (spec.model, spec.corpus[0]))])
     results = _probe(spec, out or usual, device, resume, overwrite, quiet)
-    if not quiet:
-        summarise(results)
+    summarise(results, quiet)
 
 
 def _probe(spec: Any, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:

@@ -58,7 +58,7 @@ def edge(
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     resume: Annotated[bool, Option("--resume", help="go on with the study in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
 ) -> None:
     """Train probes on layers 0, 0 to 1, 0 to 2, ... and see which layer adds what to which task (Tenney et al. 2019).
 
@@ -84,10 +84,9 @@ def edge(
     spec = make_edge_spec(settings, "the options")
     usual = Path("runs") / "-".join(["edge", *(Path(name).name.split(".")[0] for name in (spec.model, spec.corpus[0]))])
     results = _probe(spec, out or usual, device, resume, overwrite, quiet)
-    if not quiet:
-        from headscope.cli.summary import summarise
+    from headscope.cli.summary import summarise
 
-        summarise(results)
+    summarise(results, quiet)
 
 
 def _probe(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
@@ -113,7 +112,6 @@ def join(
     from headscope.runs.results import Results
 
     results = joined([Results.open(path) for path in studies], out, overwrite)
-    if not quiet:
-        from headscope.cli.summary import summarise
+    from headscope.cli.summary import summarise
 
-        summarise(results)
+    summarise(results, quiet)

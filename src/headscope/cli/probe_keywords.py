@@ -28,7 +28,7 @@ def keywords(
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     resume: Annotated[bool, Option("--resume", help="go on with the study in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
 ) -> None:
     """Find out which heads look at what is important, and how well all of them together find keyphrases (Štefánik).
 
@@ -53,5 +53,4 @@ def keywords(
     folder = out or usual
     with interrupted(folder), bar("reading", hidden=quiet) as progress:
         results = study(spec, folder, device=device, resume=resume, overwrite=overwrite, progress=progress)
-    if not quiet:
-        summarise(results)
+    summarise(results, quiet)

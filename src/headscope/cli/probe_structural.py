@@ -52,7 +52,7 @@ def structural(
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     resume: Annotated[bool, Option("--resume", help="go on with the study in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
 ) -> None:
     """Train the structural probe (Hewitt & Manning 2019): a linear map under which distances between words are those of the tree.
 
@@ -80,10 +80,9 @@ def structural(
     )  # fmt: skip
     usual = Path("runs") / "-".join(["structural", *(Path(name).name.split(".")[0] for name in (model, chosen[0]))])
     results = _study(spec, out or usual, device, cache, int(cache_limit * 2**30), resume, overwrite, quiet)
-    if not quiet:
-        from headscope.cli.summary import summarise
+    from headscope.cli.summary import summarise
 
-        summarise(results)
+    summarise(results, quiet)
 
 
 def _study(

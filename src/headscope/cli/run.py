@@ -53,7 +53,7 @@ def run(
     tried: Annotated[int, Option(help="shards that --plan runs to tell how long all would take; 0: none", min=0)] = 3,
     maps: Annotated[list[Path] | None, Option(help="measure saved maps (.npz, .safetensors) instead; may be repeated")] = None,
     causal: Annotated[bool | None, Option("--causal/--not-causal", help="whether --maps are causal [default: as they look]")] = None,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
 ) -> None:
     """Measure what every head attends to, in one streaming pass over a corpus.
 
@@ -92,11 +92,7 @@ def run(
         who = {"device": device, "engine": engine, "workers": workers, "address": address, "gpus_per_worker": gpus_per_worker}
         who["readers"] = readers
         results = _execute(final, out or folder or usual, quiet, who, resume, overwrite, gallery)
-    if not quiet:
-        summarise(results)
-    else:
-        for line in results.warnings:
-            typer.echo(f"headscope: warning: {line}", err=True)
+    summarise(results, quiet)
 
 
 def _settings(spec: Path | None, given: dict[str, Any], measures: str | None, options: list[str]) -> tuple[RunSpec, Path | None]:

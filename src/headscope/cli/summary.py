@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import typer
+
 from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
 from headscope.runs.cut import cut_sentence
@@ -18,8 +20,12 @@ if TYPE_CHECKING:
 
 
 @of_runs
-def summarise(results: Results) -> None:
-    """Print what was measured and which heads stand out."""
+def summarise(results: Results, quiet: bool = False) -> None:
+    """Print what was measured and which heads stand out; `quiet` leaves only the warnings, on standard error."""
+    if quiet:
+        for line in results.warnings:
+            typer.echo(f"headscope: warning: {line}", err=True)
+        return
     from rich.console import Console
 
     console = Console(highlight=False)
