@@ -154,5 +154,11 @@ def test_a_study_warns_too() -> None:
     assert repr(study).startswith("warning: 1 of the 20 tokens")
 
 
+def test_twins_warn_of_both_models(model: Model) -> None:
+    with pytest.warns(HeadscopeWarning, match="1 of the 20 tokens") as issued:
+        found = hs.twins(model, model, texts((9, 1), (10, 0)), replicates=0, control=False)
+    assert len(issued) == len(found.warnings) == 2
+
+
 def test_no_tokens_at_all() -> None:
     assert Counts().unknown_share == 0
