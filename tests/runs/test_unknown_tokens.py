@@ -63,7 +63,9 @@ def test_a_few_are_counted_and_warned_of(folder: Path, tmp_path: Path) -> None:
     assert "1 of 20 tokens of words (5.0 %)" in page
     stats = runner.invoke(app, ["corpus", "stats", str(corpus), "--model", str(folder)]).output
     assert "unknown tokens  1 of 20 (5.0%)" in stats
-    quiet = runner.invoke(app, ["run", "--model", str(folder), "--corpus", str(corpus), "--out", out, "--overwrite", "--gallery", "0", "-q"])
+    quiet = runner.invoke(
+        app, ["run", "--model", str(folder), "--corpus", str(corpus), "--out", out, "--overwrite", "--gallery", "0", "-q"]
+    )
     assert quiet.stderr.startswith(f"headscope: warning: {WARNED}")
     assert not quiet.stdout
     assert f"warning: 1 of the 20 tokens (5.0%) are unknown to the tokenizer of {folder}." in stats
