@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
-from headscope.errors import RunError
+from headscope.errors import HeadscopeWarning, RunError
 from headscope.figures import draw, render
 from headscope.report import page
 from headscope.report.contests import contests
@@ -56,7 +56,8 @@ def test_figures_of_what_was_not_measured() -> None:
     other = hs.run("mini", "sampler", ["entropy"], limit=2, replicates=0)
     with pytest.raises(RunError, match="--measures relations"):
         draw("table1", other.results)
-    few = hs.run("mini", "sampler", {"relations": {"least": 10_000}}, limit=2, replicates=0)
+    with pytest.warns(HeadscopeWarning, match="no label has 10000 cases"):
+        few = hs.run("mini", "sampler", {"relations": {"least": 10_000}}, limit=2, replicates=0)
     with pytest.raises(RunError, match=r"-O relations.least=1"):
         draw("table1", few.results)
     with pytest.raises(RunError, match="nothing to draw"):

@@ -15,6 +15,7 @@ from scipy.spatial.distance import squareform
 
 import headscope as hs
 from headscope.encoding.tokenizer import Tokenizer
+from headscope.errors import HeadscopeWarning
 from headscope.figures import draw
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
@@ -135,7 +136,8 @@ def test_a_map_needs_no_gallery_and_one_head_has_none() -> None:
     data = run_data(run.results)
     assert data["map"]["about"] == "sum of Jensen–Shannon divergence in nats over 2 rows of attention sampled from the whole corpus"
     assert 'data-view="tree"' in body(run.results)
-    alone = hs.measure(maps[:1, :1], tokens, ["distances", "positions"], gallery=0)
+    with pytest.warns(HeadscopeWarning, match="distances counted nothing"):
+        alone = hs.measure(maps[:1, :1], tokens, ["distances", "positions"], gallery=0)
     assert run_data(alone.results)["map"] is None
     assert "Which heads are alike" not in body(alone.results)
 
