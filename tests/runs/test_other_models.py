@@ -172,6 +172,7 @@ def test_heads_as_classifiers_on_every_kind_of_model(tmp_path: Path, name: str, 
         assert list(best["kind"]) == kinds
         assert list(best["n"]) == [n] * len(kinds)
     assert set(run.results["trees"]["kind"]) == set(kinds)
+    assert set(run.results["trees"]["n"]) == {60}
     assert list(run.results["trees_together"]["n"]) == [72, 60]
     # A decoder sees no later word: of the governor "cat", words after it can pick it, words before it are picked by it.
     if kinds == ["decoder"]:

@@ -29,10 +29,13 @@ Average = Literal["example", "token"]
 class _Seen:
     """What one site shows of a batch, and what even attention would."""
 
-    index: int
     sums: Sums
     rows: Counts
     even: Counts
+
+    def none_of(self, heads: int) -> _Seen:
+        """The same of a site of so many heads that is not observed: nothing."""
+        return _Seen(self.sums.new_zeros((*self.sums.shape[:2], heads)), np.zeros_like(self.rows), np.zeros_like(self.even))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,14 +82,22 @@ class HeadMeans(Measure):
     def update(self, state: State, batch: MapBatch) -> None:
         """Add each text's quantities, once for each replicate that drew its document.
 
-        Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device waiting.
+        Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device waiting. Sites for which
+        no quantity is defined are not observed.
         """
-        waiting: list[_Seen] = batch.shared.setdefault((self, "waiting"), [])
+        asked = [index for index, site in enumerate(batch.layout.sites) if self._asks(site.kind)]
+        if batch.index not in asked:
+            return
+        waiting: dict[int, _Seen] = batch.shared.setdefault((self, "waiting"), {})
         even = batch.once(self, lambda: self.baseline(batch))
-        waiting.append(_Seen(batch.index, *self.observe(batch), even))
-        if len(waiting) == len(batch.layout.sites):
+        waiting[batch.index] = _Seen(*self.observe(batch), even)
+        if len(waiting) == len(asked):
             del batch.shared[self, "waiting"]
-            self._add(state, batch, sorted(waiting, key=lambda seen: seen.index))
+            last = waiting[batch.index]
+            self._add(state, batch, [waiting.get(index) or last.none_of(site.heads) for index, site in enumerate(batch.layout.sites)])
+
+    def _asks(self, kind: str) -> bool:
+        return any(self.defined(kind, quantity) for quantity in self.quantities())
 
     def _add(self, state: State, batch: MapBatch, seen: Sequence[_Seen]) -> None:
         """What all sites show of a batch: one product over texts for all replicates, quantities and heads, where the sums are."""
