@@ -190,11 +190,11 @@ def half_written(folder: Path) -> list[str]:
     """Files that are there under their names, but not in full."""
     import pyarrow.parquet as pq
 
-    from headscope.runs.sealed import is_temporary, open_arrays, open_record
+    from headscope.runs.sealed import TEMPORARY, open_arrays, open_record
 
     wrong = []
     for path in folder.rglob("*"):
-        if not path.is_file() or path.name == ".lock" or is_temporary(path):
+        if not path.is_file() or path.name == ".lock" or TEMPORARY.fullmatch(path.name):
             continue
         try:
             match path.suffix:

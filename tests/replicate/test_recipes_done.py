@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli.main import app
 from headscope.errors import HeadscopeError, RunError
+from headscope.models.saving import is_whole
 from headscope.replication import read_recipe, steps
 from headscope.replication import study as studying
 from headscope.replication.naming import corpora_by_role, usual_folder
-from headscope.replication.recipe import Claim, checked
+from headscope.replication.recipe import Claim, checked, read_recipe
 from headscope.replication.study import by_role, replicate
 from headscope.replication.verdicts import judge, ours, published
 from headscope.runs.results import Results
@@ -133,7 +134,26 @@ def test_folders_are_refused(recipe: Path, material: tuple[str, str], tmp_path: 
     recipe.write_text(TWO_STEPS.replace("limit = 12", "limit = 11"))
     with pytest.raises(RunError, match="begun with other settings"):
         done(recipe, tmp_path / "ours", material, resume=True)
+    mine = tmp_path / "ours" / "first" / "tables" / "mine.parquet"
+    mine.write_text("mine")
     assert done(recipe, tmp_path / "ours", material, overwrite=True)["steps"]["texts"][1] == 11
+    assert mine.read_text() == "mine"
+    (tmp_path / "ours" / "second").rename(tmp_path / "elsewhere")
+    (tmp_path / "ours" / "second").symlink_to(tmp_path / "elsewhere")
+    before = sorted(path.name for path in (tmp_path / "elsewhere").rglob("*"))
+    with pytest.raises(RunError, match=r"ours/second is a symbolic link"):
+        done(recipe, tmp_path / "ours", material, overwrite=True)
+    assert sorted(path.name for path in (tmp_path / "elsewhere").rglob("*")) == before
+
+
+def test_a_trained_model_that_is_to_be_replaced_cannot_be_loaded_and_nothing_beside_it_is_lost(recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "first"
+    folder.mkdir()
+    for name in ("config.json", "training.json", "mine.txt"):
+        (folder / name).write_text("{}")
+    steps.clear(steps.Kitchen("two", read_recipe(recipe)[0], "mini", {}, tmp_path))
+    assert sorted(path.name for path in folder.iterdir()) == ["mine.txt", "training.json"]
+    assert not is_whole(folder)
 
 
 def test_nothing_of_what_is_replaced_is_left(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from headscope.corpora import Corpus, read
 from headscope.errors import RunError
 from headscope.replication.kinds import kind_of
 from headscope.runs.results import Results
+from headscope.runs.store import Folder
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
@@ -102,10 +103,11 @@ def rerun(
         same = compare(then, now)
     except BaseException:
         if out is None:
-            shutil.rmtree(target, ignore_errors=True)
+            with suppress(RunError, OSError):
+                Folder(target).remove()
         raise
     if same.identical and out is None:
-        shutil.rmtree(target)
+        Folder(target).remove()
     kept = target if out is not None or not same.identical else None
     return again.Rerun(then, now, same, again.circumstances(then, now), kept)
 

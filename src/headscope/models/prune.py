@@ -26,7 +26,7 @@ from headscope.models.folder import tails
 from headscope.models.gates import gated, gates_without
 from headscope.models.model import Model
 from headscope.models.projections import cut, projections
-from headscope.models.saving import written_whole
+from headscope.models.saving import WEIGHTS, written_whole
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -201,8 +201,9 @@ def _check_tensors(folder: str, tensors: dict[str, Any], skeleton: PreTrainedMod
 def whole_weights(folder: str | Path, said: dict[str, Any]) -> dict[str, torch.Tensor]:
     """The weights in a folder, those of heads that were cut out as zeros."""
     weights: dict[str, torch.Tensor] = {}
-    for path in sorted(Path(folder).glob("*.safetensors")):
-        weights |= load_file(path)
+    for path in sorted(Path(folder).iterdir()):
+        if WEIGHTS.fullmatch(path.name):
+            weights |= load_file(path)
     dtype = next(iter(weights.values())).dtype
     for name, one in said["tensors"].items():
         whole = torch.zeros(one["shape"], dtype=dtype)

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+from headscope.core.removal import remove_matching
 from headscope.errors import ModelError
 
 _CONFIG = "config.json"  # without it no folder is loaded
-_OF_MODELS = re.compile(r".*\.safetensors|.*\.safetensors\.index\.json|pruned_heads\.json")
+WEIGHTS = re.compile(r"model(-[0-9]{5}-of-[0-9]{5})?\.safetensors")  # as transformers names them
+_OF_MODELS = re.compile(rf"{WEIGHTS.pattern}|model\.safetensors\.index\.json|pruned_heads\.json")
 
 
 @contextmanager
@@ -49,21 +51,29 @@ def require_room(folder: Path, size: int = 0) -> None:
         raise ModelError(needed, "Free some space, or name another folder")
 
 
+def is_whole(folder: Path) -> bool:
+    """Whether a folder holds a model that was written in full and is not being replaced."""
+    return (folder / _CONFIG).is_file()
+
+
+def invalidate(folder: Path) -> None:
+    """Make a saved model one that cannot be loaded until it is written again."""
+    (folder / _CONFIG).unlink(missing_ok=True)
+
+
 def _move(place: Path, folder: Path) -> None:
     if not folder.is_dir() or not any(folder.iterdir()):
         place.rename(folder)  # at once; an empty folder is no obstacle
         return
-    (folder / _CONFIG).unlink(missing_ok=True)
-    for path in folder.iterdir():
-        if _OF_MODELS.fullmatch(path.name) and not (place / path.name).exists():
-            path.unlink()
+    invalidate(folder)
+    remove_matching(folder.resolve(), _OF_MODELS)
     for path in sorted(place.iterdir(), key=lambda path: path.name == _CONFIG):
         path.replace(folder / path.name)
 
 
 def _sweep(folder: Path) -> None:
     """Remove what processes that are no more have left half-written."""
-    for path in folder.parent.glob(f".{folder.name}.*.tmp"):
-        pid = path.name.rsplit(".", 2)[1]
-        if path.is_dir() and pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+    own = re.compile(rf"\.{re.escape(folder.name)}\.([0-9]+)\.tmp")
+    for path in folder.parent.iterdir():
+        if (named := own.fullmatch(path.name)) and path.is_dir() and not Path(f"/proc/{named[1]}").exists():
             shutil.rmtree(path, ignore_errors=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,15 +95,15 @@ def check_settings(kitchen: Kitchen, step: Step) -> None:
 
 def clear(kitchen: Kitchen) -> None:
     """Mark what steps wrote before as gone, so that nothing of it is taken for a part of what begins now."""
+    from headscope.models.saving import invalidate
     from headscope.models.training import RECORD
     from headscope.runs.store import Folder
 
     for step in kitchen.recipe.steps:
         folder = Folder(kitchen.folder / step.name)
-        if folder.manifest.is_file():
-            folder.write_manifest({"status": "cleared"})
-        elif (folder.path / RECORD).is_file():
-            shutil.rmtree(folder.path)
+        folder.mark_cleared()
+        if (folder.path / RECORD).is_file():
+            invalidate(folder.path)
 
 
 def do(kitchen: Kitchen, step: Step, resume: bool, overwrite: bool, progress: Progress | None) -> Results | None:
@@ -160,21 +159,18 @@ def _training(kitchen: Kitchen, step: Step) -> Any:
 
 
 def _train(kitchen: Kitchen, step: Step, corpus: tuple[str, ...], out: Path, overwrite: bool, progress: Progress | None) -> None:
-    """Train the step's model, unless that is done: a folder that is there is whole, since it gets its name last."""
+    """Train the step's model, unless that is done."""
     from dataclasses import asdict
 
+    from headscope.models.saving import is_whole
     from headscope.models.training import RECORD, train
 
     recipe, texts, dev = _training(kitchen, step), read(*corpus), kitchen.dev(step)
     tried = read(*dev) if dev is not None else None
     wanted = {"corpus_sha256": texts.hash(), "dev_sha256": tried.hash() if tried is not None else None, "recipe": asdict(recipe)}
     record = out / RECORD
-    if record.is_file():
+    if not overwrite and record.is_file() and is_whole(out):
         known = json.loads(record.read_text(encoding="utf-8"))
-        if not overwrite and {name: known.get(name) for name in wanted} == wanted:
+        if {name: known.get(name) for name in wanted} == wanted:
             return
-        shutil.rmtree(out)
-    unfinished = out.with_name(f"{out.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    train(texts, unfinished, kitchen.model_of(step), tried, recipe, kitchen.device, progress=progress)
-    unfinished.rename(out)
+    train(texts, out, kitchen.model_of(step), tried, recipe, kitchen.device, overwrite=True, progress=progress)

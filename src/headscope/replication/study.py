@@ -52,6 +52,7 @@ def replicate(
     given = by_role(recipe, corpora or {})
     folder = Folder(out)
     _look_first(folder, resume, overwrite)
+    folder.refuse_links(step.name for step in recipe.steps)
     kitchen = Kitchen(Path(name).stem, recipe, model, given, out, device, full)
     for step in recipe.steps:
         check_settings(kitchen, step)

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from headscope.errors import RunError
 
 SUM = "sha256"
 ABOUT = "about"
+TEMPORARY = re.compile(r"\..+\.[0-9]+\.tmp")  # names of files whose writing has not ended
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -51,11 +53,6 @@ def write_atomically(path: Path, data: bytes, within: Path | None = None, remedy
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
-
-
-def is_temporary(path: Path) -> bool:
-    """Whether a write that never ended left this file."""
-    return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
 def seal_arrays(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:

@@ -5,6 +5,10 @@
     states.safetensors    the merged states, from which the tables can be made again
     gallery.safetensors   maps of some of its texts: runs/gallery.py
     partial/A-B.safetensors   while running: merged shards A to B
+    states/               while a probe is trained: hidden states
+
+A folder may also hold other people's files. Only the files that `run.json` lists, and those whose names match a pattern below, are
+ever removed, and folders only when they are empty.
 
 Files appear under their name only when complete: they are written beside it, synced, and renamed. `run.json` holds the checksums of the
 finished ones under `files`, and its own; parts hold theirs in themselves.
@@ -15,8 +19,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,15 +28,26 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headscope.core.paths import kind_of, problem_of
+from headscope.core.removal import remove_if_empty, remove_matching
 from headscope.core.state import Array, State, States
 from headscope.errors import RunError, StaleError
-from headscope.runs.sealed import checksum, is_temporary, open_arrays, open_record, seal_arrays, seal_record, write_atomically
+from headscope.runs.sealed import TEMPORARY, checksum, open_arrays, open_record, seal_arrays, seal_record, write_atomically
 from headscope.runs.table import Table
 
 __all__ = ["Folder", "encode_states", "read_states", "write_atomically"]
 
 FORMAT = 1
 STATES = "states.safetensors"
+_GALLERY = "gallery.safetensors"
+_REPORT = "report.html"
+_LISTED = re.compile(r"tables/[^/]+\.parquet")  # what else a manifest lists is not removed: it may have been edited
+_WORKING = {  # the files in a sub-folder that are needed only while a run goes on
+    "partial": re.compile(r"[0-9]+-[0-9]+\.safetensors|training\.safetensors"),
+    "states": re.compile(r"[0-9a-f]{24}\.(states|sums|lock)"),
+}
+_SUBFOLDERS = ("tables", *_WORKING)
+_ABANDONED = re.compile(rf"(?!\.report){TEMPORARY.pattern}")  # a report may be written at any time, by another process
 _RESUME = "Free some space, and go on with --resume: what was finished is kept"
 _OVERWRITE = "Run again with --overwrite"
 _held: dict[Path, tuple[int, int]] = {}  # the lock files that this process holds, by folder
@@ -74,7 +89,7 @@ class Folder:
     @property
     def gallery(self) -> Path:
         """`gallery.safetensors`."""
-        return self.path / "gallery.safetensors"
+        return self.path / _GALLERY
 
     @property
     def _partial(self) -> Path:
@@ -144,14 +159,40 @@ class Folder:
         self.write(self.manifest.name, seal_record({"format": FORMAT, **manifest}))
 
     def refuse_others(self) -> None:
-        """An error if the folder holds anything and is not a run folder: nothing of somebody else's is ever touched."""
-        if self.path.exists() and not self.path.is_dir():
-            raise RunError(f"{self.path} is a file", "Name a folder with --out")
-        if self.manifest.exists() or not self.path.is_dir():
-            return
-        for path in sorted(self.path.iterdir()):
-            if path.name != ".lock" and not is_temporary(path):
-                raise RunError(f"{self.path} is not empty and no run folder (it holds {path.name})", "Choose another folder with --out")
+        """An error if the folder holds anything and is not a run folder, or if a sub-folder is a symbolic link: files behind it may be
+        another person's.
+        """
+        kind = kind_of(self.path)
+        if kind == "unusable":
+            problem, remedy = problem_of(self.path, "folder") or ("", "")
+            raise RunError(f"{self.path}: {problem}", f"{remedy} with --out")
+        if kind not in ("missing", "folder"):
+            raise RunError(f"{self.path} is a {kind}", "Name a folder with --out")
+        self.refuse_links(_SUBFOLDERS)
+        others = self._others() if not self.manifest.exists() else [self.manifest.name] if self._is_foreign() else []
+        if others:
+            raise RunError(f"{self.path} is not empty and no run folder (it holds {others[0]})", "Choose another folder with --out")
+
+    def _is_foreign(self) -> bool:
+        """Whether `run.json` is a record of another program; one that cannot be read is taken for a damaged one of headscope."""
+        try:
+            record = json.loads(self.manifest.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return False
+        return not (isinstance(record, dict) and "format" in record)
+
+    def refuse_links(self, names: Iterable[str]) -> None:
+        """An error if a sub-folder of one of these names is a symbolic link."""
+        for name in names:
+            if (self.path / name).is_symlink():
+                raise RunError(f"{self.path / name} is a symbolic link", "Replace it by a folder, or choose another folder with --out")
+
+    def _others(self) -> list[str]:
+        """The names in this folder that are not those of a manifest, a lock or an abandoned write."""
+        if not self.path.is_dir():
+            return []
+        names = sorted(path.name for path in self.path.iterdir())
+        return [name for name in names if name not in (".lock", self.manifest.name) and not TEMPORARY.fullmatch(name)]
 
     def require_writable(self) -> None:
         """An error if the folder could not be written to, or made, before any work is done for it."""
@@ -160,27 +201,62 @@ class Folder:
             raise RunError(f"{there} cannot be written to", "Choose another folder with --out")
 
     def clear(self) -> None:
-        """Remove the files of the run in this folder, its report included, and nothing else.
-
-        Until all are gone a manifest stays that says so: without one the rest would be taken for somebody else's.
-        """
+        """Remove the files of the run in this folder, its report included, and nothing else."""
         self.refuse_others()
+        self.mark_cleared()
+        self._remove_listed()
+        for name in _WORKING:
+            self.drop(name)
+        for place in (self.path.resolve(), self.path / "tables"):
+            remove_matching(place, TEMPORARY)
+        own = [STATES, _GALLERY, *([_REPORT] if _is_report(self.path / _REPORT) else [])]
+        for name in own:
+            (self.path / name).unlink(missing_ok=True)
+        remove_if_empty(self.path / "tables")
+        if not self._others():  # otherwise the folder would not be known as a run's
+            self.manifest.unlink(missing_ok=True)
+
+    def mark_cleared(self) -> None:
+        """Say in the manifest that the files it lists are no longer results: until they are gone, it is known whose they are."""
         if self.manifest.exists():
-            self.write_manifest({"status": "cleared"})
-        names = [STATES, self.gallery.name, "report.html"]
-        own = [*(self.path / name for name in names), *self._partial.glob("*.safetensors"), *(self.path / "tables").glob("*.parquet")]
-        own += [path for ending in ("states", "sums", "lock") for path in (self.path / "states").glob(f"*.{ending}")]
-        for path in [*own, *filter(is_temporary, self.path.rglob(".*.tmp")), self.manifest]:
-            path.unlink(missing_ok=True)
+            self.write_manifest({"status": "cleared", "files": dict.fromkeys(self._listed(), "")})
+
+    def remove(self) -> None:
+        """Remove the run, and the folder if it holds nothing else."""
+        self.clear()
+        if not self._others():
+            (self.path / ".lock").unlink(missing_ok=True)
+        remove_if_empty(self.path)
+
+    def _listed(self) -> list[str]:
+        """The tables that the manifest lists; none if it cannot be read."""
+        try:
+            manifest = self.read_manifest()
+        except RunError:
+            return []
+        files, tables = manifest.get("files"), manifest.get("tables")
+        names = list(files) if isinstance(files, dict) else []
+        names += [f"tables/{name}.parquet" for name in tables] if isinstance(tables, list) else []  # of versions without `files`
+        return sorted({name for name in names if _LISTED.fullmatch(name)})
+
+    def _remove_listed(self) -> None:
+        for name in self._listed():
+            (self.path / name).unlink(missing_ok=True)
 
     def tidy(self, complete: bool) -> None:
-        """Remove what a run that was killed left half-written, and of one that is complete also its parts."""
-        places = [self.path, self._partial, self.path / "tables"]
-        for path in [path for place in places if place.is_dir() for path in place.iterdir()]:
-            if is_temporary(path) and not path.name.startswith(".report"):
-                path.unlink(missing_ok=True)
+        """Remove what a killed run left half-written: of one that is complete its parts, of any other its tables, which are made again."""
+        for place in (self.path.resolve(), *(self.path / name for name in _SUBFOLDERS)):
+            remove_matching(place, _ABANDONED)
         if complete:
-            shutil.rmtree(self._partial, ignore_errors=True)
+            self.drop("partial")
+        else:
+            self._remove_listed()
+
+    def drop(self, name: str) -> None:
+        """Remove what a run keeps in a sub-folder while it goes on, and the sub-folder if it holds nothing else."""
+        for own in (_WORKING[name], TEMPORARY):
+            remove_matching(self.path / name, own)
+        remove_if_empty(self.path / name)
 
     def begun(self) -> bool:
         """Whether there is anything to go on with."""
@@ -196,8 +272,8 @@ class Folder:
     def _parts(self) -> dict[tuple[int, int], Path]:
         found = {}
         for path in sorted(self._partial.glob("*-*.safetensors")):
-            first, _, last = path.stem.partition("-")
-            if first.isdecimal() and last.isdecimal():
+            if _WORKING["partial"].fullmatch(path.name):
+                first, _, last = path.stem.partition("-")
                 found[int(first), int(last)] = path
         return found
 
@@ -215,15 +291,14 @@ class Folder:
 
     def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Write the results, the manifest last: a folder is complete when its manifest says so. What it says then is returned."""
-        if not self.manifest.exists():  # so that what is there, should this end here, is known to be a run's
-            self.write_manifest({**manifest, "status": "running"})
         files = {f"tables/{name}.parquet": table.to_parquet() for name, table in tables.items()}
         files[STATES] = encode_states(states, {})
+        complete = {**manifest, "files": {name: checksum(data) for name, data in files.items()}}
+        self.write_manifest({**complete, "status": "running"})  # so that what is there, should this end here, is known to be a run's
         for name, data in files.items():
             self.write(name, data)
-        complete = {**manifest, "files": {name: checksum(data) for name, data in files.items()}}
         self.write_manifest(complete)
-        shutil.rmtree(self._partial, ignore_errors=True)
+        self.drop("partial")
         return complete
 
     def read(self, name: str, manifest: Mapping[str, Any], remedy: str = _OVERWRITE) -> bytes:
@@ -251,6 +326,15 @@ class Folder:
             return table
         except (OSError, ValueError, pa.ArrowException) as error:
             raise RunError(f"{self.path / place} is damaged ({error})", _OVERWRITE) from None
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file is a page of headscope, not another page of that name."""
+    try:
+        with path.open("rb") as file:
+            return b"<title>headscope: " in file.read(2000)
+    except OSError:
+        return False
 
 
 def _inode(stat: os.stat_result) -> tuple[int, int]:

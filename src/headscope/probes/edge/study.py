@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -117,8 +116,8 @@ class _Study:
         tables, told = self._tables(ledger.merged)
         said = {"measures": {STUDY: {"tasks": list(self.spec.tasks or ())}}, "seconds": round(time.monotonic() - started, 3), "notes": told}
         results = finish(manifest, tables, self.model, self.texts.counts, ledger, ledger.merged, self.folder, said)
-        if own is not None:
-            shutil.rmtree(own, ignore_errors=True)
+        if self.folder is not None and self.spec.cache is None:
+            self.folder.drop(KEPT)
         return results
 
     def _states(self, cache: Path | None) -> Any:

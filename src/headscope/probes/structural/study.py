@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -98,8 +97,8 @@ class Study:
     ) -> None:
         self._limit = limit_bytes
         self.spec, self.model, self.material, self.folder, self.progress = spec, model, parts, folder, progress
-        self._own = folder.path / "states" if folder is not None and cache is None else None
-        self._cache = cache or self._own
+        self._cache_given = cache is not None
+        self._cache = cache or (folder.path / "states" if folder is not None else None)
         self._states: dict[tuple[str, int], States] = {}
 
     def run(self, now: dict[str, Any], resume: bool) -> Results:
@@ -137,8 +136,8 @@ class Study:
         everything = {"summary": summary(found, tables.best(), hidden_shape(self.model)[0] - 1), **found}
         results = finish(manifest, everything, self.model, self.material.counts, ledger, ledger.merged, self.folder, said)
         self._states.clear()
-        if self._own is not None:
-            shutil.rmtree(self._own, ignore_errors=True)
+        if self.folder is not None and not self._cache_given:
+            self.folder.drop("states")
         return results
 
     def _contexts(self) -> list[str]:
