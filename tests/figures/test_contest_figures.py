@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
+from html import unescape
 from pathlib import Path
 
+import matplotlib
+import pyarrow as pa
 import pytest
+from matplotlib.text import Text
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -13,6 +18,8 @@ from headscope.errors import HeadscopeWarning, RunError
 from headscope.figures import draw, render
 from headscope.report import page
 from headscope.report.contests import contests
+from headscope.runs.results import Results
+from headscope.runs.table import Table
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +53,27 @@ def test_the_matrix_has_all_labels_and_layers(run: hs.api.Run) -> None:
     svg = render(draw("matrix", run.results), "svg").decode()
     assert all(f">{label}<" in svg for label in run.results["relations_best"]["label"])
     assert ">12<" in svg
+
+
+def test_labels_are_never_read_as_mathematics(run: hs.api.Run) -> None:
+    """Labels are any text: as mathematics this one is a syntax error, and its neighbour would lose its signs."""
+    odd = {"nsubj": "$\\undefined$", "det": "a $x_1$ b"}
+    tables = dict(run.results)
+    for name in ("relations", "relations_best"):
+        table = tables[name].arrow
+        column = next(column for column in ("label", "relation") if column in table.column_names)
+        labels = [odd.get(label, label) for label in table[column].to_pylist()]
+        tables[name] = Table(table.set_column(table.column_names.index(column), column, pa.array(labels)))
+    results = Results({**run.results.manifest, "signature": "model:$\\undefined$"}, tables)
+    for name in ("table1", "matrix"):
+        with matplotlib.rc_context({"text.usetex": True}):
+            figure = draw(name, results)
+        assert not [text.get_text() for text in figure.findobj(Text) if text.get_text() and (text.get_parse_math() or text.get_usetex())]
+        figure.savefig(io.BytesIO(), format="png")  # as a notebook does, without the theme
+        for suffix in ("svg", "pdf", "png"):
+            assert render(figure, suffix)
+        svg = unescape(render(figure, "svg").decode())
+        assert all(label in svg for label in odd.values())
 
 
 def test_a_heatmap_of_one_relation(run: hs.api.Run) -> None:

@@ -17,7 +17,7 @@ from headscope.models.saving import is_whole
 from headscope.replication import read_recipe, steps
 from headscope.replication import study as studying
 from headscope.replication.naming import corpora_by_role, usual_folder
-from headscope.replication.recipe import Claim, checked, read_recipe
+from headscope.replication.recipe import Claim, checked
 from headscope.replication.study import by_role, replicate
 from headscope.replication.verdicts import judge, ours, published
 from headscope.runs.results import Results

@@ -186,7 +186,7 @@ def beliefs(results: Results, chosen: str | None = None) -> Figure:
                 )  # fmt: skip
             axes.set_ylim(-0.03, 1.03)
             axes.set_ylabel("Belief")
-            said = f"{named(row['task'])} {row['example']}: {row['text'].replace('$', chr(92) + '$')}"
+            said = f"{named(row['task'])} {row['example']}: {row['text']}"
             axes.set_title("\n".join(textwrap.wrap(said, 100)), fontsize=7.5, loc="left")
             axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
         axes.set_xlabel("Layers 0 to ℓ")

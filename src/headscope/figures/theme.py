@@ -32,6 +32,10 @@ _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "headscope",
     "pdf.fonttype": 42,
+    # Labels come from corpora, models and file names: "$" is a sign like any other in them.
+    "text.parse_math": False,
+    "text.usetex": False,
+    "axes.formatter.use_mathtext": False,
 }
 
 
