@@ -32,17 +32,17 @@ def serving(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield started
 
 
-def talk(port: int, *parts: bytes, timeout: float = 5.0) -> bytes:
-    """What is answered to some bytes, as far as it comes in time."""
+def talk(port: int, *parts: bytes) -> bytes:
+    """What is answered to some bytes until the server closes the connection, which it does in the end, whatever it is sent."""
     answer = b""
-    with socket.create_connection((HOST, port), timeout=timeout) as connection:
+    with socket.create_connection((HOST, port), timeout=120) as connection:
         try:
             for part in parts:
                 connection.sendall(part)
             while len(answer) < 1_000_000 and (piece := connection.recv(65536)):
                 answer += piece
-        except OSError:
-            pass  # it has heard enough, or says no more
+        except ConnectionError:
+            pass  # it has heard enough
     return answer
 
 
@@ -57,8 +57,9 @@ def test_a_crowd_with_live_sentences_leaves_nothing_behind(serving: tuple[int, i
     assert not load.broken
     for one in idle:
         one.close()
-    deadline = time.monotonic() + 8
-    while held(pid).files > before.files + 5 and time.monotonic() < deadline:
+    for _ in range(1200):
+        if held(pid).files <= before.files + 5:
+            break
         time.sleep(0.1)  # connections that are kept alive are closed after 5 seconds
     after = held(pid)
     assert after.files <= before.files + 5
@@ -160,7 +161,7 @@ ODD: dict[str, tuple[bytes, tuple[bytes, ...]]] = {
 
 @pytest.mark.parametrize(("request_", "statuses"), ODD.values(), ids=list(ODD))
 def test_oddities_are_answered_or_refused(serving: tuple[int, int], request_: bytes, statuses: tuple[bytes, ...]) -> None:
-    answer = talk(serving[0], request_, timeout=4)
+    answer = talk(serving[0], request_)
     status = answer.split(b" ", 2)[1] if answer else b""
     assert status in statuses, answer[:300]
     assert b"Traceback" not in answer
@@ -172,8 +173,7 @@ def test_ten_megabytes_of_text(serving: tuple[int, int]) -> None:
     before = held(pid).peak
     body = json.dumps({"model": name_of(port), "text": "word " * 2_000_000}).encode()
     for framing in (b"Content-Length: %d\r\n\r\n" % len(body), b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(body)):
-        answer = talk(port, HEAD + framing, body)
-        assert answer == b"" or answer.startswith(b"HTTP/1.1 413")  # a reset may overtake the answer
+        assert talk(port, HEAD + framing, body, *([b"\r\n0\r\n\r\n"] if b"chunked" in framing else [])).startswith(b"HTTP/1.1 413")
     status, said = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "word " * 200_000})
     assert status == 422
     assert json.loads(said)["error"] == "the text has 1,000,000 characters where 200,000 are allowed"
@@ -191,8 +191,7 @@ def test_many_requests_on_one_connection(serving: tuple[int, int]) -> None:
 
 def test_afterwards_it_answers_as_before(serving: tuple[int, int]) -> None:
     port, pid = serving
-    begun = time.monotonic()
-    status, _ = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "the cats play"})
+    status, said = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "the cats play"})
     assert status == 200
-    assert time.monotonic() - begun < 3
+    assert "cats" in said.decode()
     assert held(pid).files < 100

@@ -8,6 +8,7 @@ import logging
 import re
 import socket
 from collections.abc import Collection
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -46,7 +47,13 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started = False
+        started = ended = False
+
+        async def heard() -> Message:
+            nonlocal ended
+            message = await receive()
+            ended = not message.get("more_body", False)
+            return message
 
         async def protected(message: Message) -> None:
             nonlocal started
@@ -60,15 +67,23 @@ class Guard:
 
         try:
             self.check(Headers(scope=scope), scope["method"])
-            body = await self.body(Headers(scope=scope), receive)
+            body = await self.body(Headers(scope=scope), heard)
             # HEAD is answered as GET; the server leaves the body out.
             inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
             await self.app(inner, _replay(body, receive), protected)
         except Refusal as error:
-            # The rest of the body is not read, so the connection cannot serve another request.
+            # The rest of the body is not used, so the connection cannot serve another request.
             headers = {"Connection": "close", **({"Retry-After": "1"} if error.status == 429 else {})}
             response = answer(scope["path"], error.status, error.problem, error.remedy, headers)
-            await response(scope, receive, protected)
+
+            async def lingering(message: Message) -> None:
+                if message["type"] == "http.response.body" and not ended:
+                    await protected({**message, "more_body": True})
+                    await self.drain(heard)
+                    message = {"type": "http.response.body"}
+                await protected(message)
+
+            await response(scope, receive, lingering)
         except asyncio.CancelledError:
             # The server stops. Nobody waits for this task, and a traceback would only frighten.
             if not started:
@@ -130,6 +145,19 @@ class Guard:
         finally:
             self.arriving -= len(body)
         return bytes(body)
+
+    async def drain(self, receive: Receive) -> None:
+        """Discard the rest of a body, for a while. A client that sends all of it before it reads would not see an answer after which the
+        connection is closed at once: the system resets a connection that is closed with bytes unread.
+        """
+        left = self.limits.drain_bytes
+        with suppress(TimeoutError, asyncio.CancelledError):
+            async with asyncio.timeout(self.limits.drain_seconds):
+                while left > 0:
+                    message = await receive()
+                    left -= len(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        return
 
 
 def allowed_hosts(host: str) -> Collection[str]:

@@ -13,6 +13,8 @@ class Limits:
     characters: int = 200_000  # of a text; more is refused
     body_bytes: int = 4_000_000  # of a request
     body_seconds: float = 20.0  # for the whole body of a request to arrive
+    drain_bytes: int = 64_000_000  # of a refused body, read and discarded so that its sender sees the answer
+    drain_seconds: float = 2.0  # for that
     bodies_bytes: int = 64_000_000  # of all requests that are arriving
     head_seconds: float = 20.0  # for the first line and the headers of a request to arrive
     answer_seconds: float = 60.0  # for a visitor to take in a part of an answer
