@@ -1,7 +1,8 @@
 """Speed and memory of a run as one table of ratios: `make bench`.
 
 Parts: (a) all measures of the surface pass together against the bare eager forward pass; (b) each alone; (c) the Jensen-Shannon kernel
-against the paper's form; (d) peak memory; (e) scaling over processes and threads; (f) the same as (a) and (b) on a GPU, if there is one.
+against the paper's form; (d) peak memory; (e) scaling over processes and threads; (f) the same as (a) and (b) on a GPU, if there is one;
+(g) the start of the command line.
 The table is also written to `benchmarks/results/`, with the machine it was measured on. docs/performance.md says how to read it.
 """
 
@@ -21,6 +22,7 @@ import kernel
 import memory
 import relations
 import scaling
+import startup
 import surface
 from common import Row, machine, processor, table, use_threads
 
@@ -30,13 +32,14 @@ PARTS: dict[str, tuple[Callable[[bool], list[Row]], ...]] = {
     "d": (memory.rows,),
     "e": (scaling.rows,),
     "f": (gpu.rows,),
+    "g": (startup.rows,),
 }
 
 
 def main() -> None:
     """Read the options, measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="abcdef", help="letters of the parts to measure; a and b come together")
+    parser.add_argument("--parts", default="abcdefg", help="letters of the parts to measure; a and b come together")
     parser.add_argument("--quick", action="store_true", help="smaller inputs and fewer rounds: whether it works, not how fast it is")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch and of the kernels")
     parser.add_argument("--out", type=Path, help="the file to write, instead of one named after the machine")

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 # Tests run side by side, one a core; results do not depend on the number of threads, time does. `make test` says the same to numpy.
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"
+settings.register_profile("any machine", deadline=None)  # how long an example takes says how busy the machine is
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")

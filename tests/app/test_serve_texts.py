@@ -122,15 +122,15 @@ def test_what_is_not_there(client: TestClient) -> None:
 @pytest.mark.parametrize("model", ["bert", "t5"])
 def test_odd_texts(client: TestClient, text: str, model: str) -> None:
     answer = client.post("/api/texts", json={"model": model, "text": text})
-    assert answer.status_code in (200, 422)
-    if answer.status_code == 422:
-        assert set(answer.json()) == {"error", "remedy"}
-    else:
-        told = answer.json()
-        forms = "".join(told["text"]["source"]["forms"])
-        assert forms == "".join(text.split())
-        size = len(told["text"]["source"]["tokens"])
-        assert fetch(client, told["id"], "1-1").shape == (size, size)
+    told = answer.json()
+    if (model, len(text)) == ("t5", 5000):  # whose tokenizer has a token for each letter
+        assert answer.status_code == 422
+        assert told["error"] == "a word is longer than the 511 tokens that fit"
+        return
+    assert answer.status_code == 200
+    assert "".join(told["text"]["source"]["forms"]) == "".join(text.split())
+    size = len(told["text"]["source"]["tokens"])
+    assert fetch(client, told["id"], "1-1").shape == (size, size)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])

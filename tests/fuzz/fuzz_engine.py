@@ -81,7 +81,7 @@ def attempt(target: Target, data: bytes, folder: Path, seconds: float = SECONDS)
     folder.mkdir(parents=True)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
-        with _alarm(seconds), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        with bounded_work(seconds), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("error")
             try:
                 target.check(data, folder)
@@ -101,7 +101,9 @@ def attempt(target: Target, data: bytes, folder: Path, seconds: float = SECONDS)
 
 
 @contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
+def bounded_work(seconds: float) -> Iterator[None]:
+    """Raise `TooSlow` in what takes more than so many seconds of work."""
+
     def ring(number: int, frame: FrameType | None) -> None:
         raise TooSlow(f"not done after {seconds:g} seconds")
 

@@ -63,9 +63,9 @@ def test_a_linked_sub_folder_is_refused_and_nothing_behind_it_is_touched(mini: M
         (out / name).rename(tmp_path / "moved")
     (out / name).symlink_to(elsewhere)
     before = (out / "run.json").read_bytes()
-    for how in ({"overwrite": True}, {"resume": True}):
+    for how in ("overwrite", "resume"):
         with pytest.raises(RunError, match=rf"run/{name} is a symbolic link. Replace it by a folder"):
-            hs.run(mini, "sampler", ["entropy"], out, **SMALL, **how)
+            hs.run(mini, "sampler", ["entropy"], out, **{**SMALL, how: True})
     assert [path.read_text() for path in behind] == ["mine"] * 4
     assert (out / "run.json").read_bytes() == before
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from small_models import save_small
+from stopping import waiting_run
 
 import headscope as hs
 from headscope.errors import RunError
@@ -99,15 +98,10 @@ def test_ctrl_c_ends_a_ray_of_its_own(tmp_path: Path) -> None:
     model, out, temporary = save_small(tmp_path / "small"), tmp_path / "run", Path("/tmp") / f"hs{os.getpid()}"
     temporary.mkdir()
     options = ["--model", str(model), "--out", str(out), "--engine", "ray", "--workers", "1", "--shard-tokens", "30", "--replicates", "5"]
-    command = [sys.executable, "-m", "headscope", "run", *options]
-    environment = {**os.environ, "TMPDIR": str(temporary)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, env=environment) as process:
-        deadline = time.monotonic() + 120
-        while not list(out.glob("partial/*-*.safetensors")) and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.005)
+    with waiting_run(tmp_path, options, TMPDIR=str(temporary)) as process:
         listening = _listening(process.pid)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the run and all it started
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate()
     assert process.returncode == 130, errors.decode()
     assert errors.decode().count("\n") == 1, errors.decode()
     assert "--resume goes on" in errors.decode()

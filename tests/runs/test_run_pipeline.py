@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
+from stopping import ends, waiting_run
 
 import headscope as hs
 from headscope.core.heads import Site
@@ -122,37 +120,16 @@ def test_several_processes_give_the_same_bits(whole: Path, tmp_path: Path) -> No
     assert files(tmp_path / "run") == files(whole)
 
 
-def start(tmp_path: Path, out: Path, engine: str, shard_tokens: int) -> subprocess.Popen[bytes]:
-    """A run in a process of its own, in a process group of its own."""
-    script = tmp_path / "script.py"
-    call = f"hs.run('mini', 'sampler', out={str(out)!r}, engine={engine!r}, shard_tokens={shard_tokens}, replicates=20)"
-    script.write_text(f"import headscope as hs\nif __name__ == '__main__':\n    {call}\n")
-    return subprocess.Popen([sys.executable, str(script)], start_new_session=True)
-
-
-def kill_when(process: subprocess.Popen[bytes], out: Path, shards: int) -> None:
-    """kill -9 as soon as the folder holds the results of so many shards."""
-    deadline = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < deadline:
-        if any(int(path.stem.split("-")[1]) >= shards - 1 for path in out.glob("partial/*-*.safetensors")):
-            break
-        time.sleep(0.002)
-    process.kill()
-    process.wait()
-
-
 @pytest.mark.parametrize("engine", ["local", "processes"])
 def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path, engine: str) -> None:
     """A real kill -9, at a moment when some shards are done and some are not. No worker outlives it."""
     out = tmp_path / "run"
-    process = start(tmp_path, out, engine, 120)
-    kill_when(process, out, 2)
-    assert process.returncode == -signal.SIGKILL, "the run ended before it could be killed"
+    options = ["--out", str(out), "--engine", engine, "--shard-tokens", "120", "--replicates", "20"]
+    with waiting_run(tmp_path, options, parts=2) as process:
+        process.kill()
+        process.wait()
     assert json.loads((out / "run.json").read_text())["status"] == "running"
-    deadline = time.monotonic() + 30
-    while alive(process.pid):
-        assert time.monotonic() < deadline, "workers outlived the process that started them"
-        time.sleep(0.05)
+    assert ends(process.pid), "workers outlived the process that started them"
     settings: dict[str, Any] = {"out": out, "shard_tokens": 120, "replicates": 20}
     with pytest.raises(RunError, match="--resume"):
         hs.run("mini", "sampler", **settings)
@@ -165,25 +142,13 @@ def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path, eng
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, engine: str) -> None:
     out = tmp_path / "run"
     options = ["--out", str(out), "--engine", engine, "--shard-tokens", "60", "--replicates", "20"]
-    command = [sys.executable, "-m", "headscope", "run", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
-        deadline = time.monotonic() + 120
-        while not list(out.glob("partial/*-*.safetensors")) and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.005)
+    with waiting_run(tmp_path, options) as process:
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the run and all its workers
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate()
     assert process.returncode == 130, stderr.decode()
     assert "--resume goes on" in stderr.decode()
     assert "Traceback" not in stderr.decode()
     assert list(out.glob("partial/*-*.safetensors"))
-
-
-def alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_resume_of_a_finished_run_computes_nothing(mini: Model, whole: Path) -> None:
@@ -252,8 +217,11 @@ def test_what_a_kill_leaves_behind_does_no_harm(mini: Model, tmp_path: Path) -> 
 def test_a_resumed_run_may_be_spelled_differently(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_text("A cat sat. It slept.")
     monkeypatch.chdir(tmp_path)
-    hs.run(mini, "a.txt", out=tmp_path / "run", replicates=0)
-    hs.run(mini, tmp_path / "a.txt", out=tmp_path / "run", replicates=0, resume=True)
+    first = hs.run(mini, "a.txt", out=tmp_path / "run", replicates=0)
+    before = files(tmp_path / "run"), (tmp_path / "run" / "run.json").read_bytes()
+    again = hs.run(mini, tmp_path / "a.txt", out=tmp_path / "run", replicates=0, resume=True)
+    assert again.signature == first.signature
+    assert (files(tmp_path / "run"), (tmp_path / "run" / "run.json").read_bytes()) == before, "it was opened, not run again"
 
 
 def test_documents_are_counted_also_under_a_limit(mini: Model) -> None:
