@@ -59,6 +59,10 @@ def test_a_smaller_model_from_the_command_line(tmp_path: Path, by: str) -> None:
     smaller = hs.load(out, head=True)
     assert smaller.layout.size == 6
     assert smaller.pruning is not None
+    zeroed = [*options[:-1], str(tmp_path / "zeroed"), "--keep-shape"]
+    done = CliRunner().invoke(app, zeroed, catch_exceptions=False)
+    assert "written with zeros" in done.output
+    assert hs.load(tmp_path / "zeroed", head=True).layout.size == 12
     with pytest.raises(RunError, match="is there already"):
         CliRunner().invoke(app, options, catch_exceptions=False)
 

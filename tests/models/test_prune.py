@@ -80,6 +80,62 @@ def test_equal_to_gates_in_memory_from_disk_and_by_plain_code(tmp_path: Path, na
         torch.testing.assert_close(one(**batch)[0], other(**batch)[0], rtol=1e-5, atol=1e-5)
 
 
+def saved_copy(model: Model, path: Path, keep_shape: bool) -> Path:
+    """Written twice: into a new folder, and over what is there."""
+    save(model, path, keep_shape)
+    return save(model, path, keep_shape)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "bart"])
+def test_the_loader_in_the_readme_gives_the_same_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The code block as it is written, which knows transformers and nothing of headscope."""
+    model = loaded(tmp_path, name)
+    heads = chosen(model)
+    smaller = prune(model, heads)
+    folder = saved_copy(smaller, tmp_path / "smaller", keep_shape=False)
+    text = (folder / "README.md").read_text()
+    gone = [head.head + 1 for head in sorted(heads) if (head.kind, head.layer) == (model.sites[0].kind, 0)]
+    assert f"| {model.sites[0].name} | 4 | {', '.join(map(str, gone))} |" in text
+    code = text.split("```python\n")[1].split("```")[0]
+    assert "headscope" not in code
+    monkeypatch.chdir(folder)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    plain = Model(name, names["model"].base_model, model.tokenizer, model.sites, model.capture, names["model"], model.objective)
+    expected = logits(hs.load(folder, device="cpu", head=True))
+    torch.testing.assert_close(logits(plain), expected, rtol=1e-5, atol=1e-5 * max(1, float(expected.abs().max())))
+    with pytest.raises(RuntimeError, match="mismatched"):
+        getattr(transformers, TINY[name][1]).from_pretrained(folder)
+
+
+@pytest.mark.parametrize("name", CUTTABLE)
+def test_a_folder_that_keeps_its_shape_loads_anywhere_with_the_same_outputs(tmp_path: Path, name: str) -> None:
+    model = loaded(tmp_path, name)
+    heads = chosen(model)
+    with gated(model, gates_without(model, heads)):
+        expected = logits(model)
+    folder = saved_copy(prune(model, heads), tmp_path / "zeroed", keep_shape=True)
+    assert not (folder / FILE).exists()
+    assert "AutoModel.from_pretrained" in (folder / "README.md").read_text()
+    network, told = getattr(transformers, TINY[name][1]).from_pretrained(folder, output_loading_info=True)
+    assert not any(told.values()), told
+    plain = Model(name, network.eval().base_model, model.tokenizer, model.sites, model.capture, network, model.objective)
+    close: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5 * max(1, float(expected.abs().max()))}
+    torch.testing.assert_close(logits(plain), expected, **close)
+    ours = hs.load(folder, device="cpu", head=True)
+    assert ours.pruning is None
+    assert ours.sites == model.sites
+    torch.testing.assert_close(logits(ours), expected, **close)
+
+
+def test_a_readme_of_another_author_is_kept(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert")
+    (tmp_path / "smaller").mkdir()
+    (tmp_path / "smaller" / "README.md").write_text("# My model")
+    save(prune(model, chosen(model)), tmp_path / "smaller")
+    assert (tmp_path / "smaller" / "README.md").read_text() == "# My model"
+
+
 def by_plain_code(folder: Path, name: str, model: Model) -> torch.Tensor:
     """The logits of a folder by what `pruned_heads.json` says, without headscope."""
     said = json.loads((folder / "pruned_heads.json").read_text())

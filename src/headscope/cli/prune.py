@@ -24,6 +24,9 @@ def prune(
     max_length: Annotated[int, Option(help="tokens a text may have")] = 128,
     format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
     speed: Annotated[bool, Option("--speed", help="also measure how much faster it is, at batches of 1, 4, 16 and 64")] = False,
+    keep_shape: Annotated[
+        bool, Option("--keep-shape", help="write zeros for the heads instead of smaller matrices: no faster, but every tool can load it")
+    ] = False,
     seed: Annotated[int, Option(help="seed of what is drawn")] = 0,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, nothing printed but the folder")] = False,
@@ -33,7 +36,11 @@ def prune(
     headscope prune ./sst2 --keep 60% --by importance --corpus dev.tsv --out smaller
     headscope prune mini --keep 50% --by drop --limit 100 --speed --out smaller
     headscope prune mini --keep 80% --run RUN --by=-to_sep --out smaller
+    headscope prune mini --keep 60% --keep-shape --out zeroed
     headscope run --model smaller --out RUN2
+
+    The folder's README.md says how to load it: with headscope, or with a few lines of transformers. With --keep-shape it loads with
+    AutoModel.from_pretrained.
     """
     from headscope.ablation.cutting import share, sizes, speeds
     from headscope.ablation.pruned import pruned
@@ -52,8 +59,10 @@ def prune(
     }  # fmt: skip
     with bar("weighing heads", hidden=quiet) as progress:
         found = pruned(settings, kept, by, run, device, progress)
-    save(found.smaller, out)
+    save(found.smaller, out, keep_shape)
     if not quiet:
+        if keep_shape:
+            typer.echo("written with zeros for the heads that are gone, in its full size; the tables are of the model without them")
         _print(found.tried, sizes(found.whole, found.smaller), speeds(found.whole, found.smaller, found.texts) if speed else None)
     typer.echo(out)
 

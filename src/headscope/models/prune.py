@@ -3,13 +3,14 @@
 A folder holds what `save_pretrained` writes, with the smaller tensors, and `pruned_heads.json`, which says what is missing:
 `layers` gives for each layer that lost heads how many it had, and those kept, counted from 1; `tensors` gives for each tensor that was
 cut its whole `shape`, and which of `pieces` pieces, each `width` wide along `axis`, are `kept`, counted from 0. A tensor that is described
-there but not in the file lost all its pieces. With zeros for what is missing, any code that knows the whole model can load it.
+there but not in the file lost all its pieces. With zeros for what is missing, any code that knows the whole model can load it; the code is
+in the folder's README.md. A folder that keeps the shape of the model has these zeros in its tensors and no `pruned_heads.json`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from headscope.models.folder import tails
 from headscope.models.gates import gated, gates_without
 from headscope.models.model import Model
 from headscope.models.projections import cut, projections
+from headscope.models.pruned_readme import readme, write_readme
 from headscope.models.saving import WEIGHTS, written_whole
 
 if TYPE_CHECKING:
@@ -123,18 +125,26 @@ def _cut(network: PreTrainedModel, sites: tuple[Site, ...], kept: dict[int, list
         cut(network, projected, found[module])
 
 
-def save(model: Model, folder: str | Path) -> Path:
-    """Write a model to a folder that `headscope.load` reads: weights, configuration, tokenizer, and which heads were cut out."""
+def save(model: Model, folder: str | Path, keep_shape: bool = False) -> Path:
+    """Write a model to a folder that `headscope.load` reads: weights, configuration, tokenizer, and which heads were cut out.
+
+    With `keep_shape` the weights have their full size, with zeros for heads that were cut out, and every tool can load them.
+    """
     from headscope.models.load import quietly  # which loads such folders
 
     folder = Path(folder)
     whole = model.whole or model.network
     with quietly(), written_whole(folder) as place:
+        if model.pruning is not None:
+            said = _description(whole, model.pruning)
+            write_readme(place, folder, readme(type(whole).__name__, said["layers"], keep_shape))
+            if keep_shape:
+                state = _filled(whole.state_dict(), said["tensors"])
+                whole = type(whole).from_pretrained(None, config=whole.config, state_dict=state, dtype=whole.dtype)
+            else:
+                (place / FILE).write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         whole.save_pretrained(place)
         model.tokenizer.hf.save_pretrained(place)
-        if model.pruning is not None:
-            text = json.dumps(_description(whole, model.pruning), indent=1, ensure_ascii=False)
-            (place / FILE).write_text(text + "\n", encoding="utf-8")
     return folder
 
 
@@ -204,15 +214,21 @@ def whole_weights(folder: str | Path, said: dict[str, Any]) -> dict[str, torch.T
     for path in sorted(Path(folder).iterdir()):
         if WEIGHTS.fullmatch(path.name):
             weights |= load_file(path)
+    return _filled(weights, said["tensors"])
+
+
+def _filled(weights: Mapping[str, torch.Tensor], tensors: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """Weights in their full size, with zeros for the pieces that were cut out of these tensors."""
+    weights = dict(weights)
     dtype = next(iter(weights.values())).dtype
-    for name, one in said["tensors"].items():
+    for name, one in tensors.items():
         whole = torch.zeros(one["shape"], dtype=dtype)
         if name in weights:
             places = torch.tensor(one["kept"], dtype=torch.long)[:, None] * one["width"] + torch.arange(one["width"])
             there, wanted = weights[name], [*one["shape"][: one["axis"]], places.numel(), *one["shape"][one["axis"] + 1 :]]
             if list(there.shape) != wanted:
                 raise ModelError(f"{name} has the shape {list(there.shape)} where {FILE} says {wanted}", "Write the folder again")
-            whole.index_copy_(one["axis"], places.flatten(), there.to(dtype))
+            whole.index_copy_(one["axis"], places.flatten(), there.to("cpu", dtype))
         weights[name] = whole
     return weights
 
