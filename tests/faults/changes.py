@@ -220,11 +220,11 @@ def overwritten_while_read(place: Path, times: int) -> Tally:
 def signals(
     place: Path,
     engine: str,
-    numbers: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
+    numbers: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
     groups: tuple[bool, ...] = (False, True),
     limit: int = 60,
 ) -> Tally:
-    """Ctrl-C, kill and a closing terminal, in the middle of a run."""
+    """Ctrl-C, kill, a closing terminal and SIGQUIT, in the middle of a run."""
     tally = Tally(f"{', '.join(number.name for number in numbers)}, to the process or to all of its group; engine {engine}")
     place.mkdir(parents=True, exist_ok=True)
     assert ended(child(partial(commanded, place / "whole", engine, limit))) == 0

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from kills import RUN
 from trials import Tally, contents, different, half_written
 
 import headscope as hs
-from headscope.cli.signals import Ended, exit_code, orderly
+from headscope.cli.signals import ORDERLY, Ended, exit_code, orderly
 from headscope.errors import ModelError, RunError
 from headscope.models.model import Model
 from headscope.models.saving import require_room, written_whole
@@ -191,16 +192,80 @@ def as_typer(number: int) -> None:
         sys.exit(130)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_signals_are_an_exception_once(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """The handlers of signals as they were, afterwards."""
+    before = {number: signal.getsignal(number) for number in ORDERLY}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", ORDERLY)
+def test_signals_are_an_exception_once(number: signal.Signals, handlers: None) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(Ended) as caught, orderly():
         told_to_end(number)
     assert exit_code(caught.value) == 128 + number
-    assert signal.getsignal(number) is before
+    assert [signal.getsignal(each) for each in ORDERLY] == [signal.SIG_DFL] * 4, "a second one ends the process"
     with pytest.raises(SystemExit) as ended, orderly():
         as_typer(number)
     assert ended.value.code == 128 + number
+
+
+def test_handlers_are_restored_where_no_signal_came(handlers: None) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = [signal.getsignal(number) for number in ORDERLY]
+    with orderly():
+        assert signal.default_int_handler not in [signal.getsignal(number) for number in ORDERLY]
+    assert [signal.getsignal(number) for number in ORDERLY] == before
+
+
+@pytest.mark.parametrize("number", ORDERLY)
+def test_a_second_signal_ends_the_process_without_a_word(number: signal.Signals) -> None:
+    """Wherever it is by then: here in a finaliser, when the interpreter has nearly ended."""
+    code = f"""
+import resource, signal, sys
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+from headscope.cli.signals import exit_code, orderly
+
+class Late:
+    def __del__(self):
+        signal.raise_signal({int(number)})
+        print("it went on", file=sys.stderr)
+
+late = Late()
+try:
+    with orderly():
+        signal.raise_signal({int(number)})
+except KeyboardInterrupt as error:
+    print("first", exit_code(error), flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == f"first {128 + number}\n"
+    assert done.stderr == ""
+    assert done.returncode == -number
+
+
+def test_processes_of_a_run_do_not_hear_the_terminal() -> None:
+    """The first of them neither, with which multiprocessing starts a process of its own."""
+    code = """
+import multiprocessing, signal, time
+from pathlib import Path
+from headscope.runs.children import uninterrupted
+
+if __name__ == "__main__":
+    with uninterrupted():
+        process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,), daemon=True)
+        process.start()
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    blocked = int(status.split("SigBlk:")[1].split()[0], 16)
+    print([bool(blocked >> (number - 1) & 1) for number in (signal.SIGINT, signal.SIGQUIT)])
+    print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+    process.kill()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[True, True]\n[]\n"
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:

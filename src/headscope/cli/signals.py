@@ -1,4 +1,6 @@
-"""Being told to end: by Ctrl-C, by `kill`, by a terminal that closes. All are met alike, so that locks, workers and files are let go of."""
+"""Signals that end a command: SIGINT (Ctrl-C), SIGQUIT, SIGTERM (`kill`), SIGHUP (a terminal that closes). All are treated alike, so that
+locks, workers and files are released.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-ORDERLY = (signal.SIGTERM, signal.SIGHUP)
+ORDERLY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Ended(KeyboardInterrupt):
-    """A signal other than Ctrl-C that asks the process to end."""
+    """A signal that asks the process to end."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -32,18 +34,21 @@ def say(line: str) -> None:
 
 @contextmanager
 def orderly() -> Iterator[None]:
-    """Turn these signals into an exception while the block runs. Those that are ignored, as under nohup, stay so; a second one ends the
-    process at once.
+    """Turn these signals into an exception while the block runs. Those that are ignored, as under nohup, stay so.
+
+    A second signal, of any of these kinds, ends the process at once and without a word, also after the block: an exception that is raised
+    while the process ends would be printed by whatever finaliser it meets.
     """
     heard: list[int] = []
 
     def hear(number: int, _: FrameType | None) -> None:
         heard.append(number)
-        signal.signal(number, signal.SIG_DFL)
+        for each in taken:
+            signal.signal(each, signal.SIG_DFL)
         raise Ended(number)
 
     before = {number: signal.getsignal(number) for number in ORDERLY}
-    taken = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    taken = [number for number, handler in before.items() if handler in (signal.SIG_DFL, signal.default_int_handler)]
     for number in taken:
         signal.signal(number, hear)
     try:
@@ -53,5 +58,5 @@ def orderly() -> Iterator[None]:
             sys.exit(128 + heard[0])
         raise
     finally:
-        for number in taken:
+        for number in taken if not heard else ():
             signal.signal(number, before[number])

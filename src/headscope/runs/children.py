@@ -1,4 +1,4 @@
-"""Processes that are started for a run: they do not hear Ctrl-C, and do not outlive the one that started them."""
+"""Processes that are started for a run: they do not receive a terminal's signals, and end with the process that started them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Processes started here do not hear Ctrl-C, since they inherit what is blocked; the one that starts them hears it afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Processes started here do not receive SIGINT and SIGQUIT, since they inherit what is blocked; the one that starts them receives
+    both afterwards.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGQUIT})
     try:
+        resource_tracker.ensure_running()  # multiprocessing starts it with the first process, and then unblocks SIGINT
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
