@@ -45,6 +45,35 @@ def test_long_names_pipes_and_devices(command: str, tmp_path: Path, monkeypatch:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([f"pipe{suffix}", f"zero{suffix}"])
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run --out PATH",
+        "run --out PATH/run",
+        "flow --out PATH",
+        "ablate --out PATH",
+        "probe attention --out PATH",
+        "probe structural --out PATH",
+        "probe edge --out PATH",
+        "probe keywords --out PATH",
+        "replicate clark2019 --out PATH",
+        "prune mini --keep 50% --out PATH",
+        "train --corpus sampler --labels upos --out PATH",
+        "twins mini mini --out PATH",
+        "serve PATH",
+        "show PATH",
+    ],
+)
+def test_folders_of_a_long_name(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of results, models and runs: refused before anything is loaded."""
+    monkeypatch.chdir(tmp_path)
+    name = "n" * 300
+    result = CliRunner().invoke(app, [part.replace("PATH", name) for part in command.split()])
+    assert isinstance(result.exception, HeadscopeError), (result.exception, result.output)
+    assert "the path cannot be used (File name too long). Use a shorter name" in str(result.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_role_before_a_long_name() -> None:
     name = "n" * 300
     assert corpora_by_role([f"treebank={name}", name]) == {"treebank": [name], "": [name]}

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from headscope.app.errors import Refusal, missing
 from headscope.app.kept import Kept
 from headscope.app.limits import Limits
+from headscope.core.paths import kind_of
 from headscope.errors import RunError, StaleError
 from headscope.runs.results import Results
 from headscope.runs.sense import of_runs
@@ -181,7 +182,7 @@ def find_runs(paths: Iterable[Path], say: Callable[[str], None] = lambda line: N
     """The runs in folders, or in folders of folders, by name. A run among others that cannot be opened is passed over, and said."""
     found: dict[str, Results] = {}
     for path in paths:
-        if (path / "run.json").exists() or not path.is_dir():
+        if kind_of(path / "run.json") == "file" or kind_of(path) != "folder":
             _add(found, path, open_run(path))
             continue
         children = [child for child in sorted(path.iterdir()) if (child / "run.json").is_file()]

@@ -50,9 +50,9 @@ def prune(
     from headscope.models.saving import require_room
 
     kept = share(keep)
+    require_room(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} is there already", "Choose another folder with --out")
-    require_room(out)
     settings: dict[str, Any] = {
         "model": model, "corpus": corpus or ["sampler"], "score": score, "limit": limit or None, "max_length": max_length,
         "format": format, "seed": seed,

@@ -49,6 +49,7 @@ def twins(
     """
     from headscope.cli.options import names
     from headscope.cli.progress import bar
+    from headscope.core.paths import kind_of, problem_of
     from headscope.errors import RunError
     from headscope.runs.twins import EPSILONS
     from headscope.runs.twins import twins as find
@@ -56,8 +57,8 @@ def twins(
     kinds = names(kind) if kind is not None else []
     if len(kinds) > 2:
         raise RunError(f"{kind!r} names {len(kinds)} kinds", "Name one, or one for each of the two models")
-    if out is not None and out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file", "Name a folder with --out")
+    if out is not None and kind_of(out) != "missing" and (wrong := problem_of(out, "folder")):
+        raise RunError(f"{out}: {wrong[0]}", wrong[1])
     with bar("comparing", hidden=quiet) as progress:
         found = find(
             a,

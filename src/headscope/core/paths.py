@@ -31,6 +31,11 @@ def kind_of(path: str | Path) -> Kind:
     return found if isinstance(found, str) else "unusable"
 
 
+def unusable(path: str | Path) -> tuple[str, str] | None:
+    """Problem and remedy of a path that the system cannot use, whatever is to be there (name too long, no permission, NUL byte)."""
+    return problem_of(path) if kind_of(path) == "unusable" else None
+
+
 def problem_of(path: str | Path, wanted: Literal["file", "folder"] = "file") -> tuple[str, str] | None:
     """Problem and remedy of a path that does not lead to an existing regular file, or folder; None if it does."""
     found = _asked(path)

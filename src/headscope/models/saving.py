@@ -11,6 +11,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+from headscope.core.paths import kind_of, unusable
 from headscope.core.removal import remove_matching
 from headscope.errors import ModelError
 
@@ -43,6 +44,10 @@ def written_whole(folder: Path) -> Iterator[Path]:
 
 def require_room(folder: Path, size: int = 0) -> None:
     """An error if a model of so many bytes could not be written there, before any work is done for it."""
+    if wrong := unusable(folder):
+        raise ModelError(f"{folder}: {wrong[0]}", wrong[1])
+    if (kind := kind_of(folder)) not in ("missing", "folder"):
+        raise ModelError(f"{folder} is a {kind}", "Name a folder")
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not os.access(there, os.W_OK | os.X_OK) or not there.is_dir():
         raise ModelError(f"{there} cannot be written to", "Name another folder")

@@ -50,8 +50,8 @@ def train(
     look at the dev part.
     """
     plan, folder = recipe or Recipe(), Path(out)
-    _check_folder(folder, overwrite)
     require_room(folder)
+    _check_folder(folder, overwrite)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
         base = load(model, device)
@@ -177,8 +177,6 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
             raise HeadscopeError(f"{folder} holds something else than a trained model", "Name a new folder")
         if not overwrite:
             raise HeadscopeError(f"{folder} holds a trained model", "Name another folder, or add --overwrite")
-    elif folder.exists() and not folder.is_dir():
-        raise HeadscopeError(f"{folder} is a file", "Name a folder")
 
 
 def _save(classifier: Classifier, trained: Trained, plan: Recipe, model: str, corpus: Corpus, dev: Corpus | None) -> None:

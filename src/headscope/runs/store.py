@@ -28,7 +28,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headscope.core.paths import kind_of, problem_of
+from headscope.core.paths import kind_of, unusable
 from headscope.core.removal import remove_if_empty, remove_matching
 from headscope.core.state import Array, State, States
 from headscope.errors import RunError, StaleError
@@ -132,6 +132,8 @@ class Folder:
 
     def read_manifest(self) -> dict[str, Any]:
         """The contents of `run.json`."""
+        if wrong := unusable(self.path):
+            raise RunError(f"{self.path}: {wrong[0]}", wrong[1])
         try:
             manifest = open_record(self.manifest.read_bytes())
         except FileNotFoundError:
@@ -162,11 +164,9 @@ class Folder:
         """An error if the folder holds anything and is not a run folder, or if a sub-folder is a symbolic link: files behind it may be
         another person's.
         """
-        kind = kind_of(self.path)
-        if kind == "unusable":
-            problem, remedy = problem_of(self.path, "folder") or ("", "")
-            raise RunError(f"{self.path}: {problem}", f"{remedy} with --out")
-        if kind not in ("missing", "folder"):
+        if wrong := unusable(self.path):
+            raise RunError(f"{self.path}: {wrong[0]}", wrong[1])
+        if (kind := kind_of(self.path)) not in ("missing", "folder"):
             raise RunError(f"{self.path} is a {kind}", "Name a folder with --out")
         self.refuse_links(_SUBFOLDERS)
         others = self._others() if not self.manifest.exists() else [self.manifest.name] if self._is_foreign() else []
