@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -115,3 +118,14 @@ def test_plots_leave_matplotlib_as_it_was(run: hs.Run) -> None:
     before = dict(matplotlib.rcParams)
     run["tokens"].plot()
     assert dict(matplotlib.rcParams) == before
+
+
+def test_a_home_that_cannot_be_written_to_is_no_trouble() -> None:
+    """Nothing is printed; other warnings of matplotlib are."""
+    code = """
+import headscope.figures.theme, logging, matplotlib.font_manager
+logging.getLogger("matplotlib").warning("another")
+"""
+    found = {name: value for name, value in os.environ.items() if name not in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**found, "HOME": "/proc/none"})
+    assert done.stderr == "another\n"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import matplotlib
-from matplotlib.layout_engine import ConstrainedLayoutEngine
+# Where the home folder cannot be written to, matplotlib takes a temporary folder, which is no trouble of the person who draws a figure.
+_NO_TROUBLE = ("mkdir -p failed for path", "Matplotlib created a temporary cache directory")
+logging.getLogger("matplotlib").addFilter(lambda record: not record.getMessage().startswith(_NO_TROUBLE))
+
+import matplotlib  # noqa: E402 - it looks for its folder when it is imported
+from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
