@@ -184,3 +184,20 @@ def test_models_of_images_and_sound_are_out_of_scope(tmp_path: Any) -> None:
         save_file({"nothing": torch.zeros(1)}, tmp_path / name / "model.safetensors")
         with pytest.raises(ModelError, match=f"reads {reads} .* and no text. headscope reads text models"):
             hs.load(tmp_path / name)
+
+
+def test_a_dry_run_fits_models_of_few_positions() -> None:
+    model = build_tiny("bart", None, max_position_embeddings=16)
+    assert {name: tuple(tensor.shape) for name, tensor in dry_inputs(model).items() if name.endswith("ids")} == {
+        "input_ids": (2, 12),
+        "decoder_input_ids": (2, 10),
+    }
+    assert [site.kind for site in find_sites(model)[0]] == ["encoder"] * 4 + ["decoder", "cross"] * 4
+
+
+def test_every_part_of_a_model_is_left_as_it_was() -> None:
+    model = build_tiny("gemma3", None)
+    before = [(config, config._attn_implementation) for config in capture._with_parts(model.config)]
+    assert len(before) == 3
+    find_sites(model)
+    assert all(config._attn_implementation == was == "sdpa" for config, was in before)

@@ -183,10 +183,18 @@ def _get_interface(self: AttentionInterface, attn_implementation: str, default: 
 AttentionInterface.get_interface = _get_interface
 
 
+def _with_parts(config: Any) -> Iterator[Any]:
+    """A configuration and those of its parts, however deep."""
+    yield config
+    for name in config.sub_configs:
+        if (part := getattr(config, name, None)) is not None:
+            yield from _with_parts(part)
+
+
 @contextmanager
 def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
     """The model with another attention implementation, and with its own again afterwards, whatever happens."""
-    configs = {id(m.config): m.config for m in model.modules() if isinstance(m, PreTrainedModel)}
+    configs = {id(config): config for m in model.modules() if isinstance(m, PreTrainedModel) for config in _with_parts(m.config)}
     before = [(config, config._attn_implementation) for config in configs.values()]
     model.set_attn_implementation(name)
     try:
@@ -277,9 +285,10 @@ OUTPUTS = {"encoder": ("attentions", "encoder_attentions"), "decoder": ("attenti
 def from_outputs(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, tuple[torch.Tensor, ...]], Any]:
     """The maps a model returns under eager `output_attentions=True`, by the name of the output, and all that it returns."""
     with torch.inference_mode(), implementation(model, "eager"):
-        if (used := model.config._attn_implementation) != "eager":
+        used = {config._attn_implementation for config in (model.config, model.config.get_text_config())} - {"eager"}
+        if used:
             raise ModelError(
-                f"{type(model).__name__} attends by {used}, which gives no maps, and cannot be switched",
+                f"{type(model).__name__} attends by {used.pop()}, which gives no maps, and cannot be switched",
                 'Load it with attn_implementation="eager"',
             )
         result = model(**inputs, output_attentions=True, use_cache=False)

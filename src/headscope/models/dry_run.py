@@ -13,9 +13,10 @@ from headscope.errors import ModelError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# Tokens of the two texts. Different lengths on the two sides tell cross attention from self attention. There is less padding than a
-# window is wide: a row that sees nothing but padding would be NaN in float64.
-SOURCE, TARGET = (23, 20), (17, 14)
+# Tokens of the longer text. Different lengths on the two sides tell cross attention from self attention.
+SOURCE, TARGET = 23, 17
+# By how many tokens the other text is shorter: fewer than a window is wide, since a row that sees only padding would be NaN in float64.
+PADDING = 3
 # Settings that hide distant or unlikely tokens from a row. In a dry run they are lowered to this, so that they hide something.
 WINDOWS = ("sliding_window", "local_attention", "attention_chunk_size", "index_topk", "index_topk_blocks", "topk_blocks")
 WINDOW = 6
@@ -36,24 +37,23 @@ def dry_inputs(model: PreTrainedModel) -> dict[str, torch.Tensor]:
     """Two texts of harmless token ids, padded on the right, and two targets for an encoder-decoder."""
     config = model.config.get_text_config()
     limit = getattr(config, "max_position_embeddings", None)
-    most = limit - 4 if isinstance(limit, int) and limit > 8 else max(SOURCE)
+    source = min(SOURCE, limit - 4) if isinstance(limit, int) and limit > 12 else SOURCE
     special = {value for name, value in vars(config).items() if name.endswith("_token_id") and isinstance(value, int)}
     rows = embedding_rows(model)
     ids = [number for number in range(min(rows, 400)) if number not in special]
     device = next(model.parameters()).device
 
-    def side(lengths: tuple[int, ...], step: int) -> tuple[torch.Tensor, torch.Tensor]:
-        lengths = tuple(min(length, most) for length in lengths)
-        places = torch.arange(lengths[0])
-        mask = torch.stack([places < length for length in lengths]).long()
-        texts = torch.stack([torch.tensor(ids)[(places * step + row * 5) % len(ids)] for row in range(len(lengths))])
+    def side(length: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        places = torch.arange(length)
+        mask = torch.stack([places < length, places < length - PADDING]).long()
+        texts = torch.stack([torch.tensor(ids)[(places * step + row * 5) % len(ids)] for row in range(2)])
         pad = getattr(config, "pad_token_id", None)
         pad = pad if isinstance(pad, int) and 0 <= pad < rows else 0
         return torch.where(mask.bool(), texts, pad).to(device), mask.to(device)
 
-    inputs = dict(zip(("input_ids", "attention_mask"), side(SOURCE, 7), strict=True))
+    inputs = dict(zip(("input_ids", "attention_mask"), side(source, 7), strict=True))
     if model.config.is_encoder_decoder:
-        inputs |= dict(zip(("decoder_input_ids", "decoder_attention_mask"), side(TARGET, 11), strict=True))
+        inputs |= dict(zip(("decoder_input_ids", "decoder_attention_mask"), side(min(TARGET, source - 2), 11), strict=True))
     return inputs
 
 

@@ -112,6 +112,8 @@ def _check(model: PreTrainedModel, tried: Tried) -> None:
 
 def _check_padding(model: PreTrainedModel, tried: Tried, bare: Maps) -> None:
     """Refuse a model that gives the second text other maps alone than padded, beside the first."""
+    if len(bare) != len(tried.sites):
+        raise _refused(model, f"it attends {len(bare)} times in one text and {len(tried.sites)} times in another")
     for site, padded, maps in zip(tried.sites, tried.maps, bare, strict=True):
         rows, columns = maps.shape[-2:]
         if not _same(maps[0], padded[1, :, :rows, :columns]):

@@ -129,6 +129,10 @@ def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int, mode:
 
 
 def _add(found: Flow, kind: Kind, values: torch.Tensor, errors: torch.Tensor | None = None) -> None:
+    if not torch.isfinite(values).all():
+        raise MeasureError(
+            f"{kind} of this text is NaN or infinite", "Use --dtype float32, and check the model's config.json and its weights"
+        )
     found.values[kind] = values.double().cpu().numpy()
     found.errors[kind] = None if errors is None else errors.double().cpu().numpy()
     found.method[kind] = "exact" if errors is None else "sketch"
