@@ -96,7 +96,8 @@ def load(
         randomise(network, random)
     network = network.to(target).eval().requires_grad_(False)
     body = network.base_model
-    sites, capture = find_sites(body)
+    with quietly():
+        sites, capture = find_sites(body)
     pruning = None if said is None else cut_again(body, sites, said)
     left = sites if pruning is None else pruning.left()
     return Model(str(name), body, Tokenizer(tokenizer), left, capture, network if head else None, objective, pruning)
