@@ -39,6 +39,7 @@ from headscope.runs.maps import measure_maps
 from headscope.runs.results import Results
 from headscope.runs.spec import make_spec, read_spec
 
+MEASURES: dict[str, dict[str, int]] = {"tokens": {}, "entropy": {}, "relations": {"least": 1}}
 FILES = ("run.json", "tables/tokens.parquet", "tables/relations_best.parquet", "states.safetensors", "gallery.safetensors")
 SPEC = b"""model = "mini"
 corpus = ["sampler"]
@@ -66,7 +67,7 @@ def run_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="headscope-fuzz-")) / "run"
     corpus = folder.parent / "small.conllu"
     corpus.write_text(CONLLU.replace("Haus", "cat") * 3, encoding="utf-8")
-    hs.run(tiny(), read(corpus), ["tokens", "entropy", "relations"], folder, max_length=60, replicates=3, gallery=2)
+    hs.run(tiny(), read(corpus), MEASURES, folder, max_length=60, replicates=3, gallery=2)
     manifest = json.loads((folder / "run.json").read_text())
     manifest.pop("files", None)
     manifest.pop("sha256", None)
@@ -197,7 +198,7 @@ def go_on(data: bytes, folder: Path) -> None:
     (path / "run.json").write_text(json.dumps({**manifest, "status": "running"}))
     (path / "partial").mkdir()
     (path / "partial" / "00000000-00000000.safetensors").write_bytes(data)
-    hs.run(tiny(), read(corpus), ["tokens", "entropy", "relations"], path, max_length=60, replicates=3, gallery=2, resume=True)
+    hs.run(tiny(), read(corpus), MEASURES, path, max_length=60, replicates=3, gallery=2, resume=True)
 
 
 def maps(suffix: str, data: bytes, folder: Path) -> None:
