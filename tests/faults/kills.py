@@ -110,7 +110,7 @@ def judge(tally: Tally, out: Path, whole: dict[str, Any], make: Make, about: str
     tally.stages[f"{where}: {how}"] += 1
 
 
-def by_the_file(what: str, make: Make, place: Path, n: int, seed: int) -> Tally:
+def by_the_file(what: str, make: Make, place: Path, n: int, seed: int, onward: Make | None = None) -> Tally:
     """Kill at files that are being written, half-way, before they have their name, and just after."""
     tally = Tally(what)
     place.mkdir(parents=True)
@@ -125,9 +125,13 @@ def by_the_file(what: str, make: Make, place: Path, n: int, seed: int) -> Tally:
             with killing_at(number, how):
                 make(out)
 
-        code = ended(child(work))
+        pid = child(work)
+        code = ended(pid)
         assert code == -signal.SIGKILL, f"file {number} of {count} was not written"
-        judge(tally, out, whole, make, f"killed when file {number} of {count} was {how}", stage(out))
+        if orphans(pid):
+            tally.add("workers outlived it", False, f"file {number} {how}")
+            continue
+        judge(tally, out, whole, onward or make, f"killed when file {number} of {count} was {how}", stage(out))
         shutil.rmtree(out, ignore_errors=True)
     return tally
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import changes
 import damage
 import disks
 import kills
+import surroundings
 import torch
 import trials
 from trials import Tally
@@ -41,6 +43,8 @@ def killed(place: Path, n: int, seed: int) -> Iterator[Trial]:
         what = f"`run --engine {engine}` killed, moments spread over its life"
         yield _trial(what, kills.by_the_clock, kills.a_run(engine), place, n, seed, here)
     yield _trial("`run` killed while it wrote a file", kills.by_the_file, here, place, n, seed)
+    several = "`run --engine processes` killed while it wrote a file"
+    yield _trial(several, kills.by_the_file, kills.a_run("processes", limit=10), place, n, seed, kills.a_run("local", limit=10))
     for study in kills.STUDIES:
         yield _trial(f"`{study}` killed, moments spread over its life", kills.by_the_clock, kills.a_study(study), place, few, seed)
         yield _trial(f"`{study}` killed while it wrote a file", kills.by_the_file, kills.a_study(study), place, few, seed)
@@ -129,6 +133,12 @@ def others(place: Path, n: int, seed: int) -> Iterator[Trial]:
     for engine in ("local", "processes"):
         yield f"two runs at once, {engine}", partial(changes.together, place / f"together-{engine}", engine)
         yield f"signals, {engine}", partial(changes.signals, place / f"signals-{engine}", engine)
+    yield "clocks that jump", lambda: surroundings.clocks(place / "clocks", n, seed)
+    if trials.can_mount():
+        yield "a folder that becomes read-only", lambda: surroundings.read_only(place / "read-only", 3)
+    yield "an empty compiler cache", lambda: surroundings.cold_cache(place / "cold", max(2, n // 5))
+    if find_spec("ray") is not None:
+        yield "the loss of a Ray cluster's head", lambda: surroundings.lost_head(place / "head", 2)
     yield "overwritten while read", lambda: changes.overwritten_while_read(place / "overwritten", 16 * n)
 
 
