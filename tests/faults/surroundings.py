@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import subprocess
@@ -145,8 +146,9 @@ def _lose_head(out: Path, parts: int) -> None:
     from headscope.cli.main import main
     from headscope.runs.store import Folder
 
+    logging.getLogger("ray").setLevel(logging.CRITICAL)  # of the cluster that is started here, not of the run
     store = 80 << 20
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": store, "include_dashboard": False})
+    nodes: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": store, "include_dashboard": False})
     write, kept = Folder.write_part, 0
 
     def losing(*what: Any) -> None:

@@ -25,6 +25,7 @@ from headscope.runs.worker import Job, Start, copied
 
 PATIENCE = 60.0  # seconds in which at least one worker must find a place
 REACH = 5.0  # seconds for an answer from an address
+LOST = 20.0  # seconds without an answer after which a head is lost; after 60 Ray ends this process
 LEAST_STORE = 80 << 20  # bytes that Ray keeps for what is passed around, at least
 STORE = 512 << 20  # and what a Ray of our own gets
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # how gRPC begins, with empty settings
@@ -59,6 +60,9 @@ class Cluster(Crew):
         self._waiting_since = time.monotonic()
         self._folder: str | None = None  # of a Ray of our own
         self._connected = False  # by us
+        self._head = ""  # the address of the cluster's head
+        self._asked = 0.0  # when it was last asked whether it is there
+        self._lost = False
 
     def __enter__(self) -> Self:
         self._ray = _imported()
@@ -69,6 +73,7 @@ class Cluster(Crew):
         else:
             self._connect(self._address)
         try:
+            self._head = self._ray.get_runtime_context().gcs_address
             self._choose_device()
         except BaseException:
             self._leave()
@@ -154,6 +159,7 @@ class Cluster(Crew):
 
     def hire(self, start: Start) -> Hashable:
         """Ask Ray for an actor; it may have to wait for a place."""
+        self._require_head()
         options = {"num_cpus": 1, "num_gpus": self._gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         hand = _Hand(self._ray.remote(_actor()).options(**options).remote())
         hand.asked.append(hand.actor.hello.remote(start.versions))
@@ -176,8 +182,22 @@ class Cluster(Crew):
         ready, _ = self._ray.wait(list(oldest), num_returns=1, timeout=1)
         if ready:
             ready, _ = self._ray.wait(list(oldest), num_returns=len(oldest), timeout=0)
+        elif time.monotonic() - self._asked > REACH:
+            self._require_head()
         heard = (self._heard(oldest[answer], answer) for answer in ready)
         return [event for event in heard if event is not None]
+
+    def _require_head(self) -> None:
+        """An error if the cluster's head does not answer for some time: calls to Ray would wait for it, and then end the process."""
+        self._asked = time.monotonic()
+        while not _answers(self._head):
+            if time.monotonic() - self._asked > LOST:
+                self._lost = True
+                raise RunError(
+                    f"the head of the Ray cluster at {self._head} has not answered for {LOST:g} s",
+                    "What was finished is kept: go on with --resume, on another cluster or with --engine local or processes",
+                )
+            time.sleep(1)
 
     def _heard(self, worker: Hashable, answer: Any) -> Event | None:
         hand = self._hands[worker]
@@ -196,8 +216,9 @@ class Cluster(Crew):
         hand = self._hands.pop(worker)
         if not any(other.placed for other in self._hands.values()):
             self._waiting_since = time.monotonic()
-        with suppress(Exception):
-            self._ray.kill(hand.actor)
+        if not self._lost:
+            with suppress(Exception):
+                self._ray.kill(hand.actor)
 
     def require_place(self) -> None:
         """An error, after a while, if Ray has a place for no worker."""
@@ -278,6 +299,16 @@ def _loopback() -> Iterator[None]:
         os.environ.pop(name)
         if environment is not None:
             os.environ[name] = environment
+
+
+def _answers(address: str) -> bool:
+    """Whether anything listens at an address."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
+    except OSError:
+        return False
+    return True
 
 
 def _require_answer(address: str) -> None:
