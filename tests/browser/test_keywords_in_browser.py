@@ -24,9 +24,8 @@ def found(text: str) -> Found:
     )
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_page(visitor: Visitor, tmp_path: Path, dark: bool, width: int) -> None:
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_the_page(visitor: Visitor, tmp_path: Path, width: int, dark: bool) -> None:
     path = tmp_path / "page.html"
     path.write_text(page([found(TEXT), found("One more text.")], 5, "headscope:0|text:x"), encoding="utf-8")
     opened = visitor.open(path.as_uri(), width, dark, offline=True, drawn=False)

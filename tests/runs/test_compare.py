@@ -26,7 +26,7 @@ from headscope.views.compare import comparison
 
 TINY = (("bert", "wordpiece"), ("gpt2", "gpt2"))
 MEASURES = ["positions", "entropy", "relations", "trees", "coreference"]
-LIMIT = 160  # texts
+LIMIT = 60  # texts
 
 
 @pytest.fixture(scope="module")
