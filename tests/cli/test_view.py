@@ -113,7 +113,7 @@ def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> No
             monkeypatch.setenv(name, value)
         printed, _ = call(TEXT, "--heads", "8-4")
         lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in printed.splitlines()[:-1]]
-        assert wide - 10 < max(map(len, lines)) <= wide
+        assert max(map(len, lines)) <= wide
         assert "\x1b[" in printed
 
 
