@@ -12,7 +12,7 @@ demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and
 	$(BIN)/headscope report demo/run demo/flow
 
 test: .venv/dev.stamp  ## run all tests, one worker a core
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
 
 lint: .venv/dev.stamp  ## style, types, and the direction of imports
 	$(BIN)/ruff check --no-cache .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"
 settings.register_profile("any machine", deadline=None)  # how long an example takes says how busy the machine is
 settings.load_profile("any machine")
+# A job in the background of a script ignores these, and so would what the tests start; then Ctrl-C could not be tried.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

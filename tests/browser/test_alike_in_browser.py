@@ -15,7 +15,7 @@ from headscope.runs.alike import alike
 
 @pytest.fixture(scope="module")
 def run() -> hs.Run:
-    return hs.run("mini", "sampler", ["distances", "positions", "tokens", "entropy"], limit=60, replicates=20, gallery=8)
+    return hs.run("mini", "sampler", ["distances", "positions", "tokens", "entropy"], limit=40, replicates=10, gallery=8)
 
 
 @pytest.fixture(scope="module")

@@ -137,6 +137,7 @@ def test_two_runs_are_compared(server: str, visitor: Visitor) -> None:
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_served_pages_keep_nobody_out(server: str, visitor: Visitor, place: str, width: int, dark: bool) -> None:
     page = visitor.open(server + place, width, dark, drawn=not place.startswith("/docs"))
-    page.wait_for_timeout(1500 if "live" in place else 300)
+    if "live" in place:
+        page.wait_for_selector("figure svg text", timeout=60_000)
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width

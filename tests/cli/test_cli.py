@@ -19,7 +19,6 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.errors import HeadscopeError
 
-
 Headscope = Callable[..., tuple[int, str, str]]
 
 

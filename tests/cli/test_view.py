@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -98,10 +95,8 @@ def test_the_terminal_lists_the_strongest_links(t5: Path) -> None:
 
 
 def test_a_pipe_gets_plain_text_and_a_terminal_without_utf_8_gets_signs_it_knows() -> None:
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "headscope", "view", TEXT, "--heads", "8-4"]
-    result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False, env=environment)
-    assert result.returncode == 0, result.stderr
+    result = CliRunner(charset="ascii").invoke(app, ["view", TEXT, "--heads", "8-4"])
+    assert result.exit_code == 0, result.stderr
     assert "\x1b" not in result.stdout
     assert re.search(r"that  #{5}\s+0\.85 bought", result.stdout)
     assert max(map(len, result.stdout.splitlines())) <= 100

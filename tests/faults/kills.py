@@ -114,9 +114,8 @@ def by_the_file(what: str, make: Make, place: Path, n: int, seed: int, onward: M
     """Kill at files that are being written, half-way, before they have their name, and just after."""
     tally = Tally(what)
     place.mkdir(parents=True)
-    undisturbed(make, place / "whole")
+    count = writes(make, place / "whole")
     whole = contents(place / "whole")
-    count = writes(make, place / "counted")
     every = [(number, how) for number in range(1, count + 1) for how in ("written", "synced", "named")]
     for number, how in sorted(random.Random(seed).sample(every, min(n, len(every)))):
         out = place / f"{number}-{how}"
@@ -137,7 +136,7 @@ def by_the_file(what: str, make: Make, place: Path, n: int, seed: int, onward: M
 
 
 def writes(make: Make, out: Path) -> int:
-    """How many files are written."""
+    """Make it without any trouble; how many files are written."""
 
     def work() -> int:
         counted = 0

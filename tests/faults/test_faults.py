@@ -194,8 +194,8 @@ def as_typer(number: int) -> None:
 
 @pytest.fixture
 def handlers() -> Iterator[None]:
-    """The handlers of signals as they were, afterwards."""
-    before = {number: signal.getsignal(number) for number in ORDERLY}
+    """No signal is ignored, as one is under nohup; afterwards the handlers are as they were."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in ORDERLY}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -227,6 +227,7 @@ def test_a_second_signal_ends_the_process_without_a_word(number: signal.Signals)
     code = f"""
 import resource, signal, sys
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+signal.signal({int(number)}, signal.SIG_DFL)
 from headscope.cli.signals import exit_code, orderly
 
 class Late:

@@ -31,13 +31,13 @@ LIMIT = 60  # texts
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
-    return hs.run("mini", "sampler", MEASURES, tmp_path_factory.mktemp("runs") / "trained", replicates=60, gallery=0, limit=LIMIT)
+    return hs.run("mini", "sampler", MEASURES, tmp_path_factory.mktemp("runs") / "trained", replicates=20, gallery=0, limit=LIMIT)
 
 
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     out = tmp_path_factory.mktemp("runs") / "untrained"
-    return hs.run("mini", "sampler", ["positions", "relations", "tokens"], out, weights="random", replicates=60, gallery=0, limit=LIMIT)
+    return hs.run("mini", "sampler", ["positions", "relations", "tokens"], out, weights="random", replicates=20, gallery=0, limit=LIMIT)
 
 
 def tiny(architecture: str, tokenizer: str) -> Model:
@@ -204,7 +204,7 @@ def test_the_view_gets_arrays_over_heads(trained: hs.Run, untrained: hs.Run) -> 
 @pytest.fixture(scope="module")
 def third(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     out = tmp_path_factory.mktemp("runs") / "third"
-    return hs.run("mini", "sampler", ["positions", "relations"], out, max_length=24, replicates=60, gallery=0, limit=LIMIT)
+    return hs.run("mini", "sampler", ["positions", "relations"], out, max_length=24, replicates=20, gallery=0, limit=LIMIT)
 
 
 def test_any_number_of_runs(trained: hs.Run, untrained: hs.Run, third: hs.Run) -> None:

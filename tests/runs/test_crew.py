@@ -164,7 +164,7 @@ def test_nobody_is_hired_for_nothing() -> None:
 def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real one, killed when it has done some shards: the same bytes."""
     model = save_small(tmp_path / "small")
-    settings: dict[str, Any] = {"shard_tokens": 60, "replicates": 5, "gallery": 0}
+    settings: dict[str, Any] = {"shard_tokens": 60, "replicates": 5, "gallery": 0, "limit": 24}
     pids: list[Any] = []
     hire = processes.Processes.hire
 

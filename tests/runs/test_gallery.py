@@ -30,7 +30,7 @@ from headscope.runs.table import Table
 from headscope.runs.texts import look
 
 MEASURES: dict[str, dict[str, Any]] = {"positions": {}, "tokens": {}, "entropy": {}, "relations": {}, "coreference": {"least": 5}}
-DOCUMENTS = list(read("sampler"))[:9]
+DOCUMENTS = list(read("sampler"))[:5]
 Map = NDArray[np.float64]
 
 
