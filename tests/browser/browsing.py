@@ -62,3 +62,10 @@ def downloaded(page: Page, button: Locator) -> bytes:
     with page.expect_download() as download:
         button.click()
     return Path(download.value.path()).read_bytes()
+
+
+def expect(locator: Locator) -> Any:
+    """Assertions of what is or will be on the page, which wait for it."""
+    from playwright.sync_api import expect
+
+    return expect(locator)

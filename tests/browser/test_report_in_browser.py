@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -11,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
-from browsing import Visitor, downloaded, violations
+from browsing import Visitor, downloaded, expect, violations
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -74,10 +75,9 @@ def test_a_word_is_isolated(report: str, visitor: Visitor) -> None:
     words = example.locator("svg [role=option], svg [tabindex]")
     word = words.nth(3)
     word.hover()
-    page.wait_for_timeout(100)
-    said = example.locator("[aria-live]").inner_text()
-    assert (word.text_content() or "?").strip()[:3] in said
-    assert any(character.isdigit() for character in said)
+    said = example.locator("[aria-live]")
+    expect(said).to_contain_text((word.text_content() or "?").strip()[:3], timeout=60_000)
+    expect(said).to_contain_text(re.compile(r"[0-9]"), timeout=60_000)
 
 
 def test_special_tokens_can_be_hidden(report: str, visitor: Visitor) -> None:
@@ -86,8 +86,8 @@ def test_special_tokens_can_be_hidden(report: str, visitor: Visitor) -> None:
     assert "[SEP]" in (example.locator("svg").first.text_content() or "")
     example.locator("summary").click()
     example.get_by_label("special tokens").select_option("hide")
-    page.wait_for_timeout(100)
-    assert "[SEP]" not in (example.locator("svg").first.text_content() or "[SEP]")
+    expect(example.locator("svg").first).not_to_contain_text("[SEP]", timeout=60_000)
+    assert example.locator("svg").first.text_content()
 
 
 def test_saved_files_hold_what_is_seen(report: str, run: hs.Run, visitor: Visitor) -> None:
@@ -167,8 +167,7 @@ def test_grid_by_quantity_order_and_map(report: str, run: hs.Run, visitor: Visit
     first = grid.locator("svg [tabindex]").first
     assert f"{top['layer'][0]}-{top['head'][0]}" in (first.get_attribute("aria-label") or "")
     grid.get_by_role("button", name="map", exact=True).click()
-    page.wait_for_timeout(300)
-    assert grid.locator("svg image").count() == 144
+    expect(grid.locator("svg image")).to_have_count(144, timeout=60_000)
 
 
 def test_filter_and_order_are_said_and_saved(report: str, run: hs.Run, visitor: Visitor) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from browsing import Visitor, downloaded, violations
+from browsing import Visitor, downloaded, expect, violations
 
 import headscope as hs
 from headscope.app.create import create_app
@@ -115,8 +115,7 @@ def test_two_texts_and_words_with_hidden_specials(server: str, visitor: Visitor)
     figure = page.locator("figure").first
     assert figure.locator("svg text").all_text_contents().count("[SEP]") == 4  # two on each side
     figure.get_by_label("special tokens").select_option("renormalise")
-    page.wait_for_timeout(100)
-    assert "[SEP]" not in figure.locator("svg text").all_text_contents()
+    expect(figure.locator("svg text", has_text="[SEP]")).to_have_count(0, timeout=60_000)
     rows = [line.split(",") for line in downloaded(page, figure.get_by_role("button", name="as CSV")).decode().splitlines()[1:]]
     sums: dict[str, float] = {}
     for _, row, *_, weight in rows:
@@ -139,5 +138,6 @@ def test_served_pages_keep_nobody_out(server: str, visitor: Visitor, place: str,
     page = visitor.open(server + place, width, dark, drawn=not place.startswith("/docs"))
     if "live" in place:
         page.wait_for_selector("figure svg text", timeout=60_000)
+    page.wait_for_load_state("networkidle", timeout=60_000)
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
