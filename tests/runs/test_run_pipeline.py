@@ -26,6 +26,8 @@ from headscope.runs.plan import Plan
 from headscope.runs.shard import Accumulator, BatchView
 from headscope.runs.store import Folder, read_states
 
+FEW = [str(path) for path in read("sampler").paths[:5]]  # 82 sentences
+
 
 @pytest.fixture(scope="module")
 def mini() -> Model:
@@ -34,9 +36,9 @@ def mini() -> Model:
 
 @pytest.fixture(scope="module")
 def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run over the sampler in many small shards."""
+    """A run in many small shards."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    hs.run(mini, "sampler", out=out, shard_tokens=120, replicates=20)
+    hs.run(mini, FEW, out=out, shard_tokens=120, replicates=20)
     return out
 
 
@@ -56,7 +58,7 @@ def values(run: hs.Run) -> dict[str, np.ndarray[Any, Any]]:
 def test_the_folder_holds_what_was_measured(whole: Path) -> None:
     manifest = json.loads((whole / "run.json").read_text())
     assert manifest["status"] == "complete"
-    corpus = read("sampler")
+    corpus = read(FEW)
     sentences = [sentence for document in corpus for sentence in document.sentences]
     assert manifest["counts"]["texts"] == len(sentences)
     assert manifest["counts"]["words"] == sum(map(len, sentences))
@@ -74,7 +76,7 @@ def test_the_folder_holds_what_was_measured(whole: Path) -> None:
 
 def test_equal_to_eager_attention_and_numpy(mini: Model, whole: Path) -> None:
     """Nothing of headscope but its tokens: the network is run text by text with output_attentions=True."""
-    texts = list(Encoder(mini.tokenizer).texts(read("sampler"), Tally()))
+    texts = list(Encoder(mini.tokenizer).texts(read(FEW), Tally()))
     found = []
     for text in texts:
         mini.network.set_attn_implementation("eager")
@@ -104,19 +106,19 @@ def test_equal_to_eager_attention_and_numpy(mini: Model, whole: Path) -> None:
 @pytest.mark.parametrize("settings", [{"batch_tokens": 1}, {"batch_tokens": 700}, {"shard_tokens": 100_000}])
 def test_batches_and_shards_change_nothing(mini: Model, whole: Path, settings: dict[str, Any]) -> None:
     expected = values(hs.open_run(whole))
-    found = values(hs.run(mini, "sampler", replicates=20, gallery=0, **settings))
+    found = values(hs.run(mini, FEW, replicates=20, gallery=0, **settings))
     for name, array in expected.items():
         assert_allclose(found[name], array, rtol=2e-5, atol=2e-6, err_msg=name)
 
 
 def test_document_order_changes_nothing(mini: Model, whole: Path) -> None:
-    found = values(hs.run(mini, Corpus.of(reversed(list(read("sampler")))), replicates=20, gallery=0))
+    found = values(hs.run(mini, Corpus.of(reversed(list(read(FEW)))), replicates=20, gallery=0))
     for name, array in values(hs.open_run(whole)).items():
         assert_allclose(found[name], array, rtol=2e-5, atol=2e-6, err_msg=name)
 
 
 def test_several_processes_give_the_same_bits(whole: Path, tmp_path: Path) -> None:
-    hs.run("mini", "sampler", out=tmp_path / "run", engine="processes", shard_tokens=120, replicates=20)
+    hs.run("mini", FEW, out=tmp_path / "run", engine="processes", shard_tokens=120, replicates=20)
     assert files(tmp_path / "run") == files(whole)
 
 
@@ -125,6 +127,7 @@ def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path, eng
     """A real kill -9, at a moment when some shards are done and some are not. No worker outlives it."""
     out = tmp_path / "run"
     options = ["--out", str(out), "--engine", engine, "--shard-tokens", "120", "--replicates", "20"]
+    options += [word for path in FEW for word in ("--corpus", path)]
     with waiting_run(tmp_path, options, parts=2) as process:
         process.kill()
         process.wait()
@@ -132,8 +135,8 @@ def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path, eng
     assert ends(process.pid), "workers outlived the process that started them"
     settings: dict[str, Any] = {"out": out, "shard_tokens": 120, "replicates": 20}
     with pytest.raises(RunError, match="--resume"):
-        hs.run("mini", "sampler", **settings)
-    run = hs.run("mini", "sampler", resume=True, **settings)
+        hs.run("mini", FEW, **settings)
+    run = hs.run("mini", FEW, resume=True, **settings)
     assert run.results.manifest["counts"]["resumed_shards"] > 0
     assert files(out) == files(whole)
 
@@ -153,14 +156,14 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, engine:
 
 def test_resume_of_a_finished_run_computes_nothing(mini: Model, whole: Path) -> None:
     before = (whole / "run.json").read_bytes()
-    run = hs.run(mini, "sampler", out=whole, shard_tokens=120, replicates=20, resume=True)
+    run = hs.run(mini, FEW, out=whole, shard_tokens=120, replicates=20, resume=True)
     assert (whole / "run.json").read_bytes() == before
     assert len(run["tokens"].table) == 720
 
 
 def test_resume_with_other_settings_is_refused_by_name(mini: Model, whole: Path) -> None:
     with pytest.raises(RunError, match=r"max_length was 128 and is 64; seed was 0 and is 3"):
-        hs.run(mini, "sampler", out=whole, shard_tokens=120, replicates=20, resume=True, max_length=64, seed=3)
+        hs.run(mini, FEW, out=whole, shard_tokens=120, replicates=20, resume=True, max_length=64, seed=3)
     with pytest.raises(RunError, match="the corpus has changed"):
         hs.run(mini, Corpus.of(list(read("sampler"))[:1]), out=whole, shard_tokens=120, replicates=20, resume=True)
 
@@ -258,7 +261,7 @@ def test_states_can_make_the_tables_again(mini: Model, whole: Path) -> None:
 
 
 def test_layers_can_be_chosen(mini: Model, whole: Path) -> None:
-    run = hs.run(mini, "sampler", ["tokens"], layers=[3, 12], replicates=20)
+    run = hs.run(mini, FEW, ["tokens"], layers=[3, 12], replicates=20, gallery=0)
     assert sorted(set(run["tokens"].table["layer"])) == [3, 12]
     every = hs.open_run(whole)["tokens"].table
     for layer in (3, 12):
