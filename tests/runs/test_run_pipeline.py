@@ -58,7 +58,7 @@ def values(run: hs.Run) -> dict[str, np.ndarray[Any, Any]]:
 def test_the_folder_holds_what_was_measured(whole: Path) -> None:
     manifest = json.loads((whole / "run.json").read_text())
     assert manifest["status"] == "complete"
-    corpus = read(FEW)
+    corpus = read(*FEW)
     sentences = [sentence for document in corpus for sentence in document.sentences]
     assert manifest["counts"]["texts"] == len(sentences)
     assert manifest["counts"]["words"] == sum(map(len, sentences))
@@ -76,7 +76,7 @@ def test_the_folder_holds_what_was_measured(whole: Path) -> None:
 
 def test_equal_to_eager_attention_and_numpy(mini: Model, whole: Path) -> None:
     """Nothing of headscope but its tokens: the network is run text by text with output_attentions=True."""
-    texts = list(Encoder(mini.tokenizer).texts(read(FEW), Tally()))
+    texts = list(Encoder(mini.tokenizer).texts(read(*FEW), Tally()))
     found = []
     for text in texts:
         mini.network.set_attn_implementation("eager")
@@ -112,7 +112,7 @@ def test_batches_and_shards_change_nothing(mini: Model, whole: Path, settings: d
 
 
 def test_document_order_changes_nothing(mini: Model, whole: Path) -> None:
-    found = values(hs.run(mini, Corpus.of(reversed(list(read(FEW)))), replicates=20, gallery=0))
+    found = values(hs.run(mini, Corpus.of(reversed(list(read(*FEW)))), replicates=20, gallery=0))
     for name, array in values(hs.open_run(whole)).items():
         assert_allclose(found[name], array, rtol=2e-5, atol=2e-6, err_msg=name)
 
