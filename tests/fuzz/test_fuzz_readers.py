@@ -133,7 +133,7 @@ def test_any_brackets_are_read_or_refused(tmp_path: Path, marks: list[str]) -> N
     assert fault is None, fault and fault.trace
 
 
-@QUICK
+@settings(QUICK, max_examples=15)
 @given(body=st.fixed_dictionaries({"model": st.just("bert") | values, "text": st.text(max_size=30) | values}, optional={"second": values}))
 def test_any_body_is_answered(tmp_path: Path, body: dict[str, Any]) -> None:
     send(json.dumps(body).encode(), tmp_path)

@@ -73,7 +73,7 @@ def same(left: State, right: State, exact: bool = False) -> None:
 
 
 @given(world=worlds())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15)
 def test_merge_is_commutative_and_associative_and_start_is_neutral(measure: Measure, world: World) -> None:
     a, b, c = (run(measure, world, one_by_one(world.texts[i::3])) for i in range(3))
     same(a.merge(b), b.merge(a), exact=True)
@@ -83,7 +83,7 @@ def test_merge_is_commutative_and_associative_and_start_is_neutral(measure: Meas
 
 
 @given(world=worlds(), shuffle=st.randoms(use_true_random=False), size=st.integers(1, 6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15)
 def test_sharding_batch_size_padding_and_order_change_nothing(measure: Measure, world: World, shuffle: Any, size: int) -> None:
     plainly = run(measure, world, one_by_one(world.texts))
     order = list(world.texts)
@@ -98,7 +98,7 @@ def test_sharding_batch_size_padding_and_order_change_nothing(measure: Measure, 
 
 
 @given(world=worlds())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10)
 def test_tables_are_pure_and_states_survive_the_disk(measure: Measure, world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
     state = run(measure, world, [world.texts])
     before = {name: array.copy() for name, array in state.arrays.items()}
@@ -114,7 +114,7 @@ def test_tables_are_pure_and_states_survive_the_disk(measure: Measure, world: Wo
 
 
 @given(world=worlds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) -> None:
     table = measure.tables(run(measure, world, [world.texts]), world.layout)[measure.name]
     texts = list(world.texts)
@@ -147,7 +147,7 @@ def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) 
 
 
 @given(world=worlds())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12)
 def test_a_glimpse_at_merged_states_is_what_the_table_says(measure: Measure, world: World) -> None:
     """Without replicates, text by text, as a gallery scores texts. A table may leave out; a glimpse does not."""
     state = measure.start(world.layout, 0)
@@ -180,7 +180,7 @@ def by_row(table: Any) -> dict[Any, float]:
 
 
 @given(world=worlds())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12)
 def test_intervals_are_the_percentiles_of_resampled_documents(measure: Measure, world: World) -> None:
     """Replicate r repeats each document as often as its weight says: a plain bootstrap, done by copying texts."""
     replicates = 8
