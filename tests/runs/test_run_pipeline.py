@@ -122,11 +122,11 @@ def test_several_processes_give_the_same_bits(whole: Path, tmp_path: Path) -> No
     assert files(tmp_path / "run") == files(whole)
 
 
-@pytest.mark.parametrize("engine", ["local", "processes"])
-def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path, engine: str) -> None:
+@pytest.mark.parametrize("engine", [["local"], ["processes", "--workers", "1"]], ids=["local", "processes"])
+def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path, engine: list[str]) -> None:
     """A real kill -9, at a moment when some shards are done and some are not. No worker outlives it."""
     out = tmp_path / "run"
-    options = ["--out", str(out), "--engine", engine, "--shard-tokens", "120", "--replicates", "20"]
+    options = ["--out", str(out), "--engine", *engine, "--shard-tokens", "120", "--replicates", "20"]
     options += [word for path in FEW for word in ("--corpus", path)]
     with waiting_run(tmp_path, options, parts=2) as process:
         process.kill()
@@ -141,10 +141,10 @@ def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path, eng
     assert files(out) == files(whole)
 
 
-@pytest.mark.parametrize("engine", ["local", "processes"])
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, engine: str) -> None:
+@pytest.mark.parametrize("engine", [["local"], ["processes", "--workers", "1"]], ids=["local", "processes"])
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, engine: list[str]) -> None:
     out = tmp_path / "run"
-    options = ["--out", str(out), "--engine", engine, "--shard-tokens", "60", "--replicates", "20"]
+    options = ["--out", str(out), "--engine", *engine, "--shard-tokens", "60", "--replicates", "20"]
     with waiting_run(tmp_path, options) as process:
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the run and all its workers
         _, stderr = process.communicate()
