@@ -1,11 +1,15 @@
-"""Trees of other sentences as a control: as long, not the sentence's own, and the same whatever the order of documents."""
+"""Trees of other sentences as a control: one-to-one within a length, never the sentence's own, and the same in any order of documents."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
 
 import headscope as hs
 from headscope.core.annotation import NONE, ROOT, Annotated
 from headscope.core.document import Document, Sentence, Word
-from headscope.corpora.permuted import POOL, Trees
+from headscope.corpora.permuted import DRAWS, Trees
 
 
 def chain(name: str, *heads: int) -> Sentence:
@@ -18,29 +22,77 @@ DOCUMENTS = [
 ]
 
 
+def heads(words: Sequence[Word | None]) -> list[int | None]:
+    return [None if word is None else word.head for word in words]
+
+
 def test_partners_are_other_sentences_of_the_same_length() -> None:
     trees = Trees(DOCUMENTS)
-    (first, second), (third, fourth, alone) = (trees.partners(document) for document in DOCUMENTS)
-    assert first == DOCUMENTS[1].sentences[0].words
-    assert third == DOCUMENTS[0].sentences[0].words
-    assert second is None  # the only other sentence of two words has no tree
-    assert fourth == DOCUMENTS[0].sentences[1].words
-    assert alone is None
+    (first, second), (third, bare, alone) = (trees.partners(document) for document in DOCUMENTS)
+    assert [heads(words) for words in first] == [[2, 3, 0]] * DRAWS
+    assert [heads(words) for words in third] == [[0, 1, 2]] * DRAWS
+    assert bare == ()  # it has no tree of its own to be compared with
+    assert [heads(words) for words in second] == [[0, None]] * DRAWS  # alone with its length: the tree of one word lies over two
+    assert [heads(words) for words in alone] == [[2]] * DRAWS
 
 
-def test_order_changes_nothing_and_little_is_kept() -> None:
+def test_every_tree_is_given_to_exactly_one_other_sentence_in_every_draw() -> None:
+    """40 sentences of two words, told apart by the relation of the second."""
+    many = [Document(str(n), (Sentence((Word("a", head=0, relation="root"), Word("b", head=1, relation=str(n)))),)) for n in range(40)]
+    given = [[tree[1] and tree[1].relation for tree in Trees(many, seed=3).partners(document)[0]] for document in many]
+    draws = list(zip(*given, strict=True))
+    assert len(draws) == len(set(draws)) == DRAWS
+    for draw in draws:
+        assert sorted(map(int, filter(None, draw))) == list(range(40))
+        assert all(other != str(number) for number, other in enumerate(draw))
+    assert Trees(many, seed=4).partners(many[0]) != Trees(many, seed=3).partners(many[0])
+
+
+def test_a_tree_that_is_alone_is_permuted_with_near_lengths() -> None:
+    """Of 10 and 11 words: near. 12 is near to 11, which is not alone any more, and to nothing after; 20 is near to none."""
+    documents = [Document(str(size), (chain("x", 0, *range(1, size)),)) for size in (10, 11, 12, 20)]
+    trees = Trees(documents)
+    for document, others in zip(documents, ({11, 12}, {10, 12}, {10, 11}, set()), strict=True):
+        (draws,) = trees.partners(document)
+        size = len(document.words)
+        assert {len(words) for words in draws} <= {size}
+        filled = {sum(word is not None for word in words) for words in draws}
+        assert filled <= {min(size, other) for other in others}
+    assert trees.partners(documents[3]) == [()]
+
+
+def test_order_changes_nothing() -> None:
     documents = list(hs.read("sampler"))
     trees, backwards = Trees(documents), Trees(reversed(documents))
     for document in documents:
         assert trees.partners(document) == backwards.partners(document)
-    many = [Document(str(number), (chain(f"s{number}.", 0, 1),)) for number in range(10 * POOL)]
-    partners = [Trees(many).partners(document)[0] for document in many[:40]]
-    assert len({partner[0].form for partner in partners if partner}) <= POOL
-    assert all(partner and not partner[0].form.startswith(f"s{number}.") for number, partner in enumerate(partners))
 
 
-def test_a_text_takes_its_part_of_the_other_tree() -> None:
+def test_a_text_takes_its_part_of_the_other_trees() -> None:
     annotation = Annotated(DOCUMENTS[0], Trees(DOCUMENTS).partners(DOCUMENTS[0])).select([1, 2, 3, 4])
-    assert [word and word.form for word in annotation.others] == ["z1", "z2", None, None]
-    assert annotation.other_heads == (1, ROOT, NONE, NONE)
+    assert [heads(words) for words in annotation.others] == [[3, 0, 0, None]] * DRAWS
+    assert annotation.other_heads == ((1, ROOT, ROOT, NONE),) * DRAWS
     assert Annotated(DOCUMENTS[0]).select([0]).others == ()
+    bare = Annotated(DOCUMENTS[1], [(), (), [chain("w", 0).words]]).select([4, 5])  # one sentence has a partner, the others none
+    assert bare.other_heads == ((NONE, ROOT),)
+
+
+def test_the_control_is_centred_and_its_spread_shrinks_with_the_corpus() -> None:
+    """The word b of each sentence hangs on a or on c. Over all pairs of sentences the governors agree in a known share of the cases."""
+
+    def spread(size: int) -> tuple[float, float, float]:
+        governors = [1 if number % 4 else 3 for number in range(size)]
+        documents = [Document(f"d{number}", (chain("x", 0, head, 1),)) for number, head in enumerate(governors)]
+        values = []
+        for seed in range(12):
+            trees = Trees(documents, seed)
+            pairs = [(head, trees.partners(document)[0]) for head, document in zip(governors, documents, strict=True)]
+            values += [np.mean([draw[k][1].head == head for head, draw in pairs]) for k in range(DRAWS)]  # type: ignore[union-attr]
+        rare = size // 4
+        exact = (rare * (rare - 1) + (size - rare) * (size - rare - 1)) / (size * (size - 1))
+        return float(np.mean(values)), float(np.std(values, ddof=1)), exact
+
+    (small_mean, small, expected), (large_mean, large, limit) = spread(40), spread(360)
+    assert abs(small_mean - expected) < 3.5 * small / 96**0.5
+    assert abs(large_mean - limit) < 3.5 * large / 96**0.5
+    assert 2.2 < small / large < 4.2  # 3 for nine times as many sentences

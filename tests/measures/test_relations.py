@@ -17,6 +17,7 @@ from headscope.core.document import Sentence as Sentence_
 from headscope.core.heads import HeadLayout, Site
 from headscope.errors import MeasureError, RunError
 from headscope.measures import Relations
+from headscope.measures.contests import control_group
 from headscope.runs.table import Table
 from headscope.stats.bootstrap import group_of
 
@@ -216,19 +217,21 @@ def test_a_corpus_without_trees(tmp_path: Any) -> None:
 
 
 def test_chance_is_what_the_trees_of_other_sentences_give() -> None:
-    """A planted parser of its own tree, against another tree with two of four governors in the same place."""
+    """A planted parser of its own tree, against two other trees: one has two of four governors in the same place, one has one."""
     own = [Word(f, head=h, relation="x" if h else "root") for f, h in (("a", 2), ("b", 0), ("c", 2), ("d", 3), ("e", 4))]
-    other = tuple(Word(f, head=h, relation="y" if h else "root") for f, h in (("p", 2), ("q", 3), ("r", 0), ("s", 3), ("t", 3)))
+    others = [[Word("", head=h, relation="y" if h else "root") for h in heads] for heads in ((2, 3, 0, 3, 3), (0, 1, 2, 1, 1))]
     sentence = [(word.form, word.head or 0, "x") for word in own]
     measure, layout = Relations(least=1, selection="crossfit"), HeadLayout((Site("encoder", 0, 1, 1, "planted"),))
     state = measure.start(layout, 4)
-    names = {group_of(f"d{number}"): f"d{number}" for number in range(40)}
+    names = {control_group(0, np.array(group_of(f"d{number}"))).item(): f"d{number}" for number in range(40)}
     for name in list(names.values())[:2]:  # two documents of different groups: one chooses, the other scores
-        text = Annotated(Document(name, (Sentence_(tuple(own)),)), [other]).select(range(5))
+        text = Annotated(Document(name, (Sentence_(tuple(own)),)), [others]).select(range(5))
         side = stack([["[CLS]", *"abcde", "[SEP]"]], [[CLS, *[WORD] * 5, SEP]], [text])
         weights = torch.from_numpy(planted(sentence)[None, None].astype(np.float32))
         measure.update(state, MapBatch(0, layout, weights, side, side, np.ones((1, 5))))
     best = measure.tables(state, layout)["relations_best"]
     assert dict(zip(best["label"], best["value"], strict=True)) == {"all": 1, "x": 1}
-    assert dict(zip(best["label"], best["chance"], strict=True))["all"] == 2 / 4  # a -> b and d -> c
-    assert np.isnan(best["chance"][list(best["label"]).index("x")])  # the other tree has no x
+    # The first tree: a -> b and d -> c. The second: c -> b. Their standard error is (1/2 - 1/4) / 2.
+    assert dict(zip(best["label"], best["chance"], strict=True))["all"] == (2 / 4 + 1 / 4) / 2
+    assert dict(zip(best["label"], best["chance_error"], strict=True))["all"] == pytest.approx(1 / 8)
+    assert np.isnan(best["chance"][list(best["label"]).index("x")])  # the other trees have no x

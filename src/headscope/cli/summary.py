@@ -104,7 +104,7 @@ def _print_alike(console: Console, results: Results) -> None:
 def _print_best(results: Results, name: str) -> None:
     """The best head of each label, as Clark et al.'s Table 1 has it."""
     from headscope.cli.tables import print_table
-    from headscope.runs.table import Table, interval
+    from headscope.runs.table import Table, interval, with_error
 
     best = results[f"{name}_best"]
     rows = list(best.head(20))
@@ -119,7 +119,7 @@ def _print_best(results: Results, name: str) -> None:
         "in-sample": [f"{row['in_sample']:.2f}" for row in rows],
     }
     if any(row["chance"] == row["chance"] for row in rows):
-        columns["chance"] = [interval(row["chance"]) for row in rows]
+        columns["chance"] = [with_error(row["chance"], row.get("chance_error")) for row in rows]
     more = f", the {len(rows)} most frequent of {len(best)}" if len(best) > len(rows) else ""
     fair = results.measures[name].get("selection") == "crossfit"
     how = "chosen on other documents than it is scored on" if fair else "chosen on the documents it is scored on, which flatters"

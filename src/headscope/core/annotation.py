@@ -30,8 +30,8 @@ class Annotation:
     `heads` are indices into `words`, ROOT or NONE; `mentions` are those that lie wholly in the text, by its words, sorted.
     `singletons` are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
     that stand in the text, be it in part; `subset` is the document's. `others` and `other_heads`, where a control asks for them, are
-    what the tree of another sentence, laid over each one, says of its words (None without such a sentence). `keywords` says of each word
-    whether it is part of a keyphrase; it is empty where the document has none.
+    what the trees of other sentences, laid over each one, say of its words: one row per draw (None and NONE where no tree says anything).
+    `keywords` says of each word whether it is part of a keyphrase; it is empty where the document has none.
     """
 
     document: str
@@ -43,8 +43,8 @@ class Annotation:
     singletons: frozenset[str] = frozenset()
     parses: tuple[Parse, ...] = ()
     subset: str | None = None
-    others: tuple[Word | None, ...] = ()
-    other_heads: tuple[int, ...] = ()
+    others: tuple[tuple[Word | None, ...], ...] = ()
+    other_heads: tuple[tuple[int, ...], ...] = ()
     keywords: tuple[bool, ...] = ()
 
     @classmethod
@@ -57,9 +57,9 @@ class Annotation:
 class Annotated:
     """A document laid out flat, from which texts take their part."""
 
-    def __init__(self, document: Document, partners: Sequence[tuple[Word, ...] | None] = (), keywords: Sequence[bool] = ()) -> None:
-        """`partners` are other sentences, each as long as the document's own, whose trees serve as a control; `keywords` says of each word
-        whether it is part of a keyphrase.
+    def __init__(self, document: Document, partners: Sequence[Sequence[Sequence[Word | None]]] = (), keywords: Sequence[bool] = ()) -> None:
+        """`partners` are, for each sentence, the words of other trees that serve as a control, one tree per draw, each as long as the
+        sentence; none where there is no such tree. `keywords` says of each word whether it is part of a keyphrase.
         """
         self._keywords = keywords
         self.id = document.id
@@ -80,12 +80,17 @@ class Annotated:
         sizes = Counter(mention.entity for mention in self._mentions)
         self._singletons = frozenset(entity for entity, size in sizes.items() if size == 1)
         self._subset = document.subset
-        self._others: list[Word | None] = []
-        self._other_heads: list[int] = []
-        for sentence, partner in zip(document.sentences, partners, strict=False):
-            start, own = len(self._others), partner or (None,) * len(sentence)
-            self._others += own
-            self._other_heads += [NONE if word is None else _governor(word, start, len(sentence)) for word in own]
+        draws = max(map(len, partners), default=0)
+        self._others: list[list[Word | None]] = [[] for _ in range(draws)]
+        self._other_heads: list[list[int]] = [[] for _ in range(draws)]
+        start = 0
+        for sentence, trees in zip(document.sentences, partners, strict=False):
+            size = len(sentence)
+            for draw in range(draws):
+                tree = trees[draw] if trees else (None,) * size
+                self._others[draw] += tree
+                self._other_heads[draw] += [NONE if word is None else _governor(word, start, size) for word in tree]
+            start += size
 
     def select(self, positions: Sequence[int]) -> Annotation:
         """The annotation of the words at these places, which must ascend."""
@@ -102,8 +107,8 @@ class Annotated:
             self._singletons.intersection(mention.entity for mention in mentions),
             tuple(self._parses[number] for number in dict.fromkeys(sentences) if number in self._parses),
             self._subset,
-            tuple(self._others[position] for position in positions) if self._others else (),
-            _renumbered(self._other_heads, positions, place) if self._others else (),
+            tuple(tuple(words[position] for position in positions) for words in self._others),
+            tuple(_renumbered(heads, positions, place) for heads in self._other_heads),
             tuple(self._keywords[position] for position in positions) if self._keywords else (),
         )
 

@@ -1,4 +1,4 @@
-"""The control for trees: every sentence gets the tree of another sentence of the same length.
+"""The control for trees: every sentence gets the trees of other sentences of its length, one in each of several permutations.
 
 What a head still gets right then, it gets right because of where words tend to stand, not because of which words they are.
 """
@@ -6,37 +6,95 @@ What a head still gets right then, it gets right because of where words tend to 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from heapq import nsmallest
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from headscope.core.document import Document, Sentence, Word
+from headscope.stats.bootstrap import GOLDEN, mix
 
-POOL = 16  # trees kept of each length
-LOOK = 100_000  # sentences looked at: a longer corpus needs no more to choose from
+DRAWS = 8  # permutations of the trees
+LOOK = 100_000  # sentences whose trees are permuted: later ones get a tree of these, too
+
+Tree = tuple[Word, ...]
 
 
 class Trees:
-    """Trees to choose from by length: those whose sentences have the smallest hashes, whatever their order in the corpus."""
+    """The trees of a corpus, permuted within each length: in each of DRAWS draws, every tree is given to exactly one other sentence.
 
-    def __init__(self, documents: Iterable[Document]) -> None:
-        pool: dict[int, list[tuple[int, str, tuple[Word, ...]]]] = {}
+    A draw puts the trees of one length in the order of a hash of their sentences' names, and gives each sentence the next tree in that
+    circle. So a draw depends on the set of sentences and the seed, not on their order or on who asks. A tree that is alone with its length
+    is permuted with those of the nearest length, if that is near enough.
+    """
+
+    def __init__(self, documents: Iterable[Document], seed: int = 0) -> None:
+        keyed: dict[int, list[tuple[int, Tree]]] = {}
+        words: dict[Word, Word] = {}  # few words differ in what a tree says of them
         named = ((name, sentence.words) for document in documents for name, sentence in _named(document))
-        for name, words in islice(named, LOOK):
-            if words and all(word.head is not None and word.relation is not None for word in words):
-                kept = pool.setdefault(len(words), [])
-                kept.append((_hash(name), name, words))
-                if len(kept) > 4 * POOL:
-                    kept[:] = nsmallest(POOL, kept, key=lambda tree: tree[:2])
-        self._pool = {size: nsmallest(POOL, kept, key=lambda tree: tree[:2]) for size, kept in pool.items()}
+        for name, sentence in islice(named, LOOK):
+            if _is_tree(sentence):
+                bare = (Word("", upos=word.upos, xpos=word.xpos, head=word.head, relation=word.relation) for word in sentence)
+                keyed.setdefault(len(sentence), []).append((_hash(name), tuple(words.setdefault(word, word) for word in bare)))
+        self._circles: dict[int, _Circle] = {}
+        for lengths in _together({size: len(trees) for size, trees in keyed.items()}):
+            circle = _Circle([tree for size in lengths for tree in keyed[size]], seed)
+            self._circles.update(dict.fromkeys(lengths, circle))
 
-    def partners(self, document: Document) -> list[tuple[Word, ...] | None]:
-        """For each sentence the words of another one that is as long; None where there is none."""
-        return [self._partner(name, len(sentence)) for name, sentence in _named(document)]
+    def partners(self, document: Document) -> list[tuple[tuple[Word | None, ...], ...]]:
+        """For each sentence the words of other trees, one tree per draw, cut or filled up to the sentence's length; () if it has none."""
+        return [self._partners(name, sentence.words) for name, sentence in _named(document)]
 
-    def _partner(self, name: str, size: int) -> tuple[Word, ...] | None:
-        others = [words for _, other, words in self._pool.get(size, []) if other != name]
-        return others[_hash(f"partner of {name}") % len(others)] if others else None
+    def _partners(self, name: str, words: Sequence[Word]) -> tuple[tuple[Word | None, ...], ...]:
+        circle = self._circles.get(len(words))
+        if circle is None or not _is_tree(words):
+            return ()
+        size = len(words)
+        return tuple((*tree[:size], *(None,) * (size - len(tree))) for tree in circle.partners(_hash(name)))
+
+
+class _Circle:
+    """Trees that are permuted among each other."""
+
+    def __init__(self, keyed: Sequence[tuple[int, Tree]], seed: int) -> None:
+        self._trees = [tree for _, tree in keyed]
+        self._number = {key: number for number, (key, _) in enumerate(keyed)}
+        salts = np.arange(1, DRAWS + 1, dtype=np.uint64)[:, None] * GOLDEN + np.uint64(_hash(f"permutation {seed}"))
+        order = mix(np.array([key for key, _ in keyed], dtype=np.uint64) ^ mix(salts)).argsort(1)
+        self._next: NDArray[np.int64] = np.empty_like(order)
+        np.put_along_axis(self._next, order, np.roll(order, -1, 1), 1)
+
+    def partners(self, key: int) -> Iterator[Tree]:
+        """The tree that the sentence of that key gets in each draw; one outside of the circle shares those of a sentence inside."""
+        number = self._number.get(key, key % len(self._trees))
+        return (self._trees[other] for other in self._next[:, number])
+
+
+def _together(counts: Mapping[int, int]) -> list[list[int]]:
+    """Lengths whose trees are permuted together: one length, or near ones where a tree would be alone. One that stays alone is left out."""
+
+    def alone(lengths: list[int]) -> bool:
+        return sum(counts[size] for size in lengths) == 1
+
+    joined: list[list[int]] = []
+    for size in sorted(counts):  # a tree that is alone goes with the next length
+        if joined and alone(joined[-1]) and _near(joined[-1][-1], size):
+            joined[-1].append(size)
+        else:
+            joined.append([size])
+    for before, lengths in pairwise(joined):  # or with the one before
+        if alone(lengths) and _near(before[-1], lengths[0]):
+            before += lengths
+    return [lengths for lengths in joined if not alone(lengths)]
+
+
+def _near(size: int, longer: int) -> bool:
+    return longer - size <= max(1, size // 10)
+
+
+def _is_tree(words: Sequence[Word]) -> bool:
+    return bool(words) and all(word.head is not None and word.relation is not None for word in words)
 
 
 def _named(document: Document) -> Iterable[tuple[str, Sentence]]:

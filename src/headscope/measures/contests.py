@@ -16,6 +16,7 @@ import torch
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadId, HeadLayout, Kind
 from headscope.core.state import Merge, State
+from headscope.corpora.permuted import DRAWS
 from headscope.measures.base import Champion, Columns, Resampled
 from headscope.measures.cases import Cases
 from headscope.measures.rows import Rows
@@ -35,7 +36,7 @@ _BEST_COLUMNS: dict[str, type] = {
     **dict.fromkeys(("value", "low", "high"), np.float64),
     "rule": object,
     **dict.fromkeys(("baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high"), np.float64),
-    **{"in_sample_head": object, "in_sample": np.float64, "crossfit": np.float64, "chance": np.float64},
+    **{"in_sample_head": object, "in_sample": np.float64, "crossfit": np.float64, "chance": np.float64, "chance_error": np.float64},
 }
 CONTROL = "\x1f"  # begins the labels of cases that are a control: they are counted as the others are, and not listed
 ALL = "all"
@@ -180,7 +181,7 @@ class Contests:
         right: Int64[np.ndarray, "group entrant"],
         rules: Int64[np.ndarray, "group rule"],
         weights: Float64[np.ndarray, "replicate group"],
-        chance: float,
+        chance: tuple[float, float],
     ) -> None:
         seen = in_sample(n, right), in_sample(n, rules, late=True)
         fair = crossfit(n, right), crossfit(n, rules, late=True)
@@ -207,15 +208,29 @@ class Contests:
             in_sample_head=str(ids[seen[0].picks[0] % len(ids)]),
             in_sample=seen[0].value,
             crossfit=fair[0].value,
-            chance=chance,
+            chance=chance[0],
+            chance_error=chance[1],
         )
 
-    def _chance(self, state: State, kind: Kind, label: str, flat: Sequence[int]) -> float:
-        """What the best head scores on the control's cases, chosen and scored in the same way; NaN without a control."""
+    def _chance(self, state: State, kind: Kind, label: str, flat: Sequence[int]) -> tuple[float, float]:
+        """What the best head scores on the control's cases, chosen and scored in the same way: the mean over draws, and its standard error.
+
+        NaN without a control; the error is NaN with one draw.
+        """
         if f"n/{kind}/{CONTROL}{label}" not in state.arrays:
-            return float("nan")
-        n, right = state[f"n/{kind}/{CONTROL}{label}"], state[f"right/{CONTROL}{label}"][:, :, flat].reshape(GROUPS, -1)
-        return (crossfit if self.selection == "crossfit" else in_sample)(n, right).value
+            return float("nan"), float("nan")
+        n = state[f"n/{kind}/{CONTROL}{label}"].reshape(DRAWS, -1)
+        right = state[f"right/{CONTROL}{label}"][:, :, flat].reshape(DRAWS, n.shape[1], -1)
+        choose = crossfit if self.selection == "crossfit" else in_sample
+        values = np.array([choose(*draw).value for draw in zip(n, right, strict=True) if draw[0].any()])
+        values = values[np.isfinite(values)]
+        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        return float(values.mean()) if len(values) else float("nan"), float(error)
+
+
+def control_group(draw: int, group: Int64[np.ndarray, "case"]) -> Int64[np.ndarray, "case"]:
+    """The group that a case of the control is counted in: each draw has its own groups, so that draws share the room of one label."""
+    return draw * (GROUPS // DRAWS) + group % (GROUPS // DRAWS)
 
 
 def own_label(label: str) -> str:

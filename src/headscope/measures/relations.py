@@ -17,7 +17,7 @@ from headscope.core.state import State
 from headscope.errors import MeasureError
 from headscope.measures.base import Champion, Columns, Level, Measure, Resampled
 from headscope.measures.cases import Cases
-from headscope.measures.contests import ALL, CONTROL, Contests, Selection, own_label
+from headscope.measures.contests import ALL, CONTROL, Contests, Selection, control_group, own_label
 from headscope.measures.words import Sentences, Words
 from headscope.stats.bootstrap import group_of
 
@@ -131,14 +131,16 @@ class Relations(Measure):
         labels: dict[str, int] = {}
         given = [word for text in texts for word in text.words]
         head = np.array([head for text in texts for head in text.heads], dtype=np.int64)
-        parts = [self._part(words, given, head, labels, self._clitic_follows(given, words.bounds()[1]), "")]
-        if self.control == "permuted" and any(text.others for text in texts):
-            others = [word for text in texts for word in text.others or (None,) * len(text.words)]
-            head = np.array([head for text in texts for head in text.other_heads or (NONE,) * len(text.words)], dtype=np.int64)
-            parts.append(self._part(words, others, head, labels, np.zeros(len(words), dtype=np.int64), CONTROL))
-        word, label, speaks, gold, offsets = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         group = np.repeat([group_of(text.document) for text in texts], [len(text.words) for text in texts])
-        cases = Cases.of(tuple(labels), label, group[word], offsets, device)
+        parts = [(*self._part(words, given, head, labels, self._clitic_follows(given, words.bounds()[1]), ""), group)]
+        for draw in range(max((len(text.others) for text in texts), default=0) if self.control == "permuted" else 0):
+            others = [word for text in texts for word in (text.others[draw] if text.others else (None,) * len(text.words))]
+            heads = [head for text in texts for head in (text.other_heads[draw] if text.others else (NONE,) * len(text.words))]
+            control = self._part(words, others, np.array(heads, dtype=np.int64), labels, np.zeros(len(words), dtype=np.int64), CONTROL)
+            parts.append((*control, control_group(draw, group)))
+        groups = np.concatenate([own[part[0]] for *part, own in parts])
+        word, label, speaks, gold, offsets = (np.concatenate(columns) for columns in zip(*(part[:-1] for part in parts), strict=True))
+        cases = Cases.of(tuple(labels), label, groups, offsets, device)
         last = words.place[words.bounds()[1] - 1][word]
         return _Scored(cases, *(torch.from_numpy(column).to(device) for column in (speaks, word, gold, last)))
 

@@ -8,7 +8,7 @@ from typing import Any
 from headscope.report.published import RULES, TABLE1_SOURCE, table1
 from headscope.runs.cut import cut_sentence
 from headscope.runs.results import Results
-from headscope.runs.table import interval
+from headscope.runs.table import interval, with_error
 
 ABOUT = {
     "relations": "How often the word that a word attends to most (dependent to governor), or that attends to it most (governor to "
@@ -85,7 +85,7 @@ def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
         "lifted": interval(row["lift"], row["lift_low"], row["lift_high"]),
         "seen": f"{row['in_sample']:.2f} ({row['in_sample_head']})",
         "flattery": interval(row["in_sample"] - row["crossfit"]),
-        "by_chance": interval(row["chance"]),
+        "by_chance": with_error(row["chance"], row.get("chance_error")),
         "published": f"{known[1]:.1f} %, {known[2]:.1f} % ({known[0]})" if known else "",
         "towards": towards(row["direction"]),
     }

@@ -172,3 +172,8 @@ def interval(value: float, low: float = math.nan, high: float = math.nan) -> str
     if math.isnan(value):
         return "–"
     return f"{value:.2f}" if math.isnan(low) else f"{value:.2f} [{low:.2f} {high:.2f}]"
+
+
+def with_error(value: float, error: float | None) -> str:
+    """A share with its standard error, as in `0.39 ± 0.012`; without the error, or a dash, where there is none."""
+    return interval(value) if error is None or math.isnan(error) else f"{value:.2f} ± {error:.3f}"

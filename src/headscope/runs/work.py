@@ -116,7 +116,7 @@ class Work:
         if self._ahead is None or (way.differentiates and self._model.objective in ("classes", "tags")):
             yield from shards(self._known(self._texts(way, counts, sample), way, counts), tokens)
             return
-        trees = Trees(self._corpus) if way.control else None
+        trees = Trees(self._corpus, self._spec.seed) if way.control else None
         encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
         briefs = self._counted(self._ahead.texts(encoder, counts.dropped), counts, sample)
         yield from map(Bundle, shards(self._known(briefs, way, counts), tokens))
@@ -136,7 +136,7 @@ class Work:
             yield text
 
     def _texts(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Encoded]:
-        trees = Trees(self._corpus) if way.control else None
+        trees = Trees(self._corpus, self._spec.seed) if way.control else None
         labelled = way.differentiates and self._model.objective == "classes"
         tags = self._model.tagging if way.differentiates else None
         start = self._model.decoder_start
