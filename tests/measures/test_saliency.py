@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 import torch
 from families import FAMILIES
-from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification, BertForTokenClassification
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
 
 import headscope as hs
 from headscope.core.document import Document, Sentence, Word
@@ -177,3 +184,22 @@ def test_labels_that_cannot_be_used_are_told_before_the_pass(classifier: Path, t
     assert {n for _, n in values(run_of(model, long, unit="document")).values()} == {1}
     # Attention itself needs no labels.
     assert len(hs.run(model, CORPUS, ["tokens"], gallery=0, replicates=0)["tokens"].table)
+
+
+def test_a_final_period_does_not_count_in_a_causal_model(tmp_path: Path) -> None:
+    """`The dog sat .` has only a final period, which the last row alone sees; in `A dog , the cats .` the comma counts, from three rows."""
+    tokens = FAMILIES["gpt2"]()
+    torch.manual_seed(0)
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokens), n_embd=12, n_layer=1, n_head=1, initializer_range=0.5)).save_pretrained(tmp_path)
+    tokens.save_pretrained(tmp_path)
+    model = hs.load(tmp_path, device="cpu", head=True)
+    corpus = Corpus.of(Document(name, (Sentence(tuple(map(Word, name.split()))),)) for name in ("The dog sat .", "A dog , the cats ."))
+    found = values(run_of(model, corpus))
+    texts = list(encoder_for(make_spec({}).resolved(corpus.pairs), model.tokenizer, None).texts(corpus, Tally()))
+    sizes: list[np.ndarray] = []
+    model.differentiate([texts[1]], Slope(), "0/0", lambda _, size, seen: sizes.append(size[0, 0].double().numpy()), frozenset({0}))
+    comma = next(place for place, piece in enumerate(texts[1].pieces) if "," in piece)
+    value, n = found[1, 1, "to_punct"]
+    assert n == 1
+    assert value == pytest.approx(sizes[0][comma:-1, comma].mean(), rel=2e-4)
+    assert sizes[0][-1].max() == 0 < value

@@ -178,6 +178,24 @@ def test_equal_to_finite_differences(model: Model, reduction: Any) -> None:
     assert seen > 1e-3, "nothing was tested"
 
 
+def test_rows_that_no_prediction_depends_on_see_nothing(model: Model) -> None:
+    """The last token of a decoder predicts nothing, and no later row sees it: its row has the gradient 0, and is left out."""
+    texts = encoded(model)
+    sizes = gradients(model, texts, Slope())
+    visible: dict[int, Any] = {}
+    model.differentiate(texts, Slope(), "0/0", lambda index, _, seen: visible.update({index: seen}), frozenset(range(len(model.sites))))
+    for index, site in enumerate(model.sites):
+        if site.kind == "encoder" or model.objective == "classes":
+            assert visible[index] is None or visible[index].any(-1)[0, : len(texts[0])].all()
+            continue
+        for number, text in enumerate(texts):
+            length = len(text.target or text)
+            assert (sizes[index][number, :, length - 1] == 0).all()
+            rows = visible[index][number].sum(-1)
+            assert (rows[length - 1 :] == 0).all()
+            assert rows[: length - 1].tolist() == (list(range(1, length)) if site.kind == "decoder" else [len(text)] * (length - 1))
+
+
 def test_forms(model: Model) -> None:
     """|a g| and |a (g - sum a g)| from |g| alone is not possible: from the maps and two runs of the model's own backward pass."""
     texts = encoded(model)[:1]

@@ -70,7 +70,8 @@ class Saliency(HeadMeans):
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """The sizes of gradients summed over all rows and the columns of each group, as far as rows can see them, and how many there are.
 
-        A weight that a mask holds at 0 has a gradient, too, but it is none that the model could use.
+        A weight that a mask holds at 0 has a gradient, too, but it is none that the model could use. Rows that no prediction depends on see
+        nothing (models/gradients.py), so that they count neither here nor there.
         """
         device = batch.weights.device
         seen = batch.once("seen", lambda: batch.even().weights[:, 0] > 0)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from headscope.core.slope import Slope
@@ -74,9 +76,14 @@ class _Backward:
     """
 
     def __init__(
-        self, take: Callable[[int, torch.Tensor, torch.Tensor, Any], None], wanted: frozenset[int], scale: float, finite: capture.Finite
+        self,
+        take: Callable[[int, torch.Tensor, torch.Tensor, Any], None],
+        wanted: frozenset[int],
+        scale: float,
+        finite: capture.Finite,
+        seen: Callable[[int, capture.Call], Visible | None],
     ) -> None:
-        self.take, self.wanted, self.scale, self.finite = take, wanted, scale, finite
+        self.take, self.wanted, self.scale, self.finite, self.seen = take, wanted, scale, finite, seen
         self.calls = self.taken = 0
 
     def __call__(self, eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
@@ -89,7 +96,7 @@ class _Backward:
             def hand_over(gradient: torch.Tensor) -> None:
                 self.taken += 1
                 self.finite.note_all(index, gradient)
-                self.take(index, call.weights.float(), gradient.float() / self.scale, call.visible())
+                self.take(index, call.weights.float(), gradient.float() / self.scale, self.seen(index, call))
 
             weights.register_hook(hand_over)  # type: ignore[no-untyped-call]
         return (output if self.scale == 1 else output * self.scale), None
@@ -105,7 +112,7 @@ def _pass(
     wanted: frozenset[int],
 ) -> None:
     finite = capture.Finite(model.sites, model.network.dtype)
-    tap = _Backward(take, wanted, scale, finite)
+    tap = _Backward(take, wanted, scale, finite, partial(_seen, model, asked))
     leaves: list[torch.Tensor] = []
     with torch.enable_grad(), _leaf(model, leaves), only(model, asked) as of, capture.tapped(model.network, tap):
         loss = asked.loss(of(whole_of(model)(**asking_inputs(model, texts, asked), use_cache=False).logits), slope.reduction)
@@ -116,6 +123,24 @@ def _pass(
             "Its attention is not what its outputs are made of: use another model",
         )
     finite.check()
+
+
+def _seen(model: Model, asked: Predictions, index: int, call: capture.Call) -> Visible | None:
+    """Which columns each row could see (None: all). A row that can change nothing that is predicted is given as one that sees nothing.
+
+    In a decoder a row reaches its own prediction and those after it. So the rows after the last prediction, such as that of the last token,
+    have the gradient 0 whatever the model does.
+    """
+    kind, seen = model.sites[index].kind, call.visible()
+    if kind == "encoder" or model.objective == "classes":
+        return seen
+    if seen is None:
+        seen = torch.ones_like(call.weights[:, 0], dtype=torch.bool)
+        seen = seen.tril() if kind == "decoder" else seen
+    last = np.full(len(asked.ids), -1)
+    np.maximum.at(last, asked.texts, asked.places)
+    rows = torch.arange(seen.shape[1], device=seen.device) <= torch.from_numpy(last).to(seen.device)[:, None]
+    return seen & rows[:, :, None]
 
 
 @contextmanager
