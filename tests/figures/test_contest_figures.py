@@ -14,10 +14,12 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.cli.run import _settings
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.figures import draw, render
 from headscope.report import page
 from headscope.report.contests import contests
+from headscope.runs.choice import choice_note
 from headscope.runs.results import Results
 from headscope.runs.table import Table
 
@@ -119,3 +121,24 @@ def test_the_command_line_prints_best_heads(folder: Path) -> None:
     assert "coreference, pronouns: 19 texts, each a document (too long: truncate)" in shown.output
     head = CliRunner().invoke(app, ["show", str(folder), "relations", "--head", "3-10", "--sort", "lift"])
     assert head.exit_code == 0, head.output
+
+
+def test_what_the_interval_of_a_best_head_is_for_stands_where_it_is_read(run: hs.api.Run, folder: Path) -> None:
+    note = "The interval is for the heads chosen, not for the best head there is"
+    assert note in page(run.results)
+    for table in ([], ["relations_best"]):
+        assert note in CliRunner().invoke(app, ["show", str(folder), *table]).output
+    assert note not in CliRunner().invoke(app, ["show", str(folder), "relations"]).output
+    assert "Each half of the documents" in choice_note(run.results, "relations")
+    assert "(--folds 5) lower this bias" in choice_note(run.results, "relations")
+
+
+def test_folds_are_an_option_of_a_run() -> None:
+    spec, _ = _settings(None, {}, "relations,tokens,pronouns", ["pronouns.folds=3"], 5)
+    assert {name: dict(options) for name, options in spec.measures.items()} == {
+        "relations": {"folds": 5},
+        "tokens": {},
+        "pronouns": {"folds": 3},
+    }
+    with pytest.raises(RunError, match="--folds is for measures that choose best heads"):
+        _settings(None, {}, "tokens", [], 5)

@@ -114,7 +114,7 @@ def test_gaps() -> None:
     assert (head["value"], head["versus_value"], head["ratio"]) == (0.5, 0.8, 0.625)
     assert math.isclose(head["difference"], -0.3)
     assert head["difference_low"] <= -0.3 <= head["difference_high"]
-    assert rows["best head", ""]["ratio"] == 0.625
+    assert rows["best head of all", ""]["ratio"] == 0.625
     assert rows["first", ""]["ratio"] == 1
     assert math.isnan(rows["nearest", ""]["ratio"])
     assert math.isnan(rows["nearest", ""]["ratio_low"])
@@ -129,9 +129,21 @@ def test_the_best_head_of_a_gap_is_chosen_on_other_documents() -> None:
         good, bad = pointing(3, {2: 0}), pointing(3, {2: 1})
         heads.append([good, bad] if turn % 2 == 0 else [bad, good])
     tables = measured(NAME, documents, heads)
-    (row,) = tables["pronouns_gaps"].where(entrant="best head")
+    (row,) = tables["pronouns_gaps"].where(entrant="best head of all")
     assert (row["value"], row["versus_value"]) == (0, 0)
     assert tables["pronouns_gaps"].where(entrant="1-1", direction="pronoun-to-candidate")["value"] == [0.5]
+
+
+def test_a_gap_has_the_best_head_of_all_and_a_label_has_its_own() -> None:
+    """Head 1 finds every woman and no man, head 2 every man; there are more men. So head 2 is the best of all, and the gap is of head 2."""
+    people = ["she"] * 2 + ["he"] * 4
+    documents = [document(f"[A Ann ] [B Eve ] [A {form} ]", f"{number}") for number, form in enumerate(people)]
+    good, bad = pointing(3, {2: 0}), pointing(3, {2: 1})
+    tables = measured(NAME, documents, [[good, bad] if form == "she" else [bad, good] for form in people], selection="in-sample")
+    (gap,) = tables["pronouns_gaps"].where(entrant="best head of all")
+    assert (gap["value"], gap["versus_value"]) == (0, 1)
+    best = {row["label"]: (row["heads"], row["value"]) for row in tables["pronouns_best"]}
+    assert best == {"all": ("1-2", 4 / 6), "masculine": ("1-2", 1), "feminine": ("1-1", 1)}
 
 
 def test_one_subset_alone_has_no_gap() -> None:

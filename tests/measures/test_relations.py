@@ -195,6 +195,28 @@ def test_the_best_head_is_chosen_on_other_documents() -> None:
     assert row["lift"] == -1
 
 
+def test_more_folds_choose_on_more_documents() -> None:
+    """Head 1 is right in four documents of six, head 2 in the other two, which are the first of each half: 2 folds choose differently."""
+    documents = sorted((f"d{number}" for number in range(400)), key=group_of)
+    chosen = list({group_of(name): name for name in documents}.values())[:6]
+    good, bad = planted(CATS), pointing(6, {i: 6 if head != 6 else 1 for i, (_, head, _) in enumerate(CATS, 1)})
+    maps = [np.stack([good, bad] if turn in (1, 3, 4, 5) else [bad, good])[None] for turn in range(6)]
+    given: Any = {"words": [[None, *range(6), None]] * 6, "annotation": [words(CATS)] * 6, "documents": chosen}
+    tokens = [["[CLS]", *(form for form, _, _ in CATS), "[SEP]"]] * 6
+
+    def row(**options: Any) -> dict[str, Any]:
+        return best(hs.measure(maps, tokens, {"relations": {"least": 1, **options}}, **given), "det")
+
+    # Halves: documents 0, 2, 4 (head 2 is right in two of them) and 1, 3, 5 (head 1 in all). Each scores the other's choice.
+    assert (row()["heads"], row()["value"]) == ("1-1 | 1-2", (1 + 0) / 6)
+    # With a fold per document, 0 and 2 are wrongly left to head 1, as all others are rightly.
+    assert (row(folds=6)["heads"], row(folds=6)["value"]) == ("1-1", 4 / 6)
+    assert row(folds=16)["value"] == 4 / 6  # no more folds than documents
+    for wrong in (1, 17):
+        with pytest.raises(MeasureError, match=f"relations: folds are {wrong}. Use 2 to 16"):
+            row(folds=wrong)
+
+
 def test_one_document_cannot_be_parted() -> None:
     row = best(score([planted(CATS)], CATS), "det")
     assert row["in_sample"] == 1

@@ -21,6 +21,7 @@ def run(
     measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations; your own: FILE.py:CLASS")] = None,
     out: Annotated[Path | None, Option(help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
     option: Annotated[list[str] | None, Option("--option", "-O", help="option of a measure: -O entropy.level=word")] = None,
+    folds: Annotated[int | None, Option(help="parts of the documents; each scores the best heads of all others [default: 2]")] = None,
     preset: Annotated[str | None, Option(help="recommended, paper, or reference (what the released code did)")] = None,
     unit: Annotated[str | None, Option(help="what one input is: sentence, paragraph, document, pair, segment")] = None,
     max_length: Annotated[int | None, Option(help="tokens an input may have [default: 128]")] = None,
@@ -77,7 +78,7 @@ def run(
         "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
         "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights, "allow_unknown": allow_unknown,
     }  # fmt: skip
-    final, folder = _settings(spec, given, measures, option or [])
+    final, folder = _settings(spec, given, measures, option or [], folds)
     if plan and not maps:
         _plan(final, quiet, device, None if engine == "local" else workers, tried, readers)
         return
@@ -95,9 +96,12 @@ def run(
     summarise(results, quiet)
 
 
-def _settings(spec: Path | None, given: dict[str, Any], measures: str | None, options: list[str]) -> tuple[RunSpec, Path | None]:
+def _settings(
+    spec: Path | None, given: dict[str, Any], measures: str | None, options: list[str], folds: int | None
+) -> tuple[RunSpec, Path | None]:
     """The settings of a file and of the command line, which wins, and the folder that the file names."""
     from headscope.cli.options import measure_options, names
+    from headscope.errors import RunError
     from headscope.measures import REGISTRY
     from headscope.measures.own import named
     from headscope.runs.spec import make_spec, read_spec
@@ -110,6 +114,12 @@ def _settings(spec: Path | None, given: dict[str, Any], measures: str | None, op
         settings["measures"], own = named(names(measures), REGISTRY)
     where = str(spec) if spec is not None else "the options"
     chosen = {name: dict(values) for name, values in make_spec(settings, where, own).measures.items()}
+    if folds is not None:
+        choosing = [name for name in chosen if hasattr(REGISTRY.get(name), "folds")]
+        if not choosing:
+            raise RunError("--folds is for measures that choose best heads", "Add relations, coreference or pronouns to --measures")
+        for name in choosing:
+            chosen[name]["folds"] = folds
     for name, values in measure_options(options).items():
         chosen.setdefault(name, {}).update(values)
     return make_spec({**settings, "measures": chosen}, where, own), Path(out) if out is not None else None

@@ -59,11 +59,13 @@ def show(
         typer.echo((rows.head(limit) if limit else rows).to_text(format), nl=False)
         return
     from headscope.cli.tables import print_table
+    from headscope.runs.choice import choice_note
     from headscope.runs.cut import cut_sentence
 
     shown = rows.head(limit or 40)
-    lost = cut_sentence(results, next((name for name in results.measures if table == name or table.startswith(f"{name}_")), ""))
-    print_table(shown, title=table, caption=results.signature if lost is None else f"{lost}\n{results.signature}")
+    measure = next((name for name in results.measures if table == name or table.startswith(f"{name}_")), "")
+    choice = choice_note(results, measure) if table == f"{measure}_best" else None
+    print_table(shown, title=table, caption="\n".join(filter(None, (cut_sentence(results, measure), choice, results.signature))))
     if len(shown) < len(rows):
         typer.echo(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or --format csv for all")
 

@@ -9,6 +9,7 @@ import typer
 
 from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
+from headscope.runs.choice import choice_note
 from headscope.runs.cut import cut_sentence
 from headscope.runs.results import BASELINES, Results
 from headscope.runs.sense import of_runs
@@ -122,6 +123,10 @@ def _print_best(results: Results, name: str) -> None:
         columns["chance"] = [with_error(row["chance"], row.get("chance_error")) for row in rows]
     more = f", the {len(rows)} most frequent of {len(best)}" if len(best) > len(rows) else ""
     fair = results.measures[name].get("selection") == "crossfit"
-    how = "chosen on other documents than it is scored on" if fair else "chosen on the documents it is scored on, which flatters"
+    how = f"chosen on {'other documents than' if fair else 'the documents'} it is scored on"
     cut = cut_sentence(results, name)
-    print_table(Table.of(columns), f"\n{name}: the best head of each label, {how}{more}{'' if cut is None else f'. {cut}'}")
+    print_table(
+        Table.of(columns),
+        f"\n{name}: the best head of each label, {how}{more}{'' if cut is None else f'. {cut}'}",
+        choice_note(results, name),
+    )

@@ -6,7 +6,8 @@ scoring it on the other, and resampling can all wait until the stream has ended,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +18,7 @@ from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadId, HeadLayout, Kind
 from headscope.core.state import Merge, State
 from headscope.corpora.permuted import DRAWS
+from headscope.errors import MeasureError
 from headscope.measures.base import Champion, Columns, Resampled
 from headscope.measures.cases import Cases
 from headscope.measures.rows import Rows
@@ -40,13 +42,15 @@ _BEST_COLUMNS: dict[str, type] = {
 }
 CONTROL = "\x1f"  # begins the labels of cases that are a control: they are counted as the others are, and not listed
 ALL = "all"
+FOLDS = GROUPS // DRAWS  # the most there can be: a draw of the control is counted in so many groups of documents
 
 
 @dataclass(frozen=True)
 class Contests:
     """The contests of one measure: each label is one, its entrants are all heads in all directions, and simple rules as baselines.
 
-    `counted` names what else is counted about the texts, beside the cases.
+    `counted` names what else is counted about the texts, beside the cases; `folds` is the number of parts of the documents, each
+    scored by the head that is best on all others.
     """
 
     name: str
@@ -56,6 +60,11 @@ class Contests:
     least: int
     unlisted: frozenset[str] = frozenset()
     counted: tuple[str, ...] = ()
+    folds: int = 2
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.folds <= FOLDS:
+            raise MeasureError(f"{self.name}: folds are {self.folds}", f"Use 2 to {FOLDS}: heads are chosen on all folds but one")
 
     def start(self, replicates: int, seed: int) -> State:
         """Nothing counted; `draws` remembers how to resample."""
@@ -121,14 +130,17 @@ class Contests:
     def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
         """What the best heads score, chosen as in the table of best heads."""
         weights = _weights(state)
-        choose = crossfit if self.selection == "crossfit" else in_sample
         for kind, flat in layout.by_kind().items():
             ids = [layout.ids()[number] for number in flat]
             for label, n in self.listed(state, kind):
-                best = choose(n, state[f"right/{label}"][:, :, flat].reshape(GROUPS, -1))
+                best = self.choose(n, state[f"right/{label}"][:, :, flat].reshape(GROUPS, -1))
                 several = np.array([np.count_nonzero(best.n) > 1])
                 scores = Resampled(label, share(best.right, best.n, weights)[:, None], several, np.array([float(n.sum())]))
                 yield Champion(kind, label, _names(ids, best.picks), scores)
+
+    def choose(self, n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"]) -> Scored:
+        """The best entrant, chosen and scored as `selection` and `folds` say."""
+        return crossfit(n, right, folds=self.folds) if self.selection == "crossfit" else in_sample(n, right)
 
     def _quantity(self, label: str, direction: int) -> str:
         return label if direction == 0 else f"{label} ({self.directions[direction]})"
@@ -184,7 +196,7 @@ class Contests:
         chance: tuple[float, float],
     ) -> None:
         seen = in_sample(n, right), in_sample(n, rules, late=True)
-        fair = crossfit(n, right), crossfit(n, rules, late=True)
+        fair = crossfit(n, right, folds=self.folds), crossfit(n, rules, late=True, folds=self.folds)
         head, rule = fair if self.selection == "crossfit" else seen
         head_shares, rule_shares = share(head.right, head.n, weights), share(rule.right, rule.n, weights)
         bounds = [interval(values, head.n) for values in (head_shares, rule_shares, head_shares - rule_shares)]
@@ -194,11 +206,11 @@ class Contests:
             label=label,
             n=int(n.sum()),
             heads=_names(ids, head.picks),
-            direction=" | ".join(dict.fromkeys(self.directions[pick // len(ids)] for pick in head.picks)),
+            direction=_often(self.directions[pick // len(ids)] for pick in head.picks),
             value=head.value,
             low=bounds[0][0],
             high=bounds[0][1],
-            rule=" | ".join(dict.fromkeys(self.rules[pick] for pick in rule.picks)),
+            rule=_often(self.rules[pick] for pick in rule.picks),
             baseline=rule.value,
             baseline_low=bounds[1][0],
             baseline_high=bounds[1][1],
@@ -221,8 +233,7 @@ class Contests:
             return float("nan"), float("nan")
         n = state[f"n/{kind}/{CONTROL}{label}"].reshape(DRAWS, -1)
         right = state[f"right/{CONTROL}{label}"][:, :, flat].reshape(DRAWS, n.shape[1], -1)
-        choose = crossfit if self.selection == "crossfit" else in_sample
-        values = np.array([choose(*draw).value for draw in zip(n, right, strict=True) if draw[0].any()])
+        values = np.array([self.choose(*draw).value for draw in zip(n, right, strict=True) if draw[0].any()])
         values = values[np.isfinite(values)]
         error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
         return float(values.mean()) if len(values) else float("nan"), float(error)
@@ -230,7 +241,7 @@ class Contests:
 
 def control_group(draw: int, group: Int64[np.ndarray, "case"]) -> Int64[np.ndarray, "case"]:
     """The group that a case of the control is counted in: each draw has its own groups, so that draws share the room of one label."""
-    return draw * (GROUPS // DRAWS) + group % (GROUPS // DRAWS)
+    return draw * FOLDS + group % FOLDS
 
 
 def own_label(label: str) -> str:
@@ -240,7 +251,12 @@ def own_label(label: str) -> str:
 
 def _names(ids: Sequence[HeadId], picks: Sequence[int]) -> str:
     """The heads of some entrants, which are all heads in one direction after the other, each named once."""
-    return " | ".join(dict.fromkeys(str(ids[pick % len(ids)]) for pick in picks))
+    return _often(str(ids[pick % len(ids)]) for pick in picks)
+
+
+def _often(names: Iterable[str]) -> str:
+    """The different names, those that most folds chose first."""
+    return " | ".join(name for name, _ in Counter(names).most_common())
 
 
 def _weights(state: State) -> Float64[np.ndarray, "replicate+1 group"]:

@@ -57,13 +57,14 @@ class Coreference(Resolver):
     masculine: tuple[str, ...] = ()
     feminine: tuple[str, ...] = ()
     selection: Selection = "crossfit"
+    folds: int = 2
     least: int = 20
 
     @property
     def contests(self) -> Contests:
         """How counts are kept and become tables."""
         counted = (_TEXTS, _MENTIONS, _SINGLETONS, *_BY.values(), _FIRST, _SHARED, _SCORED)
-        return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted)
+        return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted, folds=self.folds)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Every head and kind of mention; the best heads beside the best rule; every rule; and what was counted."""

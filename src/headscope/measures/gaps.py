@@ -13,12 +13,12 @@ from headscope.measures.base import Columns
 from headscope.measures.contests import Contests
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights, percentile_interval
-from headscope.stats.selection import crossfit, halves, in_sample, share
+from headscope.stats.selection import crossfit, folds_of, in_sample, share
 
 if TYPE_CHECKING:
     from jaxtyping import Float64, Int, Int64
 
-BEST = "best head"
+BEST = "best head of all"  # one head for both labels, where the table of best heads chooses one for each
 _COLUMNS: dict[str, type] = {
     **dict.fromkeys(("kind", "label", "versus", "entrant", "direction"), object),
     **dict.fromkeys(("value", "versus_value"), np.float64),
@@ -68,8 +68,8 @@ class _Entrants:
         """The head that speaks for each group of documents; None if the documents cannot be parted."""
         if contests.selection == "in-sample":
             return np.full(GROUPS, in_sample(n, self._heads("all")).picks[0])
-        picks = crossfit(n, self._heads("all")).picks
-        return np.array(picks)[halves(n > 0)] if len(picks) == 2 else None
+        picks = crossfit(n, self._heads("all"), folds=contests.folds).picks
+        return np.array(picks)[folds_of(n > 0, contests.folds)] if picks else None
 
 
 def _add(

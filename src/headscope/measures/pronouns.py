@@ -47,13 +47,14 @@ class Pronouns(Resolver):
 
     head_words: Literal["auto", "constituents", "dependencies", "cue"] = "auto"
     selection: Selection = "crossfit"
+    folds: int = 2
     least: int = 20
 
     @property
     def contests(self) -> Contests:
         """How counts are kept and become tables."""
         counted = (_TEXTS, _PRONOUNS, _FEW, _NONE, _EVERY, _SCORED)
-        return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted)
+        return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted, folds=self.folds)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Every head and gender; the best heads beside the best rule; every rule; gaps between groups; and what was counted."""

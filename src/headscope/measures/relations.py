@@ -74,6 +74,7 @@ class Relations(Measure):
     subtypes: Literal["keep", "fold"] = "keep"
     possessive: Literal["none", "clitic", "reference"] = "none"
     selection: Selection = "crossfit"
+    folds: int = 2
     least: int = 20
     control: Literal["permuted", "none"] = "permuted"
 
@@ -82,12 +83,19 @@ class Relations(Measure):
             raise MeasureError(f"relations: level is {self.level!r}", "Relations hold between words: leave level out")
         if not self.offsets or max(map(abs, self.offsets)) > 100_000:
             raise MeasureError(f"relations: offsets are {self.offsets!r}", "Give whole numbers that fit in a sentence, such as [-1, 1]")
+        _ = self.contests  # which refuses folds that cannot be
 
     @property
     def contests(self) -> Contests:
         """How counts are kept and become tables."""
         return Contests(
-            self.name, ("dep-to-head", "head-to-dep"), tuple(f"{o:+d}" for o in self.offsets), self.selection, self.least, _UNLISTED
+            self.name,
+            ("dep-to-head", "head-to-dep"),
+            tuple(f"{o:+d}" for o in self.offsets),
+            self.selection,
+            self.least,
+            _UNLISTED,
+            folds=self.folds,
         )
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:

@@ -31,6 +31,7 @@ class Resolver(Measure):
     def __post_init__(self) -> None:
         if self.level != "word":
             raise MeasureError(f"{self.name}: level is {self.level!r}", "Mentions are made of words: leave level out")
+        _ = self.contests  # which refuses folds that cannot be
 
     @property
     @abstractmethod

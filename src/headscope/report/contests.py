@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from headscope.report.published import RULES, TABLE1_SOURCE, table1
+from headscope.runs.choice import choice_note
 from headscope.runs.cut import cut_sentence
 from headscope.runs.results import Results
 from headscope.runs.table import interval, with_error
@@ -46,7 +47,7 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
         "name": name,
         "about": ABOUT.get(name, ""),
         "cut": cut_sentence(results, name),
-        "fair": results.measures[name].get("selection") == "crossfit",
+        "choice": choice_note(results, name),
         "best": best,
         "published": TABLE1_SOURCE if any(row["published"] for row in best) else "",
         "good_at": good_at,

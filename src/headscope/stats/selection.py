@@ -1,7 +1,8 @@
-"""Choosing the best of many entrants without flattering it: pick on one half of the documents, score on the other.
+"""Choosing the best of many entrants without selection bias: pick on some documents, score on others.
 
-The best of 288 heads on the sentences they are picked on looks better than it is. Here each half of the groups of documents
-scores the entrant that the other half picked (`crossfit`), and the two are pooled.
+The best of 288 heads on the sentences they are picked on looks better than it is. Here each fold of the groups of documents scores the
+entrant that is best on all other folds (`crossfit`), and the folds are pooled. What is estimated is the score of entrants that are picked
+so, not that of the best entrant there is: with few cases the pick is often another one, and the score is lower.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scored:
-    """Right answers and cases by group of documents, and the entrants that gave them: one, or one a half."""
+    """Right answers and cases by group of documents, and the entrants that gave them: one, or one per fold."""
 
     picks: tuple[int, ...]
     right: Int64[np.ndarray, "group"]
@@ -31,9 +32,9 @@ class Scored:
         return float(self.right.sum() / self.n.sum()) if self.n.sum() else float("nan")
 
 
-def halves(used: Bool[np.ndarray, "group"]) -> Int[np.ndarray, "group"]:
-    """0 or 1 for each group: those in use take turns, so that even few documents part evenly."""
-    turn: Int[np.ndarray, "group"] = (np.cumsum(used) - 1) % 2
+def folds_of(used: Bool[np.ndarray, "group"], folds: int = 2) -> Int[np.ndarray, "group"]:
+    """The fold of each group, from 0: those in use take turns, so that even few documents part evenly. Few groups make fewer folds."""
+    turn: Int[np.ndarray, "group"] = (np.cumsum(used) - 1) % max(1, min(folds, np.count_nonzero(used)))
     return turn
 
 
@@ -43,13 +44,13 @@ def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group ent
     return Scored((pick,), right[:, pick], n)
 
 
-def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False) -> Scored:
-    """Each half of the groups that have cases scored by the entrant that is best on the other; nothing if only one group has any."""
+def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False, folds: int = 2) -> Scored:
+    """Each fold of the groups that have cases scored by the entrant that is best on the others; nothing if only one group has any."""
     picks: list[int] = []
-    half = halves(n > 0)
+    fold = folds_of(n > 0, folds)
     scored, cases = np.zeros_like(n), np.zeros_like(n)
-    for side in (0, 1) if np.count_nonzero(n) > 1 else ():
-        other, own = half != side, half == side
+    for side in range(fold.max() + 1) if np.count_nonzero(n) > 1 else ():
+        other, own = fold != side, fold == side
         picks.append(_best(right[other].sum(0), late))
         scored[own], cases[own] = right[own, picks[-1]], n[own]
     return Scored(tuple(picks), scored, cases)
