@@ -88,8 +88,8 @@ def test_groups_and_what_they_do(folder: Path) -> None:
     assert [(row["group"], row["heads"], row["members"]) for row in rows] == [(1, 3, "1-1 1-2 1-3"), (2, 3, "2-1 2-2 2-3")]
     assert [row["behaviours"] for row in rows] == ["2 [SEP], 1 other", "2 [CLS], 1 other"]
     said = groups_sentence(found, found.groups(2))
-    assert said.startswith("The heads fall into 2 groups (mean silhouette ")
-    assert said.endswith("): 3 heads (2 [SEP], 1 other); 3 heads (2 [CLS], 1 other).")
+    assert said.startswith("The heads fall into 2 groups of 3 and 3 heads, mean silhouette ")
+    assert said.endswith(": 3 heads (2 [SEP], 1 other); 3 heads (2 [CLS], 1 other).")
     assert "fall into no groups" in groups_sentence(found, found.groups(1))
     assert "2-3 alone" in groups_sentence(found, found.groups(4))
 

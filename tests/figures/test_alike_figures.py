@@ -209,7 +209,7 @@ def test_options_of_the_tree(six: hs.Run) -> None:
     assert_allclose([path[1, 0] for path, _ in branches(figure.axes[0])], expected[:, 2])
     assert "single linkage" in figure.axes[0].get_xlabel()
     assert "√nats" in figure.axes[0].get_xlabel()
-    assert "3 groups, mean silhouette" in note(figure)
+    assert "3 groups of 2, 2 and 2 heads, mean silhouette" in note(figure)
     alone = draw("dendrogram", six.results, groups=1)
     assert not alone.axes[0].lines
     assert "1 group;" in note(alone).replace(". ", ";").replace("1 group.", "1 group;")

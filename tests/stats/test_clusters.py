@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
 from headscope.errors import MeasureError
 from headscope.stats import clusters
-from headscope.stats.clusters import Linkage, group, grow, silhouettes
+from headscope.stats.clusters import Linkage, group, grow, parts, silhouettes, smallest
 
 Matrix = NDArray[np.float64]
 LINKAGES: tuple[Linkage, ...] = ("average", "complete", "single")
@@ -119,8 +119,27 @@ def test_few_points(linkage: Linkage) -> None:
     assert_array_equal(two.tree.merges, [[0, 1, 1, 2]])
     assert_array_equal(group(line(0, 1), 2, linkage).silhouettes, 0)
     three = group(line(5, 0, 1), linkage=linkage)
-    assert_array_equal(three.groups, [1, 0, 0])
+    assert three.number == 1, "one point far from two others is no group"
     assert three.scores == {2: pytest.approx((4 / 5 + 3 / 4 + 0) / 3)}
+    assert_array_equal(group(line(5, 0, 1), 2, linkage).groups, [1, 0, 0])
+
+
+def test_a_few_outliers_are_no_groups() -> None:
+    """57 points in one place, two far away and one farther: 2 groups have the silhouette 0.98, and part one point from 59."""
+    outliers = group(line(*[0] * 57, 40, 41, 90))
+    assert max(outliers.scores.values()) > 0.9
+    assert (outliers.number, outliers.about) == (1, "1 group")
+    assert smallest(60) == 3
+    assert smallest(61) == 4
+    assert smallest(10) == 2
+    # 30 and 27 points, and three outliers: two groups of a twentieth or more hold 57 of 60.
+    parted = group(line(*[0] * 30, *[9] * 27, 40, 41, 90))
+    assert np.bincount(parted.groups).tolist() == [30, 27, 2, 1]
+    assert parted.about.startswith("4 groups of 30, 27, 2 and 1 heads, mean silhouette 0.9")
+    # 50, 6 and 4 smaller ones: together the larger groups hold 56 of 60, and 48 and 5 of 60 are too few.
+    assert parts(np.repeat(np.arange(6), [50, 6, 1, 1, 1, 1]))
+    assert not parts(np.repeat(np.arange(9), [48, 5, 1, 1, 1, 1, 1, 1, 1]))
+    assert not parts(np.repeat(np.arange(2), [58, 2]))
 
 
 def test_points_in_one_place_are_one_group() -> None:

@@ -24,7 +24,8 @@ def alike(
         bool, typer.Option("--sqrt", help="square roots of distances, which are a metric, for the embedding and the groups")
     ] = False,
     groups: Annotated[
-        int | None, typer.Option(help="so many groups [default: as many of 2 to 20 as have the highest silhouette]", min=1)
+        int | None,
+        typer.Option(help="so many groups [default: of 2 to 20 the number with the highest silhouette that parts the heads]", min=1),
     ] = None,
     linkage: Annotated[str, typer.Option(help="how far groups are apart: average, complete or single")] = "average",
     epsilon: Annotated[
@@ -59,7 +60,7 @@ def alike(
     if out is not None or format is not None:
         _table(found.table(embedding, sqrt, 0, groups, linkage), format, out)  # type: ignore[arg-type]
         return
-    _print(results, found, found.groups(groups, linkage, sqrt), epsilon or [], pairs)  # type: ignore[arg-type]
+    _print(results, found, found.groups(groups, linkage, sqrt), epsilon or [], pairs, chosen=groups is None)  # type: ignore[arg-type]
 
 
 def _table(table: Table, format: str | None, out: Path | None) -> None:
@@ -74,11 +75,11 @@ def _table(table: Table, format: str | None, out: Path | None) -> None:
     typer.echo(out)
 
 
-def _print(results: Results, found: Alike, grouping: Grouping, epsilons: list[float], count: int) -> None:
+def _print(results: Results, found: Alike, grouping: Grouping, epsilons: list[float], count: int, chosen: bool) -> None:
     from rich.console import Console
 
     from headscope.cli.tables import print_table
-    from headscope.runs.structure import group_table, layers_sentence, twins_sentence, unit
+    from headscope.runs.structure import group_table, groups_sentence, layers_sentence, twins_sentence, unit
 
     console = Console(highlight=False)
 
@@ -95,8 +96,7 @@ def _print(results: Results, found: Alike, grouping: Grouping, epsilons: list[fl
             say(f"  {' '.join(map(str, linked))}")
     pairs = closest_table(results, found, count)
     print_table(pairs, f"\nthe {len(pairs)} closest pairs")
-    silhouette = f", mean silhouette {grouping.silhouettes.mean():.2f}" if grouping.number > 1 else ""
-    say(f"{grouping.number} group{'s' if grouping.number > 1 else ''}{silhouette}", "italic")
+    say(groups_sentence(found, grouping) if chosen and grouping.number == 1 else grouping.about, "italic")
     for row in group_table(found, grouping):
         number = f"{row['heads']} head{'s' if row['heads'] > 1 else ''}"
         lies = f", silhouette {row['silhouette']:.2f}" if grouping.number > 1 and row["heads"] > 1 else ""

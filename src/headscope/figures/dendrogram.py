@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from headscope.core.heads import Kind
 from headscope.figures.alike import USUAL, Choices, unit
 from headscope.figures.theme import COLOURS, sign, theme
@@ -43,9 +41,7 @@ def draw(results: Results, kind: Kind | None = None, choices: Choices = USUAL) -
         axes.set_xlim(left=0)
         axes.set_xlabel(f"{unit(results, choices.sqrt)}, at which groups are joined ({choices.linkage} linkage)")
         axes.secondary_xaxis("top")
-        silhouette = f", mean silhouette {np.nanmean(grouping.silhouettes):.2f}" if grouping.number > 1 else ""
-        groups = f"{grouping.number} group{'s' if grouping.number > 1 else ''}{silhouette}"
-        sign(figure, f"{found.n:,} rows of attention, {size} heads; {groups}", results.signature)
+        sign(figure, f"{found.n:,} rows of attention, {size} heads; {grouping.about}", results.signature)
     return figure
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.runs.alike import PAIRS, Alike
 from headscope.runs.results import Results
 from headscope.runs.table import Table
+from headscope.stats.clusters import MOST, smallest
 
 if TYPE_CHECKING:
     from headscope.stats.clusters import Grouping
@@ -68,14 +69,16 @@ def closest(results: Results, kind: str, count: int) -> Table:
 def groups_sentence(found: Alike, grouping: Grouping) -> str:
     """How many groups the heads fall into, and what those do."""
     if grouping.number == 1:
-        return "The heads fall into no groups: cut anywhere, they are not closer to their own group than to the next."
+        return (
+            f"The heads fall into no groups: no cut of the tree into 2 to {MOST} has two or more groups of at least "
+            f"{smallest(len(found.heads))} heads that hold nine tenths of all heads, each closer to its own group than to the next."
+        )
     told = [
         f"{row['heads']} heads ({row['behaviours']})" if row["heads"] > 1 else f"{row['members']} alone"
         for row in group_table(found, grouping)
     ]
     shown = told if len(told) <= 6 else [*told[:5], f"{len(told) - 5} smaller groups"]
-    mean = float(grouping.silhouettes.mean())
-    return f"The heads fall into {grouping.number} groups (mean silhouette {mean:.2f}): {'; '.join(shown)}."
+    return f"The heads fall into {grouping.about}: {'; '.join(shown)}."
 
 
 def group_table(found: Alike, grouping: Grouping) -> Table:

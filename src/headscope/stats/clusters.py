@@ -5,6 +5,7 @@ Rousseeuw 1987 (silhouettes). Ward's linkage is not offered: it asks for points 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 Linkage = Literal["average", "complete", "single"]
 MOST = 20  # groups that are tried
+SHARE, TOGETHER = 0.05, 0.9  # of the points: what a group must have at least, and such groups together
 ORDERED = 512  # points whose leaves are put so that neighbours are as close as can be; that takes long for more
 
 
@@ -66,6 +68,14 @@ class Grouping:
         """How many groups there are."""
         return int(self.groups.max()) + 1
 
+    @property
+    def about(self) -> str:
+        """How many groups, of which sizes, how well apart: `3 groups of 60, 50 and 34 heads, mean silhouette 0.31`."""
+        if self.number == 1:
+            return "1 group"
+        *sizes, last = np.bincount(self.groups).tolist()
+        return f"{self.number} groups of {', '.join(map(str, sizes))} and {last} heads, mean silhouette {self.silhouettes.mean():.2f}"
+
 
 def grow(given: Float[np.ndarray, "point point"], linkage: Linkage = "average") -> Tree:
     """The tree of points: again and again the two closest clusters are joined.
@@ -95,16 +105,29 @@ def silhouettes(given: Float[np.ndarray, "point point"], groups: Int64[np.ndarra
 def group(given: Float[np.ndarray, "point point"], number: int | None = None, linkage: Linkage = "average", most: int = MOST) -> Grouping:
     """Points in so many groups; if no number is given, in that of 2 to `most` with the highest mean silhouette.
 
-    Of equals the smallest number is taken, and one group where no number of them has a mean above 0. As many groups as points,
-    which all have silhouettes of 0, are not tried.
+    A few outliers far from everything else have high silhouettes, and so has everything else. So only numbers of groups count that part the
+    points in earnest (`parts`). Of equals the smallest number is taken, and one group where no number has a mean above 0. As many groups as
+    points, which all have silhouettes of 0, are not tried.
     """
     distances = checked(given)
     tree = grow(distances, linkage)
     tried = range(2, min(most, len(distances) - 1) + 1)
     scores = {size: float(_silhouettes(distances, tree.cut(size)).mean()) for size in tried}
-    best = max(scores, key=lambda size: scores[size], default=1)
-    groups = tree.cut(number if number is not None else best if scores.get(best, 0) > 0 else 1)
+    best = max((size for size in scores if scores[size] > 0 and parts(tree.cut(size))), key=lambda size: scores[size], default=1)
+    groups = tree.cut(best if number is None else number)
     return Grouping(groups, _silhouettes(distances, groups), scores, tree)
+
+
+def parts(groups: Int64[np.ndarray, "point"]) -> bool:
+    """Whether there are two or more groups of `smallest` points, which together hold nine tenths of all points."""
+    sizes = np.bincount(groups)
+    large = sizes[sizes >= smallest(len(groups))]
+    return len(large) > 1 and bool(large.sum() >= TOGETHER * len(groups))
+
+
+def smallest(points: int) -> int:
+    """How many points a group must have to count as one: two, or a twentieth of all."""
+    return max(2, math.ceil(SHARE * points))
 
 
 def _silhouettes(distances: Float64[np.ndarray, "point point"], groups: Int64[np.ndarray, "point"]) -> Float64[np.ndarray, "point"]:

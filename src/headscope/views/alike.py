@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from headscope.figures.dendrogram import cut_height
 from headscope.runs.alike import PAIRS, Alike, alike
 from headscope.runs.compare import layout_of
 from headscope.runs.gallery import NEAREST
 from headscope.runs.results import Results
 from headscope.runs.structure import unit
+from headscope.stats.clusters import Grouping
 from headscope.views.numbers import rounded
 
 LEAVES = 1024  # heads of a tree that can be looked at
@@ -70,5 +73,10 @@ def _tree(results: Results, found: Alike, places: list[int]) -> dict[str, Any] |
         "merges": [[row.get(int(a), int(a)), row.get(int(b), int(b)), rounded(height)] for a, b, height, _ in tree.merges.tolist()],
         "cut": rounded(cut_height(grouping)),
         "silhouette": rounded(float(grouping.silhouettes.mean())),
-        "about": f"{about(results, found.n)}; average linkage",
+        "about": f"{about(results, found.n)}; average linkage{_sizes(grouping)}",
     }
+
+
+def _sizes(grouping: Grouping) -> str:
+    """How many heads each group has; "" for one group."""
+    return "" if grouping.number == 1 else f", cut into groups of {', '.join(map(str, np.bincount(grouping.groups)))} heads"
