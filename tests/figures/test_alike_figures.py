@@ -90,7 +90,7 @@ def test_figure_6_marks_every_head_by_what_it_does_and_by_layer(six: hs.Run) -> 
     assert list(np.asarray(cloud.get_array())) == [1, 1, 2, 2, 3, 3]
     assert [int(tick) for tick in bar.get_xticks()] == [1, 2, 3]
     assert left.get_xlim() == right.get_xlim()
-    assert "n = 5 rows of attention, 6 heads; mean Jensen–Shannon divergence, metric scaling, stress" in note(figure)
+    assert "n = 5 rows of attention, 6 heads; mean Jensen–Shannon divergence, metric scaling, normalised stress" in note(figure)
     assert f"stress {found.embed().stress:.3f}" in note(figure)
     assert six.signature in note(figure)
 
@@ -131,7 +131,8 @@ def test_the_embedding_is_as_asked_for(six: hs.Run) -> None:
         points, stress = alike(six.results).embed(method, sqrt)  # type: ignore[arg-type]
         (cloud,) = clouds(figure.axes[1]).values()
         assert_allclose(places(cloud), points)
-        assert f"{method} scaling, stress {stress:.3f}" in note(figure)
+        kind = "Kruskal's stress-1" if method == "nonmetric" else "normalised stress"
+        assert f"{method} scaling, {kind} {stress:.3f}" in note(figure)
         assert ("square roots of" in note(figure)) == sqrt
 
 

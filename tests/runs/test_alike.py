@@ -71,9 +71,9 @@ def test_what_a_run_knows_of_its_heads() -> None:
     assert_array_equal(found.distances, line())
     assert_array_equal(np.diagonal(found.distances), 0)
     assert found.n == 500
-    assert found.behaviours == (("[SEP]", "punctuation"), ("[SEP]",), (), (), (), ())
-    assert found.labels == ("punctuation", "[SEP]", "", "", "", "")
-    assert alike(six(tokens=habits()), thresholds=Thresholds(sep=0.8, punct=0.5)).labels == ("punctuation", "", "", "", "punctuation", "")
+    assert found.behaviours == (("[SEP]", "punctuation"), ("[SEP]",), (), (), ("punctuation",), ())
+    assert found.labels == ("[SEP]", "[SEP]", "", "", "punctuation", "")
+    assert alike(six(tokens=habits()), thresholds=Thresholds(sep=0.8, punct=0.6)).labels == ("[SEP]", "", "", "", "", "")
 
 
 def test_of_a_run() -> None:
@@ -169,7 +169,7 @@ def test_the_table_has_a_row_a_head() -> None:
     assert table["group"] == [1, 1, 1, 1, 2, 2]
     assert table["neighbour"] == ["1-2", "1-1", "1-2", "1-3", "2-3", "2-2"]
     assert table["distance"] == pytest.approx([0.02, 0.02, 0.03, 0.1, 0.01, 0.01])
-    assert table["labels"] == ["[SEP], punctuation", "[SEP]", "", "", "", ""]
+    assert table["labels"] == ["[SEP], punctuation", "[SEP]", "", "", "punctuation", ""]
     assert_array_equal(np.column_stack([table["x"], table["y"]]), found.embed().points)
     chosen = found.table("classical", sqrt=True, number=3, linkage="single")
     assert_array_equal(chosen["x"], found.embed("classical", sqrt=True).points[:, 0])

@@ -10,7 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.core.heads import HeadId, HeadLayout, Site
-from headscope.runs.behaviour import BROAD, RECOMMENDED, REFERENCE, Thresholds, behaviours, shown
+from headscope.runs.behaviour import BROAD, HALF, RECOMMENDED, REFERENCE, Thresholds, behaviours, shown
 from headscope.runs.compare import layout_of
 from headscope.runs.table import Table
 
@@ -41,10 +41,27 @@ TABLES = {
 }
 
 
-def test_all_labels_are_kept_in_order_and_the_last_is_shown() -> None:
+def test_all_labels_are_kept_the_largest_share_first_and_broad_last() -> None:
     found = behaviours(TABLES, LAYOUT)
-    assert found == [("next", "broad", "[CLS]", "punctuation"), ("previous", "[SEP]"), (), ("broad",)]
-    assert list(map(shown, found)) == ["punctuation", "[SEP]", "", "broad"]
+    assert found == [("[CLS]", "punctuation", "next", "broad"), ("[SEP]", "previous"), (), ("[CLS]", "broad")]
+    assert list(map(shown, found)) == ["[CLS]", "[SEP]", "", "[CLS]"]
+
+
+def test_what_takes_most_of_the_attention_comes_before_what_it_is_good_for() -> None:
+    """A head that gives 80 % to the next token is the best for aux:pass since auxiliaries stand before their verbs."""
+    tables = {
+        "positions": surface(LAYOUT, next=[0.8, 0.2, 0.0, 0.0]),
+        "entropy": surface(LAYOUT, EVEN, entropy=[0.5, EVEN, EVEN, 0.5]),
+        "relations_best": contest(
+            ("encoder", "aux:pass", "1-1", 0.2, 0.1), ("encoder", "obj", "1-2", 0.1, 0.05), ("encoder", "det", "1-2", 0.3, 0.2)
+        ),
+    }
+    assert behaviours(tables, LAYOUT) == [("next", "aux:pass"), ("det", "obj", "broad"), ("broad",), ()]
+
+
+def test_half_is_the_threshold_and_those_of_the_paper_are_still_there() -> None:
+    assert RECOMMENDED.next == RECOMMENDED.previous == RECOMMENDED.cls == RECOMMENDED.sep == RECOMMENDED.punct == HALF == 0.5
+    assert (REFERENCE.next, REFERENCE.cls, REFERENCE.sep, REFERENCE.punct) == (0.5, 0.6, 0.6, 0.6)
 
 
 def test_the_order_is_that_of_the_method_wherever_the_numbers_come_from() -> None:
@@ -54,14 +71,14 @@ def test_the_order_is_that_of_the_method_wherever_the_numbers_come_from() -> Non
         "entropy": surface(LAYOUT, EVEN, entropy=[EVEN] * 4),
         "positions": surface(LAYOUT, previous=[1.0] * 4, next=[1.0] * 4),
     }
-    labels = ("next", "previous", "broad", "[CLS]", "[SEP]", "punctuation")
-    assert behaviours(everything, LAYOUT) == [(*labels, "obj"), labels, labels, labels]
+    labels = ("next", "previous", "[CLS]", "[SEP]", "punctuation")
+    assert behaviours(everything, LAYOUT) == [(*labels, "obj", "broad"), *[(*labels, "broad")] * 3]
 
 
 def test_thresholds_are_parameters() -> None:
     assert behaviours(TABLES, LAYOUT, Thresholds(next=0.6, cls=0.55, punct=0.9, broad=0.99)) == [
         ("[CLS]",),
-        ("previous", "[SEP]"),
+        ("[SEP]", "previous"),
         (),
         ("[CLS]",),
     ]
@@ -100,7 +117,7 @@ def test_linguistic_labels_are_the_runs_own_and_sure() -> None:
         "pronouns_best": contest(("encoder", "masculine", "1-1", 0.35, 0.3)),
     }
     found = behaviours(tables, LAYOUT)
-    assert found == [("[CLS]", "punctuation", "det", "pronouns", "obj"), ("[SEP]",), (), ("obj", "coreference")]
+    assert found == [("[CLS]", "punctuation", "obj", "pronouns", "det"), ("[SEP]",), (), ("[CLS]", "coreference", "obj")]
 
 
 def test_heads_of_all_kinds_are_found_by_name() -> None:

@@ -77,6 +77,12 @@ def test_the_tree_joins_the_same_heads_as_scipy(run: hs.Run) -> None:
     assert all(max(map(row.__getitem__, one)) - min(map(row.__getitem__, one)) == len(one) - 1 for one in ours)
 
 
+def test_sentences_and_labels_count_the_same_heads(run: hs.Run) -> None:
+    """The page counts [SEP] heads in a sentence and on its map: by one threshold."""
+    told = next(line for line in sentences(run.results) if line.split(":")[0].endswith("to [SEP]"))
+    assert int(told.split()[0]) == sum("[SEP]" in labels for labels in alike(run.results).behaviours) > 10
+
+
 def text_of(html: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", html)))
 

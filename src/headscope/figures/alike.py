@@ -13,6 +13,7 @@ from headscope.figures.names import write_names
 from headscope.figures.theme import COLOURS, MARKERS, SEQUENTIAL, sign, theme
 from headscope.runs.alike import alike
 from headscope.runs.results import Results
+from headscope.stats.embedding import STRESS
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -76,9 +77,8 @@ def clark6(results: Results, kind: Kind | None = None, choices: Choices = USUAL)
         write_names(panels[0], points, named)
         bar = (2 * _GAP + 1.05 * _WIDE) / size[0], (_BELOW - 0.28) / size[1], 0.9 * _WIDE / size[0], 0.1 / size[1]
         _layers(panels[1], figure.add_axes(bar), points, found.heads)
-        how = (
-            f"{'square roots of ' if choices.sqrt else ''}mean Jensen–Shannon divergence, {choices.embedding} scaling, stress {stress:.3f}"
-        )
+        what = f"{'square roots of ' if choices.sqrt else ''}mean Jensen–Shannon divergence"
+        how = f"{what}, {choices.embedding} scaling, {STRESS[choices.embedding]} {stress:.3f}"
         sign(figure, f"{found.n:,} rows of attention, {len(found.heads)} heads; {how}", results.signature)
     return figure
 

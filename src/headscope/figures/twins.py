@@ -13,6 +13,7 @@ from headscope.figures.names import write_names
 from headscope.figures.theme import COLOURS, MARKERS, SEQUENTIAL, sign, theme
 from headscope.runs.store import write_atomically
 from headscope.runs.twin_heads import TABLES, Twins
+from headscope.stats.embedding import STRESS
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -47,7 +48,7 @@ def draw(found: Twins, embedding: Method = "metric", sqrt: bool = False) -> Figu
         bar = figure.add_axes((corner[0] + 0.89 * _WIDE / size[0], corner[1], 0.12 / size[0], tall / size[1]))
         _layers(layers, bar, found)
         root = "square roots of " if sqrt else ""
-        how = f"{root}mean Jensen–Shannon divergence between {found.level}s, {embedding} scaling, stress {stress:.3f}"
+        how = f"{root}mean Jensen–Shannon divergence between {found.level}s, {embedding} scaling, {STRESS[embedding]} {stress:.3f}"
         heads = f"{len(found.a.ids)} and {len(found.b.ids)} heads"
         sign(figure, f"{found.n:,} rows of attention, {heads}; {how}", found.signature)
     return figure

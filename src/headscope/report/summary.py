@@ -6,14 +6,13 @@ import math
 from typing import Any
 
 from headscope.core.heads import HeadId
-from headscope.runs.behaviour import surely
+from headscope.runs.behaviour import HALF, surely
 from headscope.runs.cut import cut_sentence
 from headscope.runs.results import Results
 from headscope.runs.structure import STRUCTURE, layers_sentence, twins_sentence
 from headscope.runs.table import interval
 from headscope.views.findings import whose
 
-HALF = 0.5  # of a head's attention: from there on it does little else
 _HABITS = {
     "previous": "the previous token",
     "next": "the next token",

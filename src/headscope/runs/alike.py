@@ -37,7 +37,7 @@ class Redundant(NamedTuple):
 
 @dataclass(frozen=True)
 class Alike:
-    """The heads of one kind, in the order of the run's head axis, their distances, and the labels of each, the one to be shown last."""
+    """The heads of one kind, in the order of the run's head axis, their distances, and the labels of each, the one to be shown first."""
 
     kind: Kind
     heads: tuple[HeadId, ...]

@@ -15,6 +15,7 @@ from headscope.runs.table import Table
 # The released notebook's threshold for a broad head is 3.8 nats, in texts of 128 tokens: as a share of even attention's entropy it
 # fits any length.
 BROAD = 3.8 / math.log(128)
+HALF = 0.5  # of a head's attention: from there on it does little else. Wherever heads are counted by a habit, this is the threshold
 CONTESTS = {"relations_best": "", "coreference_best": "coreference", "pronouns_best": "pronouns"}
 Labels = tuple[str, ...]
 
@@ -25,17 +26,17 @@ class Thresholds:
     attention or in nats.
     """
 
-    next: float = 0.5
-    previous: float = 0.5
+    next: float = HALF
+    previous: float = HALF
     broad: float = BROAD
-    cls: float = 0.6
-    sep: float = 0.6
-    punct: float = 0.6
+    cls: float = HALF
+    sep: float = HALF
+    punct: float = HALF
     entropy: Literal["share", "nats"] = "share"
 
 
 RECOMMENDED = Thresholds()
-REFERENCE = Thresholds(broad=3.8, entropy="nats")  # as released, for texts of about 128 tokens
+REFERENCE = Thresholds(broad=3.8, cls=0.6, sep=0.6, punct=0.6, entropy="nats")  # as released, for texts of about 128 tokens
 
 
 def surely(row: Mapping[str, Any]) -> bool:
@@ -49,36 +50,37 @@ def behaviours(
     thresholds: Thresholds = RECOMMENDED,
     base: Literal["nats", "bits"] = "nats",
 ) -> list[Labels]:
-    """All labels of each head, on the run's head axis: next, previous, broad, [CLS], [SEP], punctuation, and then what it is the
-    run's best head for, and surely better than a simple rule, the largest lift last.
+    """All labels of each head, on the run's head axis; the first says most, and `shown` gives it.
 
-    Of two labels the later says more; `shown` gives the last. `base` is that of the run's entropies.
+    First what takes most of its attention (next, previous, [CLS], [SEP], punctuation), the largest share first: a head that gives 80 % to
+    the next token looks at the next token, whatever relation that suits. Then what it is the run's best head for, and surely better than a
+    simple rule, the largest lift first. Then broad. `base` is that of the run's entropies.
     """
-    found: dict[HeadId, list[str]] = {head: [] for head in layout.ids()}
+    found: dict[HeadId, list[tuple[int, float, str]]] = {head: [] for head in layout.ids()}  # rank, size and name of each label
     for measure, quantity, label, least in (
         ("positions", "next", "next", thresholds.next),
         ("positions", "previous", "previous", thresholds.previous),
-        ("entropy", "entropy", "broad", thresholds.broad),
         ("tokens", "to_cls", "[CLS]", thresholds.cls),
         ("tokens", "to_sep", "[SEP]", thresholds.sep),
         ("tokens", "to_punct", "punctuation", thresholds.punct),
     ):
-        for head, value, baseline in _rows(tables, measure, quantity):
-            scale = 1.0
-            if measure == "entropy":
-                scale = baseline if thresholds.entropy == "share" else 1 / BASES[base]
-            if scale > 0 and value > least * scale:  # of one visible token even attention has an entropy of 0
-                found[head].append(label)
-    for _, head, label in sorted(_best(tables, layout), key=lambda claim: claim[0]):
-        if label in found[head]:  # of coreference a head may be the best for several kinds of mentions
-            found[head].remove(label)
-        found[head].append(label)
-    return [tuple(labels) for labels in found.values()]
+        for head, value, _ in _rows(tables, measure, quantity):
+            if value > least:
+                found[head].append((0, value, label))
+    for lift, head, label in _best(tables, layout):
+        found[head].append((1, lift, label))
+    for head, value, baseline in _rows(tables, "entropy", "entropy"):
+        scale = baseline if thresholds.entropy == "share" else 1 / BASES[base]
+        if scale > 0 and value > thresholds.broad * scale:  # of one visible token even attention has an entropy of 0
+            found[head].append((2, value, "broad"))
+    # Of coreference a head may be the best for several kinds of mentions: the label counts once.
+    ranked = (sorted(labels, key=lambda label: (label[0], -label[1])) for labels in found.values())
+    return [tuple(dict.fromkeys(name for _, _, name in labels)) for labels in ranked]
 
 
 def shown(labels: Labels) -> str:
     """The one label that a picture shows; "" for none."""
-    return labels[-1] if labels else ""
+    return labels[0] if labels else ""
 
 
 def _best(tables: Mapping[str, Table], layout: HeadLayout) -> list[tuple[float, HeadId, str]]:

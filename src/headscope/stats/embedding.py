@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Pairs = Float64[np.ndarray, "pair"]
 
 Method = Literal["metric", "nonmetric", "classical"]
+# What the stress of each is called. It is of two kinds, which are not to be compared: classical scaling does not minimise its own.
+STRESS: dict[str, str] = {"metric": "normalised stress", "classical": "normalised stress", "nonmetric": "Kruskal's stress-1"}
 WORK = 200_000_000  # distances looked at in all, by all starts: with thousands of points there are fewer steps
 STARTS = 9  # at random, beside the classical one
 STEPS = 1000
@@ -32,8 +34,8 @@ TOLERANCE = 1e-6
 class Embedding(NamedTuple):
     """Points [n, 2] and their stress, 0 for a perfect picture: the root of sum (distance - wanted)^2 / sum of squares.
 
-    Wanted are the given distances, and the squares are theirs. In a non-metric picture wanted is what is closest to the
-    points' distances in the order of the given ones, and the squares are those of the points' distances (Kruskal's stress-1).
+    Normalised stress (metric and classical): wanted are the given distances, and the squares are theirs. Kruskal's stress-1 (non-metric):
+    wanted is what is closest to the points' distances in the order of the given ones, and the squares are those of the points' distances.
     """
 
     points: Points
