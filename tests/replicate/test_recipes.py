@@ -117,6 +117,12 @@ def test_every_claim_is_on_the_page(done: tuple[Recipe, Results]) -> None:
     assert not re.search(r'(?:src|href)="https?:', text)
 
 
+def test_every_row_says_what_n_counts(done: tuple[Recipe, Results]) -> None:
+    _, results = done
+    for row in results["claims"]:
+        assert bool(row["n_counts"]) == (row["n"] is not None), row["id"]
+
+
 def test_every_row_says_what_differs(done: tuple[Recipe, Results]) -> None:
     _, results = done
     for row in results["claims"]:
@@ -143,12 +149,14 @@ def published(name: str) -> dict[str, Claim]:
 
 def test_table_1_of_clark() -> None:
     claims = published("clark2019")
-    rows = re.findall(r"(\w+) \d+ ([\d.]+) \| \S+ ([\d.]+) \| (\d+)-(\d+)", NOTEBOOK)
+    rows = re.findall(r"(\w+) (\d+) ([\d.]+) \| \S+ ([\d.]+) \| (\d+)-(\d+)", NOTEBOOK)
     assert len(rows) == 32
-    for relation, accuracy, offset, layer, head in rows:
+    for relation, n, accuracy, offset, layer, head in rows:
         claim = claims[f"table1-{relation}" if relation in PRINTED else f"notebook-{relation}"]
         expected = (82.5, 40.5) if relation == "auxpass" else (float(accuracy), float(offset))  # misprinted, which the remark says
         assert (claim.published, claim.baseline) == expected, relation
+        error = math.sqrt(sum(share * (100 - share) for share in expected) / int(n))
+        assert claim.published_error == pytest.approx(error, abs=0.0051), relation
         assert claim.named == f"{int(layer) + 1}-{int(head) + 1}", relation
         assert claim.source == ("printed" if relation in PRINTED else "notebook")
     assert "94.1" in claims["table1-auxpass"].remark

@@ -115,7 +115,7 @@ def print_claims(results: Results) -> None:
                 Text(row["place"]),
                 Text(row["says"] + (f" ({row['unit']})" if row["unit"] else "")),
                 Text(row["published"]),
-                Text(row["ours"] + (f", n {row['n']:,}" if row["n"] else "")),
+                Text(row["ours"] + (f", n {row['n']:,} {row['n_counts']}".rstrip() if row["n"] else "")),
                 Text(row["verdict"], style=_COLOURS.get(row["verdict"], "dim")),
                 Text(row["said"], style="dim"),
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headscope.errors import RunError
+from headscope.replication.evidence import Bounds, widened
 from headscope.replication.recipe import NONE, Where
 from headscope.runs.results import Results
 from headscope.runs.table import Table
@@ -19,7 +20,12 @@ class LackingError(RunError):
 
 @dataclass(frozen=True)
 class Number:
-    """A value of ours, its interval, the interval that says whether its direction is sure, what it is compared with, and of how many."""
+    """A value of ours, its interval, what it is compared with, and of how many.
+
+    `sure_low` and `sure_high` are the interval that decides on a direction: of the difference from the baseline where there is one, and
+    widened where the row is the best of several. `untested` says why nothing decides. `tested` is the test that does, where it is not of
+    the value itself.
+    """
 
     value: float
     low: float = math.nan
@@ -30,21 +36,28 @@ class Number:
     n: int | None = None
     named: str = ""
     p: float = math.nan
+    documents: int | None = None
+    untested: str = ""
+    tested: str = ""
 
 
 def find(results: Results, where: Where) -> Number:
     """The number that is there, or an error that says what is missing."""
     rows = _rows(results, where)
-    if where.more_than is not None:
-        counted = sum(row[where.column] > where.more_than for row in rows)
-        return Number(counted / len(rows) if where.take == "share" else float(counted), n=len(rows))
     known = [row for row in rows if not _missing(row[where.column])]
     if not known:
         raise LackingError(f"{where.table} has no value of {where.column} there")
+    if where.more_than is not None:
+        return _counted(known, where)
     if where.take == "one" and len(known) > 1:
         raise RunError(f"{len(known)} rows of {where.table} fit", "Name more columns in rows, or take the least or the most of them")
-    chosen = known[0] if where.take == "one" else (max if where.take == "most" else min)(known, key=lambda row: row[where.column])
-    return _number(chosen, where)
+    if where.take == "one":
+        chosen, several = known[0], 1
+    else:
+        chosen, several = (max if where.take == "most" else min)(known, key=lambda row: row[where.column]), len(known)
+    if where.chosen_from is not None:
+        several = sum(row["label"] == chosen["label"] for row in _table(results, where.chosen_from, where))
+    return _number(chosen, _tested(results, where, chosen), where, several)
 
 
 def curve(results: Results, where: Where) -> list[float]:
@@ -57,13 +70,12 @@ def curve(results: Results, where: Where) -> list[float]:
 
 def by_head(results: Results, where: Where) -> dict[tuple[Any, ...], float]:
     """The values of all heads."""
-    return {(row["kind"], row["layer"], row["head"]): row[where.column] for row in _rows(results, where)}
+    rows = (row for row in _rows(results, where) if not _missing(row[where.column]))
+    return {(row["kind"], row["layer"], row["head"]): row[where.column] for row in rows}
 
 
 def _rows(results: Results, where: Where) -> list[dict[str, Any]]:
-    if where.table not in results:
-        raise RunError(f"{where.step} has no table {where.table!r}", f"It has {', '.join(results)}")
-    table = results[where.table]
+    table = _table(results, where.table, where)
     _require(table, where)
     rows = [row for row in table if _fits(row, where.rows)]
     for column, names in where.any_of.items():
@@ -80,9 +92,25 @@ def _rows(results: Results, where: Where) -> list[dict[str, Any]]:
     return rows
 
 
+def _table(results: Results, name: str, where: Where) -> Table:
+    if name not in results:
+        raise RunError(f"{where.step} has no table {name!r}", f"It has {', '.join(results)}")
+    return results[name]
+
+
+def _tested(results: Results, where: Where, chosen: dict[str, Any]) -> dict[str, Any]:
+    """The row that has the interval, the p and the n of the number."""
+    if not where.test_rows:
+        return chosen
+    rows = [row for row in results[where.table] if _fits(row, {**where.rows, **where.test_rows})]
+    if len(rows) != 1:
+        raise RunError(f"{len(rows)} rows of {where.table} fit test_rows", "Name the columns that tell its row from others")
+    return rows[0]
+
+
 def _require(table: Table, where: Where) -> None:
     """An error for a column that there is not."""
-    asked = [where.column, *where.rows, *where.any_of, *(where.interval or ()), *(where.surely or ())]
+    asked = [where.column, *where.rows, *where.test_rows, *where.any_of, *(where.interval or ()), *(where.surely or ())]
     asked += [name for name in (where.baseline, where.named, where.p) if name is not None]
     asked += [where.n] if where.n != NONE and where.more_than is None else []
     asked += ["layer"] if where.depth is not None else []
@@ -107,13 +135,67 @@ def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _number(row: Mapping[str, Any], where: Where) -> Number:
-    def cell(name: str | None) -> float:
-        return math.nan if name is None or _missing(row[name]) else float(row[name]) * where.scale
+def _counted(rows: list[dict[str, Any]], where: Where) -> Number:
+    """How many rows, or which share of them, lie above a line, with the least and the most if the intervals of all rows hold at once."""
+    limit, unit = where.more_than or 0.0, len(rows) if where.take == "share" else 1
+    value = sum(row[where.column] > limit for row in rows) / unit
+    n = len(rows)
+    untested = _untested(where, rows)
+    if untested or where.interval is None:
+        return Number(value, n=n, untested=untested or _NEITHER)
+    bounds = [widened(row[where.column], _bounds(row, where.interval), n, _documents(row)) for row in rows]
+    least, most = (sum(bound[side] > limit for bound in bounds) / unit for side in (0, 1))
+    return Number(value, least, most, least, most, n=n)
 
-    low, high = (cell(name) for name in where.interval or (None, None))
-    sure_low, sure_high = (cell(name) for name in where.surely) if where.surely is not None else (low, high)
-    n = cell(where.n) / where.scale if where.n != NONE else math.nan
-    p = cell(where.p) / where.scale
-    named = str(row[where.named]) if where.named is not None else ""
-    return Number(cell(where.column), low, high, sure_low, sure_high, cell(where.baseline), None if math.isnan(n) else round(n), named, p)
+
+def _number(row: Mapping[str, Any], tested: Mapping[str, Any], where: Where, several: int) -> Number:
+    scale = where.scale
+    value = float(row[where.column]) * scale
+    low, high = _bounds(row, where.interval, scale)
+    baseline = math.nan if where.baseline is None or _missing(row[where.baseline]) else float(row[where.baseline]) * scale
+    sure_low, sure_high = _bounds(tested, where.surely or where.interval, scale)
+    documents, n = _documents(tested), None if where.n == NONE or _missing(tested[where.n]) else round(tested[where.n])
+    # `surely` is of a difference: that from the baseline, or one whose value is in no column here.
+    middle = value if where.surely is None else (sure_low + sure_high) / 2 if math.isnan(baseline) else value - baseline
+    sure_low, sure_high = widened(middle, (sure_low, sure_high), several, documents)
+    return Number(
+        value,
+        low,
+        high,
+        sure_low,
+        sure_high,
+        baseline,
+        n,
+        "" if where.named is None else str(row[where.named]),
+        math.nan if where.p is None or _missing(tested[where.p]) else float(tested[where.p]),
+        documents,
+        _untested(where, [tested]),
+        f"{where.column} {tested[where.column]:.3g} of {n} {where.n_counts}"
+        if where.test_rows and not _missing(tested[where.column])
+        else "",
+    )
+
+
+_NEITHER = "there is neither an interval nor a p"
+
+
+def _untested(where: Where, rows: list[Any]) -> str:
+    """Why no verdict can be given of rows: the recipe names neither interval nor p, or what it names is empty."""
+    bounds = where.surely or where.interval
+    if bounds is None and where.p is None:
+        return _NEITHER
+    empty = ["interval"] if bounds is not None and any(_missing(row[name]) for row in rows for name in bounds) else []
+    empty += ["p"] if where.p is not None and any(_missing(row[where.p]) for row in rows) else []
+    reasons = (row.get("reason") or ("a single document" if _documents(row) == 1 else "") for row in rows)
+    why = next((str(reason) for reason in reasons if reason), "")
+    return f"there is no {' and no '.join(empty)}{f': {why}' if why else ''}" if empty else ""
+
+
+def _documents(row: Mapping[str, Any]) -> int | None:
+    """How many documents a row rests on, if it says so."""
+    return None if _missing(row.get("documents")) else int(row["documents"])
+
+
+def _bounds(row: Mapping[str, Any], names: tuple[str, str] | None, scale: float = 1.0) -> Bounds:
+    low, high = (math.nan if names is None or _missing(row[name]) else float(row[name]) * scale for name in names or ("", ""))
+    return low, high

@@ -72,7 +72,9 @@ class Where(_Part):
 
     `rows` are values of columns, a list for any of them; `any_of` takes the first value of a list that there is, for labels that have
     several names; `depth` = [6, 10, 12] takes layers 6 to 10 of 12, and in a model of another depth that part of it. A direction is sure if
-    the interval in the columns `surely` (by default `interval`) leaves no doubt, and `p`, if it is named, is below .05.
+    the interval in the columns `surely` (by default `interval`) excludes 0, and `p`, if it is named, is below .05. `test_rows` names values
+    of columns of another row, which has that interval, p and n: of a test that does not count layers as observations. `chosen_from` is the
+    table of the heads that the row is the best of, chosen on what they are scored on. `n_counts` says what n counts.
     """
 
     step: str
@@ -86,8 +88,11 @@ class Where(_Part):
     interval: tuple[str, str] | None = None
     surely: tuple[str, str] | None = None
     p: str | None = None
+    test_rows: dict[str, Value] = Field(default_factory=dict)
+    chosen_from: str | None = None
     baseline: str | None = None
     n: str = "n"
+    n_counts: str = ""
     named: str | None = None
     scale: float = 1.0
 
@@ -107,7 +112,11 @@ class Item(_Part):
 
 
 class Claim(_Part):
-    """One thing that a paper says, its number, where ours is, and what makes it hold."""
+    """One thing that a paper says, its number, where ours is, and what makes it hold.
+
+    `published_error` is the standard error of the published number (of a t it is 1): what lies within 1.96 of it has no direction.
+    `about` is "data" for a number that no model has a part in. `same_as` is the claim whose number of ours this is by construction.
+    """
 
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_*:.-]*$")
     place: str
@@ -115,9 +124,12 @@ class Claim(_Part):
     unit: str = ""
     source: Source = "printed"
     published: float | tuple[float, ...] | None = None
+    published_error: float | None = None
     baseline: float | None = None
     named: str = ""
     remark: str = ""
+    about: Literal["model", "data"] = "model"
+    same_as: str = ""
     where: Where | None = None
     other: Where | None = None
     items: tuple[Item, ...] = ()
@@ -141,6 +153,8 @@ class Claim(_Part):
         needs = {"above": "threshold", "below": "threshold", "order": "items", "curve": "published, a list", "correlation": "other"}
         if not wanted.get(self.expect, True):
             raise ValueError(f'{self.id}: expect = "{self.expect}" needs {needs.get(self.expect, "published, a number")}')
+        if self.expect == "sign" and self.where is not None and self.where.baseline is not None and self.where.surely is None:
+            raise ValueError(f"{self.id}: a sign beside a baseline needs surely, the interval of the difference from it")
         if (self.where is None) == (not self.items):
             raise ValueError(f"{self.id}: give either where, the place of our number, or items, several of them")
         return self
@@ -149,6 +163,11 @@ class Claim(_Part):
     def places(self) -> tuple[Where, ...]:
         """Where the numbers it needs are."""
         return tuple(place for place in (self.where, self.other, *(item.where for item in self.items)) if place is not None)
+
+    @property
+    def number(self) -> str:
+        """What number of ours it is about: equal for claims that look at the same."""
+        return "\n".join(sorted(place.model_dump_json() for place in self.places))
 
 
 class Recipe(_Part):
@@ -180,7 +199,20 @@ class Recipe(_Part):
         for claim in self.claims:
             if unknown := [place.step for place in claim.places if place.step not in {step.name for step in self.steps}]:
                 raise ValueError(f"claim {claim.id}: there is no step {unknown[0]!r}")
+            if claim.same_as and claim.same_as not in {other.id for other in self.claims}:
+                raise ValueError(f"claim {claim.id}: same_as = {claim.same_as!r} is no claim")
         return self
+
+    @cached_property
+    def repeats(self) -> dict[str, str]:
+        """The claims that rest on the number of ours of an earlier claim, and that claim."""
+        first: dict[str, str] = {}
+        found: dict[str, str] = {}
+        for claim in self.claims:
+            earlier = claim.same_as or first.setdefault(claim.number, claim.id)
+            if earlier != claim.id:
+                found[claim.id] = earlier
+        return found
 
     @cached_property
     def roles(self) -> tuple[str, ...]:

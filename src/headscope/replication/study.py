@@ -13,10 +13,11 @@ from headscope.core.names import printable
 from headscope.corpora import read
 from headscope.corpora.files import joint_hash
 from headscope.errors import HeadscopeError, RunError
+from headscope.replication.cells import row
 from headscope.replication.differing import differing
 from headscope.replication.recipe import NONE, Recipe, Step, read_recipe
 from headscope.replication.steps import Kitchen, check_settings, clear, do
-from headscope.replication.verdicts import DIFFERS, VERDICTS, judge, row
+from headscope.replication.verdicts import DATA, DIFFERS, VERDICTS, judge
 from headscope.runs.opening import prepare
 from headscope.runs.results import Results
 from headscope.runs.signature import key, versions
@@ -130,7 +131,7 @@ def _cook(
     claims = []
     for claim in recipe.claims:
         outcome = judge(claim, done, reasons)
-        claims.append(row(claim, outcome, differing(kitchen, claim, done)))
+        claims.append(row(claim, outcome, differing(kitchen, claim, done), recipe.repeats.get(claim.id, "")))
     signed = {"signature": manifest["signature"]}
     tables = {
         "claims": Table.of({name: [one[name] for one in claims] for name in claims[0]}, signed),
@@ -196,15 +197,19 @@ def _steps(kitchen: Kitchen, done: Mapping[str, Results], reasons: Mapping[str, 
 
 
 def sentences(claims: Table) -> list[str]:
-    """What came of the claims, in plain words; those that differ are named."""
-    counts = Counter(claims["verdict"])
+    """What came of the claims, in plain words; those that differ are named. Properties of the data and repeated numbers do not count."""
+    counting = [row for row in claims if row["verdict"] != DATA and not row["repeats"]]
+    counts = Counter(row["verdict"] for row in counting)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    found = [f"Of {len(claims)} claims: {told}."]
+    data = sum(row["verdict"] == DATA for row in claims)
+    rest = {"properties of the data": data, "rows with the number of another row": len(claims) - len(counting) - data}
+    left = ", ".join(f"{number} {name}" for name, number in rest.items() if number)
+    found = [f"Of {len(counting)} claims: {told}." + (f" Not counted: {left}." if left else "")]
     found += [
-        f"Differs: {row['says']} ({row['place']}: {row['published']}; here {row['ours']})." for row in claims if row["verdict"] == DIFFERS
+        f"Differs: {row['says']} ({row['place']}: {row['published']}; here {row['ours']})." for row in counting if row["verdict"] == DIFFERS
     ]
     found.append(
-        "Data, model and ways are not the paper's, as every row says: a verdict is about direction, and equal numbers from other data are "
-        "no replication."
+        "Data, model and settings are not the paper's, as every row says: a verdict is about direction, and equal numbers from other data "
+        "are no replication."
     )
     return found

@@ -18,14 +18,16 @@ from headscope.views.run import model_name
 
 STUDY = "replication"
 LEGEND = (
-    ("same direction", "Ours is on the same side as the paper's, and its interval, where there is one, leaves no doubt."),
-    ("same order", "What the paper puts in an order stands in the same order here."),
+    ("same direction", "Ours is on the same side as the paper's, and its interval (and p, where there is one) leaves no doubt."),
+    ("same order", "Every pair of what the paper puts in an order stands in that order here, surely."),
     ("in our interval", "The published number lies in our interval. From other data that is no more than it says."),
     ("outside our interval", "The published number does not lie there. From other data it need not."),
     ("unclear", "Our interval, or chance, allows both."),
-    ("differs", "Ours is surely on the other side, or in another order."),
+    ("differs", "Ours is surely on the other side, or a pair surely stands the other way round."),
+    ("not tested", "Our number has neither an interval nor a p that a verdict could rest on; the row says why."),
     ("cannot be compared", "There are two numbers, and no reason why they should be alike; the row says why."),
     ("not done", "The step needs something that was not given."),
+    ("property of the data", "No model has a part in this number: it says how alike the data are, and counts for nothing else."),
 )
 
 
