@@ -8,8 +8,9 @@ import pytest
 from browsing import Visitor, violations
 
 from headscope.replication import read_recipe
+from headscope.replication.cells import row
 from headscope.replication.numbers import Number
-from headscope.replication.verdicts import VERDICTS, Outcome, row
+from headscope.replication.verdicts import VERDICTS, Outcome
 from headscope.report import write_report
 from headscope.runs.results import Results
 from headscope.runs.table import Table

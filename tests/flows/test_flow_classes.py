@@ -32,7 +32,7 @@ def world() -> tuple[PartsOfSpeech, dict[str, Values]]:
     expected: dict[str, list[list[float]]] = {name: [] for name in kinds}
     for number, tags in enumerate(SENTENCES):
         pieces = [int(size) for size in rng.integers(1, 4, len(tags.split()))]
-        text = encoded(sentence(tags, id=f"d{number % 3}"), pieces)
+        text = encoded(sentence(tags, id=f"d{number % 3}"), pieces, name=f"s{number}")
         matrix = rng.random((2, len(text), len(text)))
         study.observe(text, {"G": matrix})
         tag_of = [None, *(tag for tag, size in zip(tags.split(), pieces, strict=True) for _ in range(size)), None]
@@ -40,6 +40,24 @@ def world() -> tuple[PartsOfSpeech, dict[str, Values]]:
             rows = [place for place, tag in enumerate(tag_of) if tag in members]
             expected[name].append([float(np.mean([sum(matrix[layer, i]) for i in rows])) if rows else np.nan for layer in (0, 1)])
     return study, {name: np.array(values) for name, values in expected.items()}
+
+
+def test_t_by_layer_follows_from_the_exported_values() -> None:
+    tables = world()[0].tables()
+    rows = list(tables["class_values"])
+    assert {row["document"] for row in rows} == {"d0", "d1", "d2"}
+    for contrast in tables["class_contrasts"].where(first="open", second="closed"):
+        of = [
+            {row["sentence"]: row["value"] for row in rows if (row["class"], row["layer"]) == (contrast[side], contrast["layer"])}
+            for side in ("first", "second")
+        ]
+        both = [name for name in of[0] if name in of[1]]
+        theirs = (
+            stats.ttest_rel([of[0][name] for name in both], [of[1][name] for name in both])
+            if contrast["test"] == "paired"
+            else stats.ttest_ind(list(of[0].values()), list(of[1].values()), equal_var=False)
+        )
+        assert contrast["t"] == pytest.approx(theirs.statistic)
 
 
 def test_means_of_classes() -> None:

@@ -98,10 +98,28 @@ def test_distance_taken_out() -> None:
         error = (inverse[1, 1] * ((values[:, layer] - design @ beta) ** 2).sum() / 21) ** 0.5
         assert row["difference"] == pytest.approx(beta[1])
         assert row["t"] == pytest.approx(beta[1] / error)
+        assert row["d"] == pytest.approx(beta[1] / (error / inverse[1, 1] ** 0.5))  # of the same fit, not of the raw means
         assert row["low"] < row["difference"] < row["high"]
     far = {(row["test"], row["same"]): row for row in tables["coreference_distances"]}
     assert far["welch", True]["mean"] == pytest.approx(np.mean([pairs[number].distance for number in one]))
     assert far["matched", False]["n"] == len(partners)
+
+
+def test_t_by_layer_follows_from_the_exported_values() -> None:
+    tables, _, pairs = studied()
+    rows = list(tables["coreference_values"])
+    assert len(rows) == 2 * len(pairs) * 2  # measures, layers
+    for name, keep in (("welch", {True, False}), ("matched", {True})):
+        for row in tables["coreference"].where(test=name):
+            own = [one for one in rows if (one["measure"], one["layer"]) == (row["measure"], row["layer"]) and one["matched"] in keep]
+            x, y = ([one["value"] for one in own if one["same"] == same] for same in (True, False))
+            assert row["t"] == pytest.approx(stats.ttest_ind(x, y, equal_var=False).statistic)
+    for row in tables["coreference"].where(test="regression"):
+        own = [one for one in rows if (one["measure"], one["layer"]) == (row["measure"], row["layer"])]
+        design = np.array([[1, one["same"], np.log(one["distance"])] for one in own], dtype=np.float64)
+        assert row["difference"] == pytest.approx(np.linalg.lstsq(design, [one["value"] for one in own], rcond=None)[0][1])
+    first = tables["coreference_items"].where(measure="A").head(1)
+    assert first["value"][0] == pytest.approx(np.mean([row["value"] for row in rows if (row["measure"], row["pair"]) == ("A", 1)]))
 
 
 def test_items_are_listed_and_words_that_were_cut_off_counted() -> None:
@@ -145,4 +163,5 @@ def test_nothing_observed_gives_empty_tables() -> None:
         "coreference_headline": 0,
         "coreference_distances": 4,
         "coreference_items": 0,
+        "coreference_values": 0,
     }

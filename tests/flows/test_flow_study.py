@@ -46,11 +46,12 @@ def numbers(results: Results) -> dict[str, list[dict[str, Any]]]:
 def test_all_parts_of_the_sampler(whole: Results) -> None:
     assert list(whole) == [
         "summary", "flow_coreference", "flow_coreference_headline", "flow_coreference_distances", "flow_coreference_items",
-        "flow_classes", "flow_class_contrasts", "flow_class_headlines", "flow_tree_distances", "flow_tree_distances_chains",
-        "flow_attachment", "flow_agreement", "flow_precision",
+        "flow_coreference_values", "flow_classes", "flow_class_contrasts", "flow_class_headlines", "flow_class_values",
+        "flow_tree_distances", "flow_tree_distances_chains", "flow_attachment", "flow_agreement", "flow_precision",
     ]  # fmt: skip
     assert len(whole["flow_coreference_items"]) == 2 * 10
     assert whole["flow_coreference_items"].where(measure="A", same=True)["same"].count(True) == 5
+    assert len(whole["flow_coreference_values"]) == 2 * 10 * 12
     assert set(whole["flow_precision"]["relative_error"]) == {0.0}, "the sum norm is exact"
     assert len(set(whole["flow_classes"].where(measure="A", **{"class": "open"})["documents"])) == 1
     assert max(whole["flow_classes"]["documents"]) > 4, "sentences are drawn from all documents"

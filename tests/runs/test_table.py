@@ -63,3 +63,10 @@ def test_parquet_bytes_are_reproducible_and_print_is_short() -> None:
     many = Table.of({"n": list(range(100))})
     assert repr(many).endswith("... 88 more rows")
     assert len(repr(many).splitlines()) == 14
+
+
+def test_a_small_p_is_never_printed_as_0() -> None:
+    table = Table.of({"p": [0.0, 3.2e-7, -4e-5, 0.00006, 0.5, None]})
+    assert table.to_text("markdown").split("\n")[2:-1] == [
+        "| 0.0000 |", "| 3.2e-07 |", "| -4.0e-05 |", "| 0.0001 |", "| 0.5000 |", "| – |"
+    ]  # fmt: skip

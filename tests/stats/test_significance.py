@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headscope.errors import MeasureError
-from headscope.stats.significance import CONSTANT, TOO_FEW, benjamini_hochberg, cohens_d, holm, paired, welch
+from headscope.stats.significance import CONSTANT, TOO_FEW, benjamini_hochberg, cohens_d, holm, paired, two_sided, welch
 
 Array = NDArray[np.float64]
 
@@ -124,3 +124,8 @@ def test_corrections_against_others(p: list[float]) -> None:
                 break
             rejected.add(place)
         assert set(np.flatnonzero(holm(np.array(p)) <= level)) == rejected
+
+
+def test_p_is_never_0() -> None:
+    assert 0 < two_sided(np.array(500.0), np.array(1e6)) < 1e-300
+    assert np.isnan(two_sided(np.array(np.nan), np.array(3.0)))

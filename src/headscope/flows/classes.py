@@ -32,6 +32,7 @@ _NUMBERS = ("mean_first", "mean_second", "difference", "low", "high", "t", "df",
 _COUNTS = ("d", "n_first", "n_second", "documents", "reason")
 LAYERS = ("measure", "first", "second", "test", "layer", *_NUMBERS, "p_holm", "p_bh", *_COUNTS)
 HEADLINE = ("measure", "first", "second", "preset", "test", *_NUMBERS, *_COUNTS)
+VALUES = ("measure", "sentence", "document", "class", "layer", "value")
 MEANS = ("measure", "class", "layer", "value", "low", "high", "n", "documents")
 
 
@@ -67,6 +68,7 @@ class PartsOfSpeech:
             raise MeasureError(f"{text.id} has no parts of speech", "Take a corpus with universal tags, such as a CoNLL-U file")
         tag_of = [tags[word] if word >= 0 else None for word in text.word_of]
         self.kept.say("document", [text.document])
+        self.kept.say("sentence", [text.id])
         for name, matrix in matrices.items():
             given = contributions(matrix)
             values = np.empty((len(CLASSES), layers))
@@ -75,7 +77,9 @@ class PartsOfSpeech:
             self.kept.add(f"values/{name}", values[None])
 
     def tables(self) -> dict[str, Table]:
-        """`classes`: means of every class and layer; `class_contrasts`: pairs of classes layer by layer; `class_headlines`: over all."""
+        """`classes`: means of every class and layer; `class_contrasts`: pairs of classes layer by layer; `class_headlines`: over all;
+        `class_values`: the value of every sentence, class and layer, which the others can be made of again.
+        """
         means, layers, heads = [], [], []
         documents = self.kept.words("document")
         for name in self.kept.under("values/"):
@@ -91,7 +95,24 @@ class PartsOfSpeech:
                     layers += [{**said, **_named(row)} for row in by_layer(one, other, test, self.replicates, self.seed)]
                     found = headline(whole, rest, test, self.replicates, self.seed)
                     heads += [{**said, "preset": preset, **_named(row)} for preset, row in found]
-        return {"classes": table(means, MEANS), "class_contrasts": table(layers, LAYERS), "class_headlines": table(heads, HEADLINE)}
+        return {
+            "classes": table(means, MEANS),
+            "class_contrasts": table(layers, LAYERS),
+            "class_headlines": table(heads, HEADLINE),
+            "class_values": self._values(),
+        }
+
+    def _values(self) -> Table:
+        """One row per measure, sentence, class that the sentence has, and layer."""
+        names, documents, sentences = np.array(list(CLASSES)), np.array(self.kept.words("document")), np.array(self.kept.words("sentence"))
+        columns: dict[str, list[object]] = {name: [] for name in VALUES}
+        for name in self.kept.under("values/"):
+            values = self.kept.numbers(f"values/{name}")
+            sentence, label, layer = np.nonzero(np.isfinite(values))
+            where = (sentences[sentence], documents[sentence], names[label], layer + 1, values[sentence, label, layer])
+            for column, part in zip(columns.values(), (np.full(len(layer), name), *where), strict=True):
+                column.extend(part.tolist())
+        return Table.of(columns)
 
     def _complete(self, values: Float[np.ndarray, "sentence class layer"]) -> Bool[np.ndarray, "sentence"]:
         """Whether a sentence has all classes that are compared."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from headscope.runs.kept import Kept
 from headscope.runs.table import Table
 from headscope.stats.matching import matched
 from headscope.stats.regression import ols, ols_interval
-from headscope.stats.significance import benjamini_hochberg, cohens_d, holm
+from headscope.stats.significance import benjamini_hochberg, holm
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -26,14 +27,15 @@ _COUNTS = ("d", "n_same", "n_different", "documents", "reason")
 LAYERS = ("measure", "test", "layer", *_NUMBERS, "p_holm", "p_bh", *_COUNTS)
 HEADLINE = ("measure", "preset", "test", *_NUMBERS, *_COUNTS)
 ITEMS = ("document", "same", "distance", "noun", "pronoun")
+VALUES = ("measure", "pair", *ITEMS, "matched", "layer", "value")
 TESTS = ("welch", "matched", "regression")
 
 
 class Coreference:
     """Flow from noun to pronoun in pairs of one entity and of two, layer by layer.
 
-    Three tests: `welch` of all pairs; `matched`, the same of pairs of one entity with partners at nearly their distance; `regression`,
-    least squares with distance as a covariate, its logarithm in fact, whose difference is the one left at equal distance.
+    Three tests, each with a difference, t, p and d of its own: `welch` of all pairs; `matched`, the same of pairs of one entity with
+    partners at nearly their distance; `regression`, least squares with the logarithm of distance as a covariate.
     """
 
     def __init__(self, grouping: Grouping = "mean", replicates: int = 1000, seed: int = 0, kept: Kept | None = None) -> None:
@@ -66,7 +68,8 @@ class Coreference:
 
     def tables(self) -> dict[str, Table]:
         """`coreference`: every measure, test and layer; `coreference_headline`: over all layers; `coreference_distances`: the confound;
-        `coreference_items`: the pairs with their flow, averaged over layers.
+        `coreference_items`: the pairs with their flow, averaged over layers; `coreference_values`: the same layer by layer, which the tests
+        can be made of again.
         """
         layers, heads, items = [], [], []
         for name in self.kept.under("values/"):
@@ -80,7 +83,20 @@ class Coreference:
             "coreference_headline": table(heads, HEADLINE),
             "coreference_distances": self._distances(),
             "coreference_items": table(items, ("measure", *ITEMS, "value")),
+            "coreference_values": self._values(),
         }
+
+    def _values(self) -> Table:
+        """One row per measure, pair and layer. Pairs have the number of their row in `coreference_items`, counted from 1."""
+        matched_pairs = {place for places in self._places("matched") for place in places}
+        known = [{"pair": place + 1, **dict(zip(ITEMS, item, strict=True))} for place, item in enumerate(self._items)]
+        rows = [
+            {"measure": name, **known[place], "matched": place in matched_pairs, "layer": layer, "value": value}
+            for name in self.kept.under("values/")
+            for place, layers in enumerate(self.kept.numbers(f"values/{name}").tolist())
+            for layer, value in enumerate(layers, 1)
+        ]
+        return table(rows, VALUES)
 
     @property
     def left_out(self) -> Tally:
@@ -129,7 +145,7 @@ class Coreference:
         yield {"preset": "recommended", **self._regressed(same.averaged(), other.averaged())[0]}
 
     def _regressed(self, same: Sample, other: Sample) -> list[Row]:
-        """Rows of the class's coefficient, with the raw means beside it."""
+        """Rows of the class's coefficient, with the raw means beside it; d is the coefficient in standard deviations of what is left."""
         distance = np.array([item[2] for item in sorted(self._items, key=lambda item: not item[1])], dtype=np.float64)
         is_same = np.repeat([1.0, 0.0], [len(same.values), len(other.values)])
         design = np.stack([np.ones_like(distance), is_same, np.log(distance)], 1)
@@ -137,7 +153,6 @@ class Coreference:
         fit = ols(design, values)
         low, high = ols_interval(design, values, documents, self.replicates, self.seed)
         means = [_means(sample) for sample in (same, other)]
-        effects = cohens_d(same.values, other.values)
         return [
             {
                 "test": "regression",
@@ -149,7 +164,7 @@ class Coreference:
                 "t": float(fit.t[1, column]),
                 "df": float(fit.df),
                 "p": float(fit.p[1, column]),
-                "d": float(effects[column]),
+                "d": float(fit.coefficients[1, column] / fit.spread[column]) if fit.spread[column] else math.nan,
                 "n_same": len(same.values),
                 "n_different": len(other.values),
                 "documents": len(set(documents)),

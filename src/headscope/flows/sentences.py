@@ -38,14 +38,14 @@ def named(measure: str) -> str:
 
 def _coreference(tables: Mapping[str, Table]) -> Iterator[str]:
     for row in tables["flow_coreference_headline"].where(preset="recommended", test="regression"):
-        told = _more(row, "mean_different", "if both mean the same thing than if not", "whether both mean the same thing or not")
+        told = _more(row, "mean_different", "if both mean the same thing than if not")
         pairs = row["n_same"] + row["n_different"]
-        yield f"From a noun to a later pronoun, {named(row['measure'])} is {told}, at equal distance ({_test(row)}, {pairs} pairs)."
+        yield f"From a noun to a later pronoun, {named(row['measure'])} is {told}, with distance taken out ({_test(row)}, {pairs} pairs)."
 
 
 def _classes(tables: Mapping[str, Table]) -> Iterator[str]:
     for row in tables["flow_class_headlines"].where(preset="recommended", test="paired", first="open", second="closed"):
-        told = _more(row, "mean_second", "for open classes than for closed ones", "for open and closed classes, as far as can be said")
+        told = _more(row, "mean_second", "for open classes than for closed ones")
         yield f"What a word gives to all tokens, by {named(row['measure'])}, is {told} ({_test(row)}, {row['n_first']} sentences)."
 
 
@@ -80,14 +80,15 @@ def _agreement(tables: Mapping[str, Table]) -> Iterator[str]:
             yield f"Over all tokens and layers, {one} and {other} correlate by r = {interval(row['value'], row['low'], row['high'])}."
 
 
-def _more(row: Mapping[str, Any], base: str, than: str, same: str) -> str:
-    """`12% higher` than what, or `about the same`."""
+def _more(row: Mapping[str, Any], base: str, than: str) -> str:
+    """`12% higher` than what, or that neither is sure."""
     if not row["p"] < SURE or not row[base]:
-        return f"about the same {same}"
+        return f"not surely higher or lower {than}"
     share = row["difference"] / row[base]
     return f"{abs(share):.0%} {'higher' if share > 0 else 'lower'} {than}"
 
 
 def _test(row: Mapping[str, Any]) -> str:
+    """The effect size, t and p of one test: that of the row."""
     p = "p < .001" if row["p"] < 0.001 else f"p = {row['p']:.3f}".replace("0.", ".", 1)
-    return f"d = {interval(row['d'])}, {p}" if row["p"] == row["p"] else "too few to test"
+    return f"d = {interval(row['d'])}, t = {interval(row['t'])}, {p}" if row["p"] == row["p"] else "too few to test"

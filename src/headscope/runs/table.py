@@ -154,10 +154,12 @@ class Table:
 
 
 def display(value: object) -> str:
-    """A cell for reading: four decimals, a dash for what is missing."""
+    """A cell for reading: four decimals, or a power of ten for what they would show as 0; a dash for what is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.1e}" if 0 < abs(value) < 0.00005 else f"{value:.4f}"
 
 
 def _need(package: str) -> None:

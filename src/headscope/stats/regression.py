@@ -18,7 +18,10 @@ SINGULAR = 1e12  # a condition number: terms that a replicate cannot tell apart
 
 @dataclass(frozen=True)
 class Fit:
-    """Coefficients with standard errors, t and two-sided p, one row a column of the design and one column a column of the values."""
+    """Coefficients with standard errors, t and two-sided p, one row per column of the design and one column per column of the values.
+
+    `spread` is the standard deviation of what the terms leave, per column of the values: a coefficient divided by it is an effect size.
+    """
 
     coefficients: Float64[np.ndarray, "term *shape"]
     errors: Float64[np.ndarray, "term *shape"]
@@ -26,6 +29,7 @@ class Fit:
     p: Float64[np.ndarray, "term *shape"]
     df: int
     reason: str
+    spread: Float64[np.ndarray, "*shape"]
 
 
 def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape"]) -> Fit:
@@ -44,16 +48,18 @@ def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape
     df = n - size
     if df < 1 or np.linalg.matrix_rank(terms) < size:
         nothing = np.full(shape, np.nan)
-        return Fit(nothing, nothing, nothing, nothing, df, "too few observations" if df < 1 else "terms that cannot be told apart")
+        why = "too few observations" if df < 1 else "terms that cannot be told apart"
+        return Fit(nothing, nothing, nothing, nothing, df, why, np.full(shape[1:], np.nan))
     q, r = np.linalg.qr(terms)
     inverse = np.linalg.inv(r)
     found = inverse @ (q.T @ flat)
     left = flat - terms @ found
-    errors = np.sqrt((inverse**2).sum(1)[:, None] * (left**2).sum(0) / df)
+    spread = np.sqrt((left**2).sum(0) / df)
+    errors = np.sqrt((inverse**2).sum(1))[:, None] * spread
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.where(errors > 0, found / errors, np.nan)
     p = two_sided(t, np.full(t.shape, float(df)))
-    return Fit(found.reshape(shape), errors.reshape(shape), t.reshape(shape), p.reshape(shape), df, "")
+    return Fit(found.reshape(shape), errors.reshape(shape), t.reshape(shape), p.reshape(shape), df, "", spread.reshape(shape[1:]))
 
 
 def ols_interval(

@@ -102,10 +102,10 @@ def cohens_d(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "m *shape"])
 
 
 def two_sided(t: Float64[np.ndarray, "*shape"], df: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    """How likely a t as far from 0 is, if there is no difference."""
+    """How likely a t as far from 0 is, if there is no difference; never 0, also where that is too small to be written."""
     from scipy.special import stdtr
 
-    p: Float64[np.ndarray, "*shape"] = 2 * stdtr(df, -np.abs(t))
+    p: Float64[np.ndarray, "*shape"] = np.maximum(2 * stdtr(df, -np.abs(t)), np.finfo(np.float64).tiny)
     return p
 
 

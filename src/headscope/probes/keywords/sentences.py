@@ -37,8 +37,8 @@ def _alone(heads: Table) -> Iterator[str]:
         "paired, Holm, p < .05)."
     )
     best = sorted(rows, key=lambda row: row["loss"])[:LISTED]
-    listed = ", ".join(f"{row['layer']}-{row['head']} (AUC {row['auc']:.2f})" for row in best)
-    yield f"Alone, these tell most: {listed}."
+    listed = ", ".join(f"{row['layer']}-{row['head']} ({row['loss']:.4f}, AUC {row['auc']:.2f})" for row in best)
+    yield f"Alone, these tell most, by the loss of a regression on one head in nats per word: {listed}."
 
 
 def _weights(weights: Table) -> Iterator[str]:
