@@ -140,7 +140,7 @@ def test_heads_alone_by_hand(model: Model, tmp_path: Path) -> None:
     found = keywords(
         make_keyword_spec({"replicates": 20, "dev": "/some/where/dev.jsonl"}), tmp_path / "kw", model=model, corpus=corpus, dev=dev
     )
-    assert "|dev:dev.jsonl|" in found.signature
+    assert f"|dev:dev.jsonl@{dev.hash()[:8]}|" in found.signature
     study = Results.open(tmp_path / "kw")
     assert study.study == "keywords"
     words = read_words(model, encoded(model, 2), "all")

@@ -240,8 +240,9 @@ def test_the_signature_names_what_is_not_usual(mini: Model) -> None:
     other = hs.run(mini, "sampler", options, limit=2, replicates=0, layers=[1, 2], overlong="truncate", preset="reference").signature
     for part in ("entropy.base:bits", "entropy.smoothing:0.0001", "tokens.average:token", "tokens.groups:sep", "layers:1,2"):
         assert part in other.split("|")
-    for part in ("overlong:truncate", "segment_ids:zeros", "word_rows:first"):
+    for part in ("overlong:truncate", "preset:reference", "measures:entropy,tokens", "unit:sentence"):
         assert part in other.split("|")
+    assert "segment_ids" not in other, "as the preset has it"
     assert usual.split("|run:")[1] != other.split("|run:")[1]
 
 

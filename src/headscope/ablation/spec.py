@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from headscope.corpora.tags import Tagging
 from headscope.encoding.texts import Unit
 from headscope.errors import RunError
 from headscope.models.importance import BATCH_TEXTS, AbsOver, Normalise
+from headscope.runs.settings import Role, Specification
 from headscope.runs.spec import validated
 from headscope.stats.contrast import Test
 
@@ -30,14 +31,12 @@ SCORES: Mapping[str, tuple[str, ...]] = {
 OWN = "own"  # a score that is a function of the user's
 
 
-class AblationSpec(BaseModel):
+class AblationSpec(Specification):
     """The settings of a study. A field left at None is decided by the model; `resolved` fills it in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    model: str = "mini"
+    model: Annotated[str, Role.CONTENT] = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
-    corpus: tuple[str, ...] = ("sampler",)
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
     parts: tuple[Part, ...] = PARTS
@@ -54,7 +53,7 @@ class AblationSpec(BaseModel):
     normalise: Normalise = "layer_l2"
     steps: int = Field(10, ge=1)
     orders: int = Field(3, ge=0)
-    run: str | None = None
+    run: Annotated[str | None, Role.CONTENT] = Field(None, title="by_run")
     by: tuple[str, ...] = ()
     reestimate: bool = False
     most_first: bool = False
@@ -62,7 +61,7 @@ class AblationSpec(BaseModel):
     beams: int = Field(5, ge=1)
     replicates: int = Field(10_000, ge=0, le=100_000)
     seed: int = 0
-    batch_tokens: int | None = Field(None, ge=1)
+    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
 
     @field_validator("corpus", "parts", "by", mode="before")
     @classmethod

@@ -31,18 +31,12 @@ from headscope.runs.quantities import by_head
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
-from headscope.runs.studies import begin, finish, study_identity, study_signature
+from headscope.runs.studies import begin, finish, study_identity
 from headscope.runs.table import Table
 from headscope.runs.work import Progress
 
 if TYPE_CHECKING:
     from headscope.ablation.trial import Own
-
-_NAMED = ("parts", "score", "how", "unit", "limit", "max_length", "replicates", "seed")
-_UNUSUAL = (
-    *("tags", "run", "by", "reestimate", "most_first", "mask_share", "test", "abs_over", "batch_texts", "normalise", "steps", "orders"),
-    *("tolerance", "dtype", "on_error"),
-)
 
 
 def ablate(
@@ -68,9 +62,8 @@ def ablate(
     if model is None:
         model = load(spec.model, device, spec.dtype, head=True)
     spec = resolved(spec, model, corpus)
-    now = study_identity(spec, model, corpus)
-    if spec.run is not None:  # what is in it counts, not where it is
-        now["settings"]["run"] = Results.open_run(Path(spec.run)).signature
+    run = None if spec.run is None else key(Results.open_run(Path(spec.run)).manifest["identity"])
+    now = study_identity(spec, model, corpus, run=run)
     return once(folder, now, resume, overwrite, lambda: Study(spec, model, corpus, progress, function).run(folder, now, resume))
 
 
@@ -81,7 +74,7 @@ class Study(Trial):
         """All passes, and the tables."""
         started = time.monotonic()
         spec = self.spec
-        manifest = begin("ablation", spec, now, study_signature(spec, now, _NAMED, _UNUSUAL), self.model, folder)
+        manifest = begin("ablation", spec, now, self.model, folder)
         ledger = Ledger(folder, key(now), resume)
         shards = [self.texts[start : start + self.shard] for start in range(0, len(self.texts), self.shard)]
         for number, texts in enumerate(shards):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from headscope.errors import RunError
 from headscope.flows.attachment import Labels
@@ -16,6 +16,7 @@ from headscope.models.jacobian import KINDS
 from headscope.models.jacobian.flow import Kind, Method
 from headscope.models.jacobian.layers import Mode
 from headscope.models.jacobian.norms import Norm
+from headscope.runs.settings import Role, Specification
 from headscope.runs.spec import validated
 from headscope.runs.studies import Pick
 
@@ -38,15 +39,15 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 
-class FlowSpec(BaseModel):
+class FlowSpec(Specification):
     """The settings of a study. A field left at None is decided by the preset or by what the corpus has; `resolved` fills it in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
-    model: str = "mini"
+    model: Annotated[str, Role.CONTENT] = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     weights: Literal["trained", "random"] = "trained"
-    corpus: tuple[str, ...] = ("sampler",)
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
     preset: Literal["recommended", "reference"] = "recommended"
@@ -97,10 +98,9 @@ class FlowSpec(BaseModel):
             if part not in possible:
                 remedy = f"Use a corpus with {NEEDS[part]}, or leave {part} out of --parts"
                 raise RunError(f"{part} needs {NEEDS[part]}, and {', '.join(self.corpus)} has none", remedy)
-        given = {name: getattr(self, name) for name in _PRESETS[self.preset] if getattr(self, name) is not None}
         length = min(self.max_length, LONGEST) if "maxflow" in self.measures else self.max_length
         decided = {"parts": self.parts or tuple(possible), "max_length": length, "context": min(self.context, length)}
-        return self.model_copy(update={**_PRESETS[self.preset], **given, **decided})
+        return self.model_copy(update={**self.by_preset(), **decided})
 
 
 def make_flow_spec(settings: Mapping[str, Any], where: str = "the settings") -> FlowSpec:

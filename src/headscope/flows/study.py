@@ -31,12 +31,10 @@ from headscope.runs.opening import once, require_length, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
-from headscope.runs.studies import begin, finish, study_identity, study_signature
+from headscope.runs.studies import begin, finish, study_identity
 from headscope.runs.table import Table
 from headscope.runs.work import Progress
 
-_NAMED = ("preset", "parts", "measures", "norm", "limit", "items", "context", "max_length", "replicates", "seed")
-_UNUSUAL = ("pick", "weights", "dtype", "method", "probes", "mode", "draw", "grouping", "punct", "transpose", "on_error")
 SHARD = 8  # texts that are worked on before what was found is written
 
 
@@ -123,7 +121,7 @@ def _run(
     progress: Progress | None,
 ) -> Results:
     started = time.monotonic()
-    manifest = begin("flow", spec, now, study_signature(spec, now, _NAMED, _UNUSUAL), model, folder)
+    manifest = begin("flow", spec, now, model, folder)
     ledger = Ledger(folder, key(now), resume)
     jobs = Jobs(corpus, model, spec)
     for number, shard in enumerate(_shards(jobs)):

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from headscope.core.names import printable
 from headscope.corpora import read
 from headscope.corpora.files import joint_hash
 from headscope.errors import HeadscopeError, RunError
@@ -20,7 +19,8 @@ from headscope.replication.steps import Kitchen, check_settings, clear, do
 from headscope.replication.verdicts import DATA, DIFFERS, VERDICTS, judge
 from headscope.runs.opening import prepare
 from headscope.runs.results import Results
-from headscope.runs.signature import key, versions
+from headscope.runs.settings import Role, Specification
+from headscope.runs.signature import identity, signature
 from headscope.runs.store import Folder
 from headscope.runs.table import Table
 
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 
 STUDY = "replication"
 Watch = Callable[[int, int, str], "AbstractContextManager[Progress | None]"]
+
+
+class ReplicationSpec(Specification):
+    """The settings of a replication; `corpus` are the files of all roles."""
+
+    recipe: Annotated[str, Role.CONTENT]
+    model: Annotated[str, Role.CONTENT] = "mini"
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ()
+    full: bool = False
 
 
 def replicate(
@@ -59,12 +68,16 @@ def replicate(
         check_settings(kitchen, step)
     hashes = {role: read(*paths).hash() for role, paths in kitchen.used().items()}
     loaded = kitchen.loaded(recipe.steps[0].model_copy(update={"model": None}), head=False)
-    now = _identity(digest, full, loaded, hashes)
+    paths = dict.fromkeys(path for files in kitchen.used().values() for path in files)
+    spec = ReplicationSpec(recipe=kitchen.name, model=model, corpus=tuple(paths), full=full)
+    contents = {"recipe": digest, "model": loaded.fingerprint, "corpus": joint_hash(sorted(set(hashes.values())))}
+    now = identity(spec, loaded.device.type, contents)
+    now["settings"]["by_role"] = hashes
     with folder.locked():
         finished = prepare(folder, now, resume, overwrite)
         if not resume:
             clear(kitchen)
-        return finished if finished is not None else _cook(kitchen, folder, now, digest, loaded, resume, overwrite, watch)
+        return finished if finished is not None else _cook(kitchen, folder, now, signature(spec, now), loaded, resume, overwrite, watch)
 
 
 def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -88,17 +101,11 @@ def _look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
         raise RunError(f"{folder.path} already holds a replication", remedy)
 
 
-def _identity(recipe: str, full: bool, model: Model, corpora: Mapping[str, str]) -> dict[str, Any]:
-    settings = {"recipe": recipe, "full": full, "device": model.device.type, "roles": sorted(corpora)}
-    corpus = joint_hash(sorted(set(corpora.values())))
-    return {"settings": settings, "measures": {}, "model": model.fingerprint, "corpus": corpus, "versions": versions()}
-
-
 def _cook(
     kitchen: Kitchen,
     folder: Folder,
     now: dict[str, Any],
-    digest: str,
+    line: str,
     model: Model,
     resume: bool,
     overwrite: bool,
@@ -108,15 +115,9 @@ def _cook(
     recipe = kitchen.recipe
     used = {role: list(paths) for role, paths in kitchen.used().items()}
     paths = list(dict.fromkeys(path for files in used.values() for path in files))
-    names = "+".join(printable(Path(path).name) for path in paths)
-    line = [
-        f"headscope:{versions()['headscope']}", f"recipe:{printable(kitchen.name)}@{digest[:8]}",
-        f"model:{printable(Path(kitchen.model).name)}@{model.fingerprint[:8]}", f"corpus:{names}@{now['corpus'][:8]}",
-        f"full:{kitchen.full}", f"run:{key(now)[:8]}",
-    ]  # fmt: skip
     manifest: dict[str, Any] = {
         "study": STUDY,
-        "signature": "|".join(line),
+        "signature": line,
         "settings": {"model": kitchen.model, "corpus": paths, "roles": used, "full": kitchen.full},
         "identity": now,
         "capture": model.capture,

@@ -27,7 +27,7 @@ _ROUNDING = 1e-6
 _SHORT = 20  # signs of a name, up to which it also serves in the names of differences
 _LONG = 30  # signs of a setting, beyond which it is no name
 _PASSING = {"batch_tokens", "shard_tokens", "cache", "cache_limit", "cache_bytes", "replicates", "measures", "format"}
-_PASSING |= {"on_error", "allow_unknown"}
+_PASSING |= {"on_error", "allow_unknown", "own"}
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,9 @@ def _execute(
     gallery: int,
 ) -> Results:
     spec, runner, corpus, kind = set_up(spec, model, corpus, device, crew)
-    now = identity(spec, runner.plan.measures, runner.model.fingerprint, corpus.hash(), kind) | annotation_of(corpus)
+    spec = _sharded_as_begun(spec, folder) if resume else spec
+    contents = {"model": runner.model.fingerprint, "corpus": corpus.hash()}
+    now = identity(spec, kind, contents, runner.plan.measures) | annotation_of(corpus)
     with folder.locked() if folder is not None else nullcontext():
         if folder is not None and (finished := prepare(folder, _as_begun(folder, now), resume, overwrite)) is not None:
             hung = folder.gallery.exists() and finished.manifest.get("gallery") is not None  # a kill may part the two
@@ -115,6 +117,15 @@ def _here(device: str | None, crew: Crew | None) -> str | None:
     """Where this process loads the model: where workers do, unless they have a GPU and it has none."""
     wanted = device if crew is None else crew.device
     return "cpu" if crew is not None and wanted == "cuda" and not torch.cuda.is_available() else wanted
+
+
+def _sharded_as_begun(spec: RunSpec, folder: Folder | None) -> RunSpec:
+    """The settings with the shards of an unfinished run, which are numbered: batches may be of another size, shards may not."""
+    try:
+        begun = folder.read_manifest()["settings"]["shard_tokens"] if folder is not None else None
+    except (RunError, KeyError):
+        begun = None
+    return spec if begun is None else spec.model_copy(update={"shard_tokens": begun})
 
 
 def _as_begun(folder: Folder, now: dict[str, Any]) -> dict[str, Any]:
@@ -161,7 +172,7 @@ def _run(
     model, plan = runner.model, runner.plan
     manifest = {
         "status": "running",
-        "signature": signature(spec, plan.measures, now),
+        "signature": signature(spec, now, plan.measures),
         "settings": spec.model_dump(mode="json"),
         "identity": now,
         "capture": model.capture,

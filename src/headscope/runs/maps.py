@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
@@ -22,14 +22,14 @@ from headscope.encoding.texts import Encoded
 from headscope.encoding.words import ROWS, Rows
 from headscope.errors import MeasureError
 from headscope.measures import make
-from headscope.measures.own import sources
 from headscope.runs.hang import hang
 from headscope.runs.opening import look_first
 from headscope.runs.plan import Plan, Reading
 from headscope.runs.results import Results
 from headscope.runs.sample import SIZE, Sample
+from headscope.runs.settings import Role, Specification
 from headscope.runs.shard import Accumulator, BatchView
-from headscope.runs.signature import describe, options_line, versions
+from headscope.runs.signature import identity, signature
 from headscope.runs.store import Folder
 from headscope.stats.bootstrap import poisson_weights
 
@@ -43,6 +43,17 @@ _ROLES = {
     **dict.fromkeys(("[PAD]", "<pad>", "[MASK]", "<mask>"), SPECIAL),
 }
 _ROLE_NAMES = {"word": WORD, "cls": CLS, "sep": SEP, "special": SPECIAL}
+
+
+class MapSpec(Specification):
+    """The settings with which so many `maps` are measured."""
+
+    maps: Annotated[int, Role.CONTENT]
+    preset: str = "recommended"
+    word_rows: Rows = "mean"
+    causal: bool | None = None
+    replicates: int = 500
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -194,13 +205,12 @@ def measure_maps(
     # Known only where documents have names: a number in the order of the texts is none.
     names = sorted({text.document for text in checked if text.document is not None})
     documents = {"documents": hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]} if names else {}
-    settings = {"preset": preset, "word_rows": rows, "causal": causal, "replicates": replicates, "seed": seed}
-    parts = {"headscope": versions()["headscope"], "maps": f"{len(checked)}@{digest.hexdigest()[:8]}", **settings}
-    used = {**versions(), **sources(built)}
+    spec = MapSpec(maps=len(checked), preset=preset, word_rows=rows, causal=causal, replicates=replicates, seed=seed)
+    now = {**identity(spec, "cpu", {"maps": digest.hexdigest()}, built), **documents}
     manifest = {
-        "signature": "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(built)]),
-        "settings": settings,
-        "identity": {"settings": settings, "measures": describe(built), "maps": digest.hexdigest(), **documents, "versions": used},
+        "signature": signature(spec, now, built),
+        "settings": spec.model_dump(mode="json", exclude={"maps"}),
+        "identity": now,
         "capture": "given maps",
         "counts": {"texts": len(checked)},
         "read": tally.lines(read=True),

@@ -6,40 +6,40 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from headscope.core.automatic import joined, short
-from headscope.core.names import printable
 from headscope.corpora import Corpus
 from headscope.measures import Measure
 from headscope.measures.own import sources
-from headscope.runs.spec import RunSpec
+from headscope.runs.settings import Specification, text_of
 
+_FIRST = ("model", "corpus", "maps")  # contents that stand beside the settings, others among them
 PACKAGES = ("headscope", "torch", "transformers", "tokenizers", "numpy")
-# Settings that change no number, or name things whose content is hashed, and so may be spelled differently from one run to the next.
-_NEUTRAL = {"model", "corpus", "measures", "own", "preset", "allow_unknown"}
 
 
 def versions() -> dict[str, str]:
     """Versions of the packages whose change could change a number."""
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "unknown"
-    return found
+    return {package: _version(package) for package in PACKAGES}
 
 
-def identity(spec: RunSpec, measures: Sequence[Measure], model: str, corpus: str, device: str) -> dict[str, Any]:
-    """Everything that can change a result: settings, options, weights, corpus, kind of device, versions."""
-    settings = {name: value for name, value in spec.model_dump(mode="json").items() if name not in _NEUTRAL}
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def identity(spec: Specification, device: str, contents: Mapping[str, str | None], measures: Sequence[Measure] = ()) -> dict[str, Any]:
+    """Everything that can change a result: settings, options of measures, kind of device, versions, and hashes of `contents`."""
+    settings = {name: value for name, value in spec.counted().items() if not (measures and name == "measures")}
     return {
-        "settings": {**settings, "device": device},
+        "settings": {**settings, **{name: value for name, value in contents.items() if name not in _FIRST}, "device": device},
         "measures": describe(measures),
-        "model": model,
-        "corpus": corpus,
+        **{name: value for name, value in contents.items() if name in _FIRST},
         "versions": {**versions(), **sources(measures)},
     }
 
@@ -55,29 +55,17 @@ def key(identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def signature(spec: RunSpec, measures: Sequence[Measure], identity: Mapping[str, Any]) -> str:
-    """One line that says what was measured, on what, and how, in the manner of sacrebleu. What is at its default is left out,
-    but for what readers look for; the last part is a hash of everything.
+def signature(spec: Specification, identity: Mapping[str, Any], measures: Sequence[Measure] = ()) -> str:
+    """One line that says what was measured, on what, and how, in the manner of sacrebleu: contents with their hashes, settings and options
+    of measures that are not at their default, and a hash of everything.
     """
-    corpus = "+".join(printable(name.rsplit("/", 1)[-1]) for name in spec.corpus)
-    parts: dict[str, Any] = {
+    hashes = {name: value for name, value in {**identity["settings"], **identity}.items() if isinstance(value, str)}
+    parts = {
         "headscope": versions()["headscope"],
-        "model": f"{printable(spec.model.rstrip('/').rsplit('/', 1)[-1])}@{identity['model'][:8]}",
-        "corpus": f"{corpus}@{identity['corpus'][:8]}",
+        **spec.contents(hashes),
         **annotation_part(identity),
-        "preset": spec.preset,
-        "unit": spec.unit,
-        "length": spec.max_length,
-        "replicates": spec.replicates,
-        "seed": spec.seed,
+        **spec.shown(),
     }
-    usual = {name: field.default for name, field in RunSpec.model_fields.items()}
-    for name in ("weights", "segment_ids", "word_rows", "dtype", "overlong", "on_error", "limit"):
-        value = getattr(spec, name)
-        if value not in (usual[name], {"segment_ids": "pair", "word_rows": "mean", "overlong": "drop"}.get(name)):
-            parts[name] = value
-    if spec.layers is not None:
-        parts["layers"] = ",".join(map(str, spec.layers))
     return "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(measures), f"run:{key(identity)[:8]}"])
 
 
@@ -99,17 +87,18 @@ def options_line(measures: Sequence[Measure]) -> list[str]:
         for field in fields(measure):
             value = getattr(measure, field.name)
             if value != field.default:
-                text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-                found.append(f"{measure.name}.{field.name}:{text}")
+                found.append(f"{measure.name}.{field.name}:{text_of(value)}")
     return found
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two identities, each with both values."""
+    """What differs between two identities, each with both values. Settings that only one of them has are those of another version, which
+    counted others.
+    """
     found = []
     for name in ("settings", "measures", "versions"):
         before, after = then.get(name, {}), now[name]
         for field in dict.fromkeys([*after, *before]):
-            if before.get(field) != after.get(field):
+            if before.get(field) != after.get(field) and (name != "settings" or (field in before and field in after)):
                 found.append(f"{field} was {before.get(field)!r} and is {after.get(field)!r}")
     return found + [f"the {name} has changed" for name in ("model", "corpus") if then.get(name) != now[name]]

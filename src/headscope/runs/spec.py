@@ -5,14 +5,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from headscope.core.paths import problem_of
 from headscope.encoding.texts import Overlong, SegmentIds, Unit
 from headscope.errors import RunError
 from headscope.measures import DEFAULT, REGISTRY, Measure, class_of, make, own
+from headscope.runs.settings import Role, Specification
 
 Preset = Literal["recommended", "paper", "reference"]
 Spec = TypeVar("Spec", bound=BaseModel)
@@ -20,27 +21,27 @@ Spec = TypeVar("Spec", bound=BaseModel)
 # What the presets decide beyond the measures' own options. METHODS: the released code gave every token segment id 0 and
 # read a word's attention off its first piece, where the paper says mean.
 _PRESETS: Mapping[str, Mapping[str, str]] = {
-    "recommended": {"segment_ids": "pair", "word_rows": "mean"},
-    "paper": {"segment_ids": "pair", "word_rows": "mean"},
-    "reference": {"segment_ids": "zeros", "word_rows": "first"},
+    "recommended": {"overlong": "drop", "segment_ids": "pair", "word_rows": "mean"},
+    "paper": {"overlong": "drop", "segment_ids": "pair", "word_rows": "mean"},
+    "reference": {"overlong": "drop", "segment_ids": "zeros", "word_rows": "first"},
 }
 
 
-class RunSpec(BaseModel):
+class RunSpec(Specification):
     """A run's settings. A field left at None is decided by the preset, the corpus or the model; `resolved` fills it in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
-    model: str = "mini"
+    model: Annotated[str, Role.CONTENT] = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     weights: Literal["trained", "random"] = "trained"
-    corpus: tuple[str, ...] = ("sampler",)
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
-    allow_unknown: bool = False  # measure words although the model cannot read the texts; changes no number
+    allow_unknown: Annotated[bool, Role.NEUTRAL] = False  # measure words although the model cannot read the texts
     preset: Preset = "recommended"
     measures: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: dict[str, Any]() for name in DEFAULT})
-    own: tuple[str, ...] = ()  # where measures of the user's own are found
+    own: Annotated[tuple[str, ...], Role.NEUTRAL] = ()  # where the user's own measures are found, whose code is hashed as a version
     unit: Unit | None = None
     max_length: int = Field(128, ge=4)
     overlong: Overlong | None = None
@@ -50,8 +51,8 @@ class RunSpec(BaseModel):
     limit: int | None = Field(None, ge=1)
     seed: int = 0
     replicates: int = Field(500, ge=0, le=100_000)
-    batch_tokens: int | None = Field(None, ge=1)
-    shard_tokens: int | None = Field(None, ge=1)
+    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
+    shard_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
 
     @model_validator(mode="after")
     def _something_to_do(self) -> RunSpec:
@@ -91,16 +92,14 @@ class RunSpec(BaseModel):
         """Whether a measure asks for gradients, for which the model must be able to predict."""
         return any(measure.slope() is not None for measure in self.build_measures())
 
-    def resolved(self, pairs: bool, device: str = "cpu") -> RunSpec:
+    def resolved(self, pairs: bool, device: str = "cpu") -> Self:
         """The settings with nothing left open; `pairs` says whether the corpus comes as pairs of paragraphs."""
-        given: dict[str, Any] = {name: value for name in ("segment_ids", "word_rows") if (value := getattr(self, name)) is not None}
-        natural = {name: self._natural(name) for name in self.measures}
-        given["measures"] = {name: {**natural[name], **options} for name, options in self.measures.items()}
+        measures = {name: {**self._natural(name), **options} for name, options in self.measures.items()}
         unit = self.unit or ("pair" if pairs else "sentence")
         # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
         batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
         sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or 8 * batch}
-        return self.model_copy(update={**_PRESETS[self.preset], **given, **sizes, "unit": unit, "overlong": self.overlong or "drop"})
+        return self.model_copy(update={**self.by_preset(), **sizes, "measures": measures, "unit": unit})
 
 
 def validated(kind: type[Spec], settings: Mapping[str, Any], where: str = "the settings") -> Spec:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from headscope.core.names import printable
 from headscope.core.state import States
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded
@@ -17,13 +16,11 @@ from headscope.runs.counts import Counts
 from headscope.runs.ledger import Ledger
 from headscope.runs.provenance import made
 from headscope.runs.results import Results
-from headscope.runs.signature import annotation_of, annotation_part, key, versions
+from headscope.runs.settings import Specification
+from headscope.runs.signature import annotation_of, identity, signature
 from headscope.runs.store import Folder
 from headscope.runs.table import Table
 from headscope.runs.unknown import warning
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 Pick = Literal["random", "first"]
 
@@ -37,43 +34,21 @@ def picked(texts: Iterable[Encoded], limit: int | None, pick: Pick = "random", s
     yield from (text for _, text in sorted(drawn, key=lambda one: one[0]))
 
 
-def study_identity(spec: BaseModel, model: Model, corpus: Corpus, *others: Corpus | None) -> dict[str, Any]:
-    """Everything that can change a result: settings, weights, corpus, kind of device, versions. `others` are further corpora, by which
-    it may be that annotation is partly automatic.
+def study_identity(spec: Specification, model: Model, corpus: Corpus, **others: Corpus | str | None) -> dict[str, Any]:
+    """Everything that can change a result: settings, weights, corpus, kind of device, versions. `others` are further corpora, or hashes of
+    other things, by the names of the settings that name them; annotation may be automatic in some of the corpora.
     """
-    settings = spec.model_dump(mode="json", exclude={"model", "corpus", "preset"})
-    settings["device"] = model.device.type
-    return {
-        **{"settings": settings, "measures": {}, "model": model.fingerprint, "corpus": corpus.hash()},
-        **annotation_of(corpus, *others),
-        "versions": versions(),
-    }
+    corpora = [corpus, *(other for other in others.values() if isinstance(other, Corpus))]
+    hashes = {name: other.hash() if isinstance(other, Corpus) else other for name, other in others.items()}
+    contents = {"model": model.fingerprint, "corpus": corpus.hash(), **hashes}
+    return identity(spec, model.device.type, contents) | annotation_of(*corpora)
 
 
-def study_signature(spec: BaseModel, identity: Mapping[str, Any], named: Sequence[str], unusual: Sequence[str]) -> str:
-    """One line that says what was looked at, on what, and how: settings that are always `named`, and those that are `unusual` if they are
-    not at their default; the last part is a hash of everything.
-    """
-    settings = spec.model_dump(mode="json")
-    corpus = "+".join(printable(name.rsplit("/", 1)[-1]) for name in settings["corpus"])
-    parts: dict[str, Any] = {
-        "headscope": versions()["headscope"],
-        "model": f"{printable(settings['model'].rstrip('/').rsplit('/', 1)[-1])}@{identity['model'][:8]}",
-        "corpus": f"{corpus}@{identity['corpus'][:8]}",
-        **annotation_part(identity),
-    }
-    fields = type(spec).model_fields
-    for name in [*named, *(name for name in unusual if getattr(spec, name) != fields[name].default)]:
-        value = settings[name]
-        parts[name] = "+".join(map(str, value)) if isinstance(value, list) else "all" if value is None and name == "limit" else value
-    return "|".join([*(f"{name}:{value}" for name, value in parts.items()), f"run:{key(identity)[:8]}"])
-
-
-def begin(study: str, spec: BaseModel, identity: Mapping[str, Any], signature: str, model: Model, folder: Folder | None) -> dict[str, Any]:
+def begin(study: str, spec: Specification, identity: Mapping[str, Any], model: Model, folder: Folder | None) -> dict[str, Any]:
     """The manifest of a study that begins, written to its folder if it has one."""
     settings = spec.model_dump(mode="json")
-    manifest = {"study": study, "signature": signature, "settings": settings, "identity": dict(identity), "capture": model.capture}
-    manifest |= made(settings, model.device.type, folder)
+    manifest = {"study": study, "signature": signature(spec, identity), "settings": settings, "identity": dict(identity)}
+    manifest |= {"capture": model.capture, **made(settings, model.device.type, folder)}
     if folder is not None:
         folder.write_manifest({"status": "running", **manifest})
     return manifest

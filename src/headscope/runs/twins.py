@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from headscope.core.heads import Kind
-from headscope.core.names import printable
+from headscope.core.names import title
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Unit
@@ -20,8 +18,9 @@ from headscope.measures.base import Level
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.random import untrained
-from headscope.runs.signature import annotation_of, annotation_part, versions
-from headscope.runs.spec import RunSpec, make_spec
+from headscope.runs.settings import Role
+from headscope.runs.signature import annotation_of, identity, signature
+from headscope.runs.spec import RunSpec, validated
 from headscope.runs.twin_heads import Heads, Twins
 from headscope.runs.twin_sums import Beside, Watched
 from headscope.runs.twin_texts import Matcher, Names, Shared
@@ -30,7 +29,18 @@ from headscope.runs.work import Progress, encoder_for
 
 EPSILONS = (0.02, 0.05, 0.1)
 LEAST = 0.1
-_NO_NAMES = (["model"], ["checkpoint"], ["final"])  # of folders
+
+
+class TwinSpec(RunSpec):
+    """The settings of a comparison of two models, `a` and `b`: those of a run, and what is particular to it."""
+
+    a: Annotated[str, Role.CONTENT]
+    b: Annotated[str, Role.CONTENT]
+    level: Level = "word"
+    kinds: tuple[Kind, Kind] | None = None
+    control: bool = False
+    epsilons: tuple[float, ...] = EPSILONS
+    least: float = LEAST
 
 
 def twins(
@@ -64,16 +74,21 @@ def twins(
     _check(level, epsilons, least)
     paths = [str(path) for path in ([corpus] if isinstance(corpus, str | Path) else [] if isinstance(corpus, Corpus) else corpus)]
     documents = corpus if isinstance(corpus, Corpus) else read(*paths, format=format)
-    settings = {"unit": unit, "max_length": max_length, "limit": limit, "replicates": replicates, "seed": seed, "word_rows": word_rows}
     named = paths or [str(path) for path in documents.paths] or ["memory"]
-    spec = make_spec({**settings, "corpus": tuple(named), "dtype": dtype, "batch_tokens": batch_tokens})
+    settings = {
+        **{"unit": unit, "max_length": max_length, "limit": limit, "replicates": replicates, "seed": seed, "word_rows": word_rows},
+        **{"corpus": tuple(named), "format": format, "dtype": dtype, "batch_tokens": batch_tokens, "level": level, "control": control},
+        **{"epsilons": tuple(epsilons), "least": least},
+    }
+    validated(TwinSpec, {**settings, "a": "a", "b": "b"})  # before models are loaded
     models = _load(first, second, device, dtype)
+    kinds = _kinds(models, kind)
+    spec = validated(TwinSpec, {**settings, "a": models[0].name, "b": models[1].name, "kinds": kinds})
     spec = spec.resolved(documents.pairs, models[0].device.type)
     for model in models:
         if model.max_length is not None and spec.max_length > model.max_length:
             remedy = f"Use --max-length {model.max_length}"
             raise RunError(f"max_length is {spec.max_length}, but {model.name} ends at {model.max_length} tokens", remedy)
-    kinds = _kinds(models, kind)
     watched = Watched(models[0], kinds[0], 0), Watched(models[1], kinds[1], 1)
     copies = None
     if control:
@@ -89,8 +104,8 @@ def twins(
     if not texts:
         raise RunError(f"nothing to compare: no text of {', '.join(named)} is left that both models read", "; ".join(dropped))
     heads = [Heads(name, one.kind, tuple(one.plan.layout.ids())) for name, one in zip(names, watched, strict=True)]
-    options = {"level": level, "kinds": kinds, "control": control, "epsilons": list(epsilons), "least": least}
-    said = _signature(spec, models, documents, options)
+    contents = {"a": models[0].fingerprint, "b": models[1].fingerprint, "corpus": documents.hash()}
+    now = identity(spec, models[0].device.type, contents) | annotation_of(documents)
     return Twins(
         heads[0],
         heads[1],
@@ -102,7 +117,7 @@ def twins(
         seed,
         texts,
         count,
-        said,
+        signature(spec, now),
         dropped,
         tuple(matcher.dropped.lines(read=True)),
         warnings,
@@ -127,14 +142,8 @@ def _load(first: Model | str | Path, second: Model | str | Path, device: str | N
     return one, second
 
 
-def _name(model: Model) -> str:
-    """What to call a model: the end of its name, and where that is no name, what comes before it, too."""
-    parts = [part for part in printable(model.name).split("/") if part not in ("", ".")]
-    return "/".join(parts[-2 if parts[-1:] in _NO_NAMES else -1 :]) or "model"
-
-
 def _names(models: tuple[Model, Model]) -> Names:
-    first, second = map(_name, models)
+    first, second = (title(model.name) or "model" for model in models)
     return Names(first, second) if first != second else Names(f"{first} (a)", f"{second} (b)")
 
 
@@ -178,27 +187,3 @@ def _stream(corpus: Corpus, matcher: Matcher, beside: Beside, spec: RunSpec, pro
     if held:
         compare()
     return texts, documents
-
-
-def _signature(spec: RunSpec, models: tuple[Model, Model], corpus: Corpus, options: dict[str, Any]) -> str:
-    """One line that says what was compared, on what, and how; the last part is a hash of everything."""
-    settings = spec.model_dump(mode="json", include={"unit", "max_length", "limit", "seed", "replicates", "word_rows", "dtype"})
-    identity = {"models": [model.fingerprint for model in models], "corpus": corpus.hash(), "versions": versions()} | annotation_of(corpus)
-    digest = hashlib.sha256(json.dumps({**identity, **settings, **options}, sort_keys=True).encode()).hexdigest()
-    title = "+".join(printable(name.rsplit("/", 1)[-1]) for name in spec.corpus)
-    parts: dict[str, Any] = {
-        "headscope": versions()["headscope"],
-        "a": f"{_name(models[0])}@{models[0].fingerprint[:8]}",
-        "b": f"{_name(models[1])}@{models[1].fingerprint[:8]}",
-        "corpus": f"{title}@{corpus.hash()[:8]}",
-        **annotation_part(identity),
-        "unit": spec.unit,
-        "length": spec.max_length,
-        "level": options["level"],
-        "kinds": "+".join(options["kinds"]),
-        "replicates": spec.replicates,
-        "seed": spec.seed,
-    }
-    if spec.limit is not None:
-        parts["limit"] = spec.limit
-    return "|".join([*(f"{name}:{value}" for name, value in parts.items()), f"run:{digest[:8]}"])

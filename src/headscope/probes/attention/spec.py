@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from headscope.probes.attention.lexicon import Unknown, Words
 from headscope.probes.attention.probes import Alignment, Root
 from headscope.probes.attention.training import Decay, Optimiser, Order, Recipe
+from headscope.runs.settings import Role, Specification
 from headscope.runs.spec import validated
 
 EPOCHS, MOST_EPOCHS, STEPS = 4, 20, 400  # of the recommended recipe: epochs, more of them where sentences are few, to have so many steps
@@ -29,21 +30,21 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 
 
-class AttentionProbeSpec(BaseModel):
+class AttentionProbeSpec(Specification):
     """The settings of a study. A field left at None is decided by the preset; `resolved` fills it in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
-    model: str = "mini"
+    model: Annotated[str, Role.CONTENT] = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
-    corpus: tuple[str, ...] = ("sampler",)
-    dev: tuple[str, ...] | None = None
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
+    dev: Annotated[tuple[str, ...] | None, Role.CONTENT] = None
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
     preset: Literal["recommended", "reference"] = "recommended"
     probes: tuple[Name, ...] = NAMES
     words: Words | None = None
-    vectors: str | None = None
+    vectors: Annotated[str | None, Role.CONTENT] = None
     unknown: Unknown | None = None
     root: Root = "shared"
     alignment: Alignment | None = None
@@ -65,8 +66,8 @@ class AttentionProbeSpec(BaseModel):
     max_length: int = Field(128, ge=8)
     replicates: int = Field(1000, ge=0, le=100_000)
     seed: int = 0
-    batch_tokens: int | None = Field(None, ge=1)
-    cache_bytes: int = Field(8 << 30, ge=0)
+    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
+    cache_bytes: Annotated[int, Role.NEUTRAL] = Field(8 << 30, ge=0)
 
     @field_validator("corpus", "dev", "probes", mode="before")
     @classmethod
@@ -84,16 +85,11 @@ class AttentionProbeSpec(BaseModel):
         """The settings as the preset has them. Left open are the rate, which each probe has its own of, the words, which the vectors
         decide, and the epochs, which the number of sentences does.
         """
-        given = {name: getattr(self, name) for name in _PRESETS[self.preset] if getattr(self, name) is not None}
-        return self.model_copy(update={**_PRESETS[self.preset], **given})
+        return self.model_copy(update=self.by_preset())
 
     def epochs_for(self, sentences: int) -> int:
         """How often that many sentences are gone through."""
         return self.epochs or min(max(EPOCHS, math.ceil(STEPS * (self.batch or 1) / sentences)), MOST_EPOCHS)
-
-    def usual(self, name: str) -> Any:
-        """What a setting is if nobody says otherwise."""
-        return _PRESETS[self.preset].get(name, type(self).model_fields[name].default)
 
     @property
     def recipe(self) -> Recipe:

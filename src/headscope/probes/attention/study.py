@@ -25,17 +25,10 @@ from headscope.runs.opening import once, require_length, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
-from headscope.runs.studies import begin, finish, study_identity, study_signature
+from headscope.runs.studies import begin, finish, study_identity
 from headscope.runs.table import Table
 from headscope.runs.work import Progress
 
-_NAMED = (  # the first only if there is one
-    "dev", "preset", "probes", "words", "seeds", "epochs", "batch", "max_length", "replicates", "seed",
-)  # fmt: skip
-_UNUSUAL = (
-    "limit", "limit_dev", "unknown", "root", "alignment", "bias", "standardise", "word_rows", "optimiser", "rate", "decay", "order",
-    "patience", "decode", "held_out", "dtype", "on_error",
-)  # fmt: skip
 GPU_BATCH, BATCH = 32768, 2048  # tokens that the model reads at once
 
 
@@ -69,9 +62,7 @@ def probe_attention(
     table = material.lexicon.table
     decided = {"dtype": model.dtype, "words": _kind(material.lexicon.source), "epochs": spec.epochs_for(len(material.learned))}
     spec = spec.model_copy(update=decided)
-    now = study_identity(spec, model, corpus, dev)
-    now["settings"] |= {"dev": None if dev is None else dev.hash(), "vectors": material.lexicon.digest if table is not None else None}
-    del now["settings"]["cache_bytes"]  # what is kept changes no result
+    now = study_identity(spec, model, corpus, dev=dev, vectors=material.lexicon.digest if table is not None else None)
     return once(folder, now, resume, overwrite, lambda: _Study(spec, model, material, progress, fallen_back).run(folder, now, resume))
 
 
@@ -93,9 +84,7 @@ class _Study:
         """All parts, and the tables."""
         started = time.monotonic()
         spec = self.spec
-        named = spec.model_copy(update={"dev": spec.dev and tuple(Path(name).name for name in spec.dev)})
-        unusual = [name for name in _UNUSUAL if getattr(spec, name) != spec.usual(name)]
-        manifest = begin("attention_probe", spec, now, study_signature(named, now, _NAMED[spec.dev is None :], unusual), self.model, folder)
+        manifest = begin("attention_probe", spec, now, self.model, folder)
         ledger = Ledger(folder, key(now), resume)
         for number, (part, names) in enumerate(self.parts.items()):
             if not ledger.done(number):

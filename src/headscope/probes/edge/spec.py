@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from headscope.probes.edge.tasks import Choices, Tags
 from headscope.probes.edge.training import Recipe
+from headscope.runs.settings import Role, Specification
 from headscope.runs.spec import validated
 from headscope.stats.layers import Negatives
 
@@ -21,20 +22,20 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class EdgeSpec(BaseModel):
+class EdgeSpec(Specification):
     """The settings of a study. A field left at None is decided by the preset or the corpus; `resolved` fills it in.
 
     `dev` is what probes are scored on; without it, a share `test` of the documents. `look` is a corpus whose targets are shown one by one.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
-    model: str = "mini"
+    model: Annotated[str, Role.CONTENT] = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     weights: Literal["trained", "random"] = "trained"
-    corpus: tuple[str, ...] = ("sampler",)
-    dev: tuple[str, ...] = ()
-    look: tuple[str, ...] = ()
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
+    dev: Annotated[tuple[str, ...], Role.CONTENT] = ()
+    look: Annotated[tuple[str, ...], Role.CONTENT] = ()
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
     preset: Literal["recommended", "reference"] = "recommended"
@@ -64,10 +65,10 @@ class EdgeSpec(BaseModel):
     examples: int = Field(8, ge=0)
     searched: int = Field(1000, ge=0)
     replicates: int = Field(1000, ge=0, le=100_000)
-    cache: str | None = None
+    cache: Annotated[str | None, Role.NEUTRAL] = None
     cache_dtype: Literal["float16", "float32"] = "float16"
-    cache_limit: float = Field(8.0, gt=0)  # GiB
-    batch_tokens: int = Field(4096, ge=1)
+    cache_limit: Annotated[float, Role.NEUTRAL] = Field(8.0, gt=0)  # GiB
+    batch_tokens: Annotated[int, Role.NEUTRAL] = Field(4096, ge=1)
 
     @field_validator("corpus", "dev", "look", "tasks", mode="before")
     @classmethod

@@ -27,17 +27,11 @@ from headscope.runs.opening import once, require_length, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
-from headscope.runs.studies import begin, finish, study_identity, study_signature
+from headscope.runs.studies import begin, finish, study_identity
 from headscope.runs.table import Table
 from headscope.runs.work import Progress
 
 STUDY = "edge_probe"
-_NAMED = ("preset", "tasks", "limit", "seeds", "control", "single", "negatives", "replicates", "seed")
-_UNUSUAL = (
-    *("weights", "dtype", "tags", "subtypes", "apart", "singletons", "unit", "max_length", "dev_limit", "test", "held_out", "select"),
-    *("hidden", "rate", "mix_rate", "batch", "dropout", "checks", "cache_dtype", "on_error"),
-)
-_PASSING = ("cache", "cache_limit", "batch_tokens")  # what changes no number
 KEPT = "states"  # where hidden states lie while a study runs, if nowhere else is named
 
 
@@ -69,12 +63,7 @@ def probe_edge(
         model = load(spec.model, device, spec.dtype, spec.random)
     require_length(model, spec.model, spec.max_length)
     spec = spec.model_copy(update={"dtype": model.dtype})
-    now = study_identity(spec, model, first, corpora["dev"], corpora["look"])
-    hashes = {name: own.hash() for name in ("dev", "look") if (own := corpora[name]) is not None}
-    now["settings"] = (
-        {name: value for name, value in now["settings"].items() if name not in _PASSING} | {"dev": None, "look": None} | hashes
-    )
-    now["settings"]["preset"] = spec.preset
+    now = study_identity(spec, model, first, dev=corpora["dev"], look=corpora["look"])
     return once(
         folder,
         now,
@@ -102,8 +91,7 @@ class _Study:
     def run(self, now: dict[str, Any], resume: bool) -> Results:
         """All tasks, and the tables."""
         started = time.monotonic()
-        signature = study_signature(self.spec, now, _NAMED, _UNUSUAL)
-        manifest = begin(STUDY, self.spec, now, signature, self.model, self.folder)
+        manifest = begin(STUDY, self.spec, now, self.model, self.folder)
         ledger = Ledger(self.folder, key(now), resume)
         own = self.folder.path / KEPT if self.folder is not None else None
         if not all(ledger.done(number) for number in range(len(self.turns))):

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from headscope.probes.keywords.features import Source
+from headscope.runs.settings import Role, Specification
 from headscope.runs.spec import validated
 
 
-class KeywordSpec(BaseModel):
+class KeywordSpec(Specification):
     """The settings of a study. Without `dev` documents, those of the corpus take turns: learnt from in all folds but one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    model: str = "mini"
+    model: Annotated[str, Role.CONTENT] = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
-    corpus: tuple[str, ...] = ("sampler",)
-    dev: tuple[str, ...] = ()
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
+    dev: Annotated[tuple[str, ...], Role.CONTENT] = ()
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
     source: Source = "all"

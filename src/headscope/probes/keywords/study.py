@@ -30,7 +30,7 @@ from headscope.runs.opening import once, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
-from headscope.runs.studies import begin, finish, picked, study_identity, study_signature
+from headscope.runs.studies import begin, finish, picked, study_identity
 from headscope.runs.work import Progress
 from headscope.stats.bootstrap import group_of
 
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 STUDY = "keywords"
 TUNING = 7  # one group of so many is what thresholds are tuned on
-_NAMED = ("source", "penalty", "folds", "limit", "max_length", "replicates", "seed")
-_UNUSUAL = ("dev", "dtype", "on_error")
 
 
 def keywords(
@@ -65,8 +63,7 @@ def keywords(
             remedy = "Take JSON lines with text and keyphrases, or a folder of .txt and .key"
             raise RunError(f"there are no keyphrases in {', '.join(names)}", remedy)
     model = model or load(spec.model, device, spec.dtype)
-    now = study_identity(spec, model, corpus, dev)
-    now["settings"]["dev"] = None if dev is None else dev.hash()
+    now = study_identity(spec, model, corpus, dev=dev)
     return once(folder, now, resume, overwrite, lambda: Study(spec, model, progress).run(corpus, dev, folder, now, resume))
 
 
@@ -114,8 +111,7 @@ class Study:
         """All folds, and the tables."""
         started = time.monotonic()
         spec = self.spec
-        named = spec.model_copy(update={"dev": tuple(Path(name).name for name in spec.dev)})
-        manifest = begin(STUDY, spec, now, study_signature(named, now, _NAMED, _UNUSUAL), self.model, folder)
+        manifest = begin(STUDY, spec, now, self.model, folder)
         ledger = Ledger(folder, key(now), resume)
         words = self.words(corpus, spec.limit)
         other = self.words(dev, None) if dev is not None else None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
-from headscope.core.names import printable
 from headscope.probes.states import DType
 from headscope.probes.structural.training import Recipe
 from headscope.probes.structural.trees import Punct
+from headscope.runs.settings import Role, Specification
 from headscope.runs.spec import validated
 
 Baseline = Literal["linear", "decay", "projection", "random"]
@@ -24,15 +24,15 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-class StructuralSpec(BaseModel):
+class StructuralSpec(Specification):
     """The settings of a study. A field left at None is decided by the preset or by the model; `resolved` fills it in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
-    model: str = "mini"
+    model: Annotated[str, Role.CONTENT] = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
-    corpus: tuple[str, ...] = ("sampler",)
-    dev: tuple[str, ...] | None = None
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
+    dev: Annotated[tuple[str, ...] | None, Role.CONTENT] = None
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
     preset: Literal["recommended", "reference"] = "recommended"
@@ -93,14 +93,7 @@ class StructuralSpec(BaseModel):
 
     def resolved(self) -> StructuralSpec:
         """The settings as the preset has them, where nothing else is said."""
-        given = {name: getattr(self, name) for name in _PRESETS[self.preset] if getattr(self, name) is not None}
-        return self.model_copy(update={**_PRESETS[self.preset], **given})
-
-    def unusual(self) -> StructuralSpec:
-        """The settings as a signature shows them: without those that are as the preset has them, and files by their names alone."""
-        usual = {name: None for name, value in _PRESETS[self.preset].items() if getattr(self, name) == value}
-        named = None if self.dev is None else tuple(printable(name.rsplit("/", 1)[-1]) for name in self.dev)
-        return self.model_copy(update={**usual, "dev": named})
+        return self.model_copy(update=self.by_preset())
 
 
 def make_structural_spec(settings: Mapping[str, Any], where: str = "the settings") -> StructuralSpec:

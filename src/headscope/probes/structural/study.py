@@ -29,14 +29,9 @@ from headscope.runs.opening import once, study_folder
 from headscope.runs.results import Results
 from headscope.runs.signature import key
 from headscope.runs.store import Folder
-from headscope.runs.studies import begin, finish, study_identity, study_signature
+from headscope.runs.studies import begin, finish, study_identity
 from headscope.runs.work import Progress
 
-_NAMED = ("preset", "layers", "rank", "ranks", "seeds", "limit", "max_length", "replicates", "seed")
-_UNUSUAL = (
-    *("dev", "baselines", "ranks_layer", "scale", "punct", "held_out", "rate", "batch", "epochs", "patience", "reset", "store", "resample"),
-    *("dtype", "on_error"),
-)
 SWEEPS = ("layers", "random", "baselines", "ranks")
 
 
@@ -71,8 +66,7 @@ def probe_structural(
     if model is None:
         model = load(spec.model, device, spec.dtype)
     spec = fitted(spec.resolved().model_copy(update={"dtype": model.dtype}), model)
-    now = study_identity(spec, model, corpus, dev)
-    now["settings"]["dev"] = dev.hash() if dev is not None else None
+    now = study_identity(spec, model, corpus, dev=dev)
     return once(
         folder,
         now,
@@ -105,7 +99,7 @@ class Study:
         """All sweeps, and the tables."""
         started = time.monotonic()
         spec = self.spec
-        manifest = begin("structural_probe", spec, now, study_signature(spec.unusual(), now, _NAMED, _UNUSUAL), self.model, self.folder)
+        manifest = begin("structural_probe", spec, now, self.model, self.folder)
         ledger = Ledger(self.folder, key(now), resume)
         wanted = [name for name in SWEEPS if name in ("layers", *spec.baselines) or (name == "baselines" and self._contexts())]
         wanted += ["ranks"] * bool(spec.ranks)
