@@ -86,10 +86,10 @@ def test_groups_and_what_they_do(folder: Path) -> None:
     found = alike(hs.open_run(folder).results)
     rows = list(group_table(found, found.groups(2)))
     assert [(row["group"], row["heads"], row["members"]) for row in rows] == [(1, 3, "1-1 1-2 1-3"), (2, 3, "2-1 2-2 2-3")]
-    assert [row["behaviours"] for row in rows] == ["2 [SEP], 1 other", "2 [CLS], 1 other"]
+    assert [row["behaviours"] for row in rows] == ["3 [SEP]", "3 [CLS]"]
     said = groups_sentence(found, found.groups(2))
     assert said.startswith("The heads fall into 2 groups of 3 and 3 heads, mean silhouette ")
-    assert said.endswith(": 3 heads (2 [SEP], 1 other); 3 heads (2 [CLS], 1 other).")
+    assert said.endswith(": 3 heads (3 [SEP]); 3 heads (3 [CLS]).")
     assert "fall into no groups" in groups_sentence(found, found.groups(1))
     assert "2-3 alone" in groups_sentence(found, found.groups(4))
 
@@ -123,7 +123,7 @@ def test_the_command_tells_everything(folder: Path) -> None:
     assert "Closer than 0.01: 4 of 6 heads have a twin\n  1-1 1-2\n  2-1 2-2\n" in text
     assert "the 3 closest pairs" in text
     assert "1  3 heads, silhouette " in text
-    assert ": 2 [SEP], 1 other\n     1-1 1-2 1-3\n" in text
+    assert ": 3 [SEP]\n     1-1 1-2 1-3\n" in text
     assert text.rstrip().endswith(run.signature)
 
 
