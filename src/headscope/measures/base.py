@@ -12,10 +12,11 @@ from headscope.core.heads import HeadLayout
 from headscope.core.slope import Slope
 from headscope.core.state import State
 from headscope.encoding.texts import Overlong, Unit
+from headscope.stats.inference import Support
 
 if TYPE_CHECKING:
     import numpy as np
-    from jaxtyping import Bool, Float64
+    from jaxtyping import Float64
 
     Glimpse = dict[str, tuple[Float64[np.ndarray, "head"], Float64[np.ndarray, "head"]]]
 
@@ -25,11 +26,11 @@ Columns = Mapping[str, Any]  # a table: column name -> values, all of one length
 
 @dataclass(frozen=True)
 class Resampled:
-    """One quantity on the data, in the first row, and in every replicate; `usable` where more than one document gives it."""
+    """One quantity on the data, in the first row, and in every replicate, and the documents that give it."""
 
     quantity: str  # as the table of heads names it
     values: Float64[np.ndarray, "replicate+1 item"]
-    usable: Bool[np.ndarray, "item"]
+    support: Support
     n: Float64[np.ndarray, "item"]
 
 

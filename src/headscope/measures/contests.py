@@ -23,7 +23,8 @@ from headscope.measures.base import Champion, Columns, Resampled
 from headscope.measures.cases import Cases
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights
-from headscope.stats.selection import Scored, crossfit, in_sample, interval, share
+from headscope.stats.inference import Support, interval
+from headscope.stats.selection import Scored, crossfit, in_sample, share
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 Selection = Literal["crossfit", "in-sample"]
 _HEAD_COLUMNS: dict[str, type] = {
     **{"kind": object, "layer": np.int64, "head": np.int64, "quantity": object, "label": object, "direction": object},
-    **{"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64, "baseline": np.float64, "lift": np.float64},
+    **{"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64, "documents": np.int64},
+    **{"baseline": np.float64, "lift": np.float64},
 }
 _BEST_COLUMNS: dict[str, type] = {
-    **{"kind": object, "label": object, "n": np.int64, "heads": object, "direction": object},
+    **{"kind": object, "label": object, "n": np.int64, "documents": np.int64, "heads": object, "direction": object},
     **dict.fromkeys(("value", "low", "high"), np.float64),
     "rule": object,
     **dict.fromkeys(("baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high"), np.float64),
@@ -43,6 +45,7 @@ _BEST_COLUMNS: dict[str, type] = {
 CONTROL = "\x1f"  # begins the labels of cases that are a control: they are counted as the others are, and not listed
 ALL = "all"
 FOLDS = GROUPS // DRAWS  # the most there can be: a draw of the control is counted in so many groups of documents
+SHARE = (0.0, 1.0)  # where a share of right answers can lie
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,8 @@ class Contests:
                 for number in range(len(self.directions)):
                     name = self._quantity(label, number)
                     one = found.setdefault(name, _nothing(name, len(weights), layout.size))
-                    one.values[:, flat], one.usable[flat], one.n[flat] = shares[:, number], np.count_nonzero(n) > 1, n.sum()
+                    one.values[:, flat], one.n[flat] = shares[:, number], n.sum()
+                    one.support.documents[flat], one.support.effective[flat] = Support.of(n).documents, Support.of(n).effective
         yield from found.values()
 
     def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
@@ -134,8 +138,7 @@ class Contests:
             ids = [layout.ids()[number] for number in flat]
             for label, n in self.listed(state, kind):
                 best = self.choose(n, state[f"right/{label}"][:, :, flat].reshape(GROUPS, -1))
-                several = np.array([np.count_nonzero(best.n) > 1])
-                scores = Resampled(label, share(best.right, best.n, weights)[:, None], several, np.array([float(n.sum())]))
+                scores = Resampled(label, share(best.right, best.n, weights)[:, None], best.support[None], np.array([float(n.sum())]))
                 yield Champion(kind, label, _names(ids, best.picks), scores)
 
     def choose(self, n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"]) -> Scored:
@@ -164,8 +167,8 @@ class Contests:
         rule: Scored,
         weights: Float64[np.ndarray, "replicate group"],
     ) -> None:
-        low, high = interval(share(right, n, weights), n)
-        value = right.sum(0) / n.sum()
+        value, support = right.sum(0) / n.sum(), Support.of(n)
+        low, high = interval(value, share(right, n, weights), support, SHARE)
         for number, direction in enumerate(self.directions):
             rows.add(
                 len(ids),
@@ -179,6 +182,7 @@ class Contests:
                 low=low[number],
                 high=high[number],
                 n=int(n.sum()),
+                documents=int(support.documents),
                 baseline=rule.value,
                 lift=value[number] - rule.value,
             )
@@ -199,12 +203,20 @@ class Contests:
         fair = crossfit(n, right, folds=self.folds), crossfit(n, rules, late=True, folds=self.folds)
         head, rule = fair if self.selection == "crossfit" else seen
         head_shares, rule_shares = share(head.right, head.n, weights), share(rule.right, rule.n, weights)
-        bounds = [interval(values, head.n) for values in (head_shares, rule_shares, head_shares - rule_shares)]
+        bounds = [
+            interval(np.array(value), values, head.support, within)
+            for value, values, within in (
+                (head.value, head_shares, SHARE),
+                (rule.value, rule_shares, SHARE),
+                (head.value - rule.value, head_shares - rule_shares, (-1.0, 1.0)),
+            )
+        ]
         rows.add(
             1,
             kind=kind,
             label=label,
             n=int(n.sum()),
+            documents=int(Support.of(n).documents),
             heads=_names(ids, head.picks),
             direction=_often(self.directions[pick // len(ids)] for pick in head.picks),
             value=head.value,
@@ -266,7 +278,8 @@ def _weights(state: State) -> Float64[np.ndarray, "replicate+1 group"]:
 
 
 def _nothing(name: str, rows: int, heads: int) -> Resampled:
-    return Resampled(name, np.full((rows, heads), np.nan), np.zeros(heads, dtype=bool), np.zeros(heads))
+    support = Support(np.zeros(heads, dtype=np.int64), np.zeros(heads))
+    return Resampled(name, np.full((rows, heads), np.nan), support, np.zeros(heads))
 
 
 def _leads(batch: MapBatch) -> bool:

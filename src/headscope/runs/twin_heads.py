@@ -12,8 +12,9 @@ import numpy as np
 from headscope.core.heads import HeadId, Kind
 from headscope.errors import RunError
 from headscope.runs.table import Table
-from headscope.stats.bootstrap import group_weights, percentile_interval
+from headscope.stats.bootstrap import group_weights
 from headscope.stats.embedding import Embedding, Method, embed
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
@@ -222,7 +223,7 @@ class Twins:
     def _interval(
         self, values: Float64[np.ndarray, "replicate+1 *shape"]
     ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
-        return percentile_interval(values[1:], np.isfinite(values[0]) & self.several)
+        return interval(values[0], values[1:], Support.of(self.sums.rows), (0, np.inf))
 
     def _heads(self) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = []

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64, Int64
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 class Interval(NamedTuple):
     """A value a column with a 95 % interval, and how many observations and documents it rests on.
 
-    Bounds are NaN with fewer than two documents: then there is nothing to resample.
+    Bounds are NaN with too few documents (`stats.inference`).
     """
 
     value: Float64[np.ndarray, "*shape"]
@@ -30,9 +31,9 @@ def mean(values: Float[np.ndarray, "n *shape"], documents: Sequence[str], replic
     """The mean over observations, NaN left out, for each column; `documents` says where each observation comes from."""
     sums, counts, names = _by_document(values, documents)
     means = _means(sums, counts, poisson_weights(names, replicates, seed))
-    several = (counts > 0).sum(0)
-    low, high = percentile_interval(means[1:], several > 1)
-    return Interval(means[0], low, high, counts.sum(0).astype(np.int64), several)
+    support = Support.of(counts)
+    low, high = interval(means[0], means[1:], support)
+    return Interval(means[0], low, high, counts.sum(0).astype(np.int64), support.documents)
 
 
 def difference(
@@ -51,7 +52,7 @@ def difference(
     weights = poisson_weights(names, replicates, seed)
     found = _means(one, count, weights) - _means(other, counts, weights)
     used = ((count > 0) | (counts > 0)).sum(0)
-    low, high = percentile_interval(found[1:], used > 1)
+    low, high = interval(found[0], found[1:], Support.of(count).both(Support.of(counts)))
     return Interval(found[0], low, high, (count + counts).sum(0).astype(np.int64), used)
 
 

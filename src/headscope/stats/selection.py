@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.stats.bootstrap import percentile_interval
+from headscope.stats.inference import Support
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int, Int64
@@ -25,6 +25,11 @@ class Scored:
     picks: tuple[int, ...]
     right: Int64[np.ndarray, "group"]
     n: Int64[np.ndarray, "group"]
+
+    @property
+    def support(self) -> Support:
+        """The groups of documents that the cases are of."""
+        return Support.of(self.n)
 
     @property
     def value(self) -> float:
@@ -65,12 +70,6 @@ def share(
     with np.errstate(invalid="ignore", divide="ignore"):
         shares: Float64[np.ndarray, "replicate *shape"] = hits / drawn.reshape(-1, *[1] * (right.ndim - 1))
     return shares
-
-
-def interval(replicates: Float64[np.ndarray, "replicate *shape"], n: Int64[np.ndarray, "group"]) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile bounds; NaN if all cases come from one group, which cannot be resampled."""
-    several = np.full(replicates.shape[1:], np.count_nonzero(n) > 1)
-    return percentile_interval(replicates, several)
 
 
 def _best(right: Int64[np.ndarray, "entrant"], late: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 from headscope.measures.base import Resampled
 from headscope.runs.kept import Kept
 from headscope.runs.results import Results
+from headscope.stats.inference import Support
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -109,5 +111,6 @@ _MADE: dict[str, Callable[[Results], Tables]] = {"attention_probe": _attention, 
 def _maker(documents: Sequence[str], seed: int) -> Callable[[Float64[np.ndarray, "replicate+1"]], Replicated]:
     """What makes replicates of these documents out of values."""
     known = frozenset(documents)
-    usable, n = np.array([len(known) > 1]), np.array([float(len(documents))])
-    return lambda values: Replicated(Resampled("", values[:, None], usable, n), (known, seed))
+    support = Support.of(np.array([[count] for count in Counter(documents).values()]))
+    n = np.array([float(len(documents))])
+    return lambda values: Replicated(Resampled("", values[:, None], support, n), (known, seed))

@@ -13,7 +13,8 @@ from headscope.core.heads import HeadId
 from headscope.probes.attention.spec import NAMES, Name
 from headscope.runs.kept import Kept
 from headscope.runs.table import Table
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64
@@ -87,10 +88,10 @@ class Answers:
             found: Float64[np.ndarray, "replicate+1"] = total / n
         return found
 
-    def interval(self, drawn: Float64[np.ndarray, "replicate+1"]) -> tuple[float, float]:
-        """The 95 % of what drawing documents again gives."""
-        low, high = percentile_interval(drawn[1:, None], np.array([True]))
-        return float(low[0]), float(high[0])
+    def interval(self, drawn: Float64[np.ndarray, "replicate+1"], some: Bool[np.ndarray, "word"]) -> tuple[float, float]:
+        """Bounds of what some words give."""
+        low, high = interval(drawn[0], drawn[1:], Support.of(np.bincount(self._units[0][some], minlength=self.documents)))
+        return float(low), float(high)
 
 
 def summary_table(answers: Answers, words: str) -> Table:
@@ -101,7 +102,7 @@ def summary_table(answers: Answers, words: str) -> Table:
         right = answers.right(name)
         each = right[answers.counts].mean(0)
         drawn = answers.share(right.mean(1), answers.counts)
-        low, high = answers.interval(drawn)
+        low, high = answers.interval(drawn, answers.counts)
         trees = answers.right(name, "tree")
         rows.append(
             {
@@ -147,7 +148,7 @@ def relation_table(answers: Answers) -> Table:
         some = relations == relation
         for name in answers.names if size >= LEAST else ():
             drawn = answers.share(answers.right(name).mean(1), some)
-            values = (relation, name, float(drawn[0]), *answers.interval(drawn), size)
+            values = (relation, name, float(drawn[0]), *answers.interval(drawn, some), size)
             for column, value in zip(columns, values, strict=True):
                 columns[column].append(value)
     return Table.of(columns)
@@ -159,7 +160,7 @@ def difference_table(answers: Answers) -> Table:
     for name, other in CONTRASTS:
         if name in answers.names and other in answers.names:
             drawn = answers.share(answers.right(name).mean(1) - answers.right(other).mean(1), answers.counts)
-            values = (name, other, float(drawn[0]), *answers.interval(drawn), int(answers.counts.sum()))
+            values = (name, other, float(drawn[0]), *answers.interval(drawn, answers.counts), int(answers.counts.sum()))
             for column, value in zip(columns, values, strict=True):
                 columns[column].append(value)
     return Table.of(columns)

@@ -63,7 +63,7 @@ def _row(found: Found) -> dict[str, Any]:
     job, size = found.job, found.size
     weights = found.weights.mean(0)
     layers = expected_layer(found.drawn[:, 0, :size], found.negatives) if found.replicates else expected_layer(found.curve[None])
-    low, high = found.interval(layers)
+    low, high = found.interval(expected_layer(found.curve[None], found.negatives)[0], layers)
     centre_low, centre_high = over_seeds(found, centre_of_gravity(found.weights))
     control = found.scores[1, size - 1] if found.scores.shape[0] > 1 else math.nan
     published, centre = PUBLISHED.get(job.task), CENTRES.get(job.task)
