@@ -4,7 +4,7 @@ A percentile interval of few documents is too narrow: it takes the spread betwee
 quantiles are those of Student's t. Its degrees of freedom are the effective number of documents: ten documents of which one holds half of
 the cases tell no more than about four. Where documents are skewed, the side that t gets wrong is widened by Hall's transformation (1992),
 whose skewness is that of the replicates. Since that also widens by chance, simulation does not ask for one degree of freedom less.
-`benchmarks/coverage.py` measures what all this promises (docs/believe.md).
+`benchmarks/interval_coverage.py` measures what all this promises (docs/believe.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Do intervals and p values keep their promises? Simulated by number of documents, before (percentiles) and after (`stats.inference`).
 
-    python benchmarks/coverage.py [--quick] [--trials 300] [--documents 4 6 8 ...] [--markdown]
+    python benchmarks/interval_coverage.py [--quick] [--trials 300] [--documents 4 6 8 ...] [--markdown]
 
 Documents are drawn from a synthetic population whose lengths, skewness and tails are fitted to EWT: lengths are lognormal, documents differ
 from each other in ways that heads share, and what is averaged within a document adds noise. The true value of each of 144 heads is known.
