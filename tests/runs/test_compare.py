@@ -91,8 +91,8 @@ def test_champions_are_those_of_the_table(trained: hs.Run, name: str) -> None:
     table = results[f"{name}_best"]
     assert [(one.label, one.heads) for one in champions] == list(zip(table["label"], table["heads"], strict=True))
     assert_allclose([one.scores.values[0, 0] for one in champions], table["value"])
-    bounds = [np.nanpercentile(one.scores.values[1:, 0], [2.5, 97.5]) for one in champions]
-    assert_allclose(bounds, np.stack([table["low"], table["high"]], 1))
+    bounds = [interval(one.scores.values[0], one.scores.values[1:], one.scores.support, (0, 1)) for one in champions]
+    assert_allclose(np.stack(bounds)[..., 0], np.stack([table["low"], table["high"]], 1))
 
 
 def test_a_run_does_not_differ_from_itself(trained: hs.Run) -> None:
