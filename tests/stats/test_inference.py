@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from headscope.stats.inference import FEWEST, Support, interval, p_value, reason
+from headscope.stats.inference import FEWEST, Support, interval, p_value, reason, share_interval
 
 
 def test_support_by_hand() -> None:
@@ -37,19 +37,20 @@ def test_support_from_replicates_alone() -> None:
 
 def plain(value: float, replicates: NDArray[np.float64], df: float) -> tuple[float, float, float]:
     """The interval by searching for the values that are not rejected, and p: scipy's t and skewness, written out."""
-    error, skew = np.std(replicates, ddof=1), np.mean((replicates - replicates.mean()) ** 3) / np.std(replicates, ddof=1) ** 3
+    error = np.std(replicates, ddof=1)
+    skew = np.clip(np.mean((replicates - replicates.mean()) ** 3) / error**3, -0.4, 0.4)
 
     def p_of(null: float) -> float:
         t = (value - null) / error
         hall = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
-        far = 0.0 if hall * t < 0 else min(abs(t), abs(hall))
+        far = min(abs(t), max(hall * np.sign(t), abs(t) / 2))
         return float(2 * stats.t.sf(far, df))
 
     low, high = (optimize.brentq(lambda null: p_of(null) - 0.05, value, value + side * 12 * error) for side in (-1, 1))
     return float(low), float(high), p_of(0.0)
 
 
-@pytest.mark.parametrize("bend", [0.0, 0.5, -0.8])
+@pytest.mark.parametrize("bend", [0.0, 0.5, -0.8, -2.0])
 def test_the_interval_is_what_the_test_does_not_reject(bend: float) -> None:
     rng = np.random.default_rng(4)
     normal = rng.standard_normal(400)
@@ -92,3 +93,32 @@ def test_replicates_that_are_missing_or_all_alike() -> None:
     assert low == pytest.approx([2, 0, 2 - 2.306004 * error, np.nan], nan_ok=True)
     assert high == pytest.approx([2, 0, 2 + 2.306004 * error, np.nan], nan_ok=True)
     assert p_value(value, replicates, Support.alike(8)) == pytest.approx([2 / 256, 1, 2 * stats.t.sf(2 / error, 8), np.nan], nan_ok=True)
+
+
+def test_skewness_widens_one_side_to_twice_the_width_of_t_at_most() -> None:
+    """Of 100 replicates one is far below the others: their skewness is -10, and counts as -.4. For 10 documents Hall's bound is then
+    3 / .4 (1 - (1 - .4 (2.228139 + .4 / 6))^(1/3)) = 4.2406 standard errors below; for 6 (t 2.446912) it would be 8.8, and is 2 t.
+    """
+    replicates = np.array([0.0] * 99 + [-100])
+    error = np.std(replicates, ddof=1)
+    for documents, t, below in ((10, 2.228139, 4.2406), (6, 2.446912, 2 * 2.446912)):
+        low, high = interval(np.array(0.0), replicates, Support.alike(documents))
+        assert (low / error, high / error) == (pytest.approx(-below, abs=1e-3), pytest.approx(t, abs=1e-5))
+
+
+def test_all_right_or_none_is_not_certain() -> None:
+    """Of 8 documents all agree: with a probability of .63 or more that is likelier than .025 (0.63^8 = .025). Others are as usual."""
+    value = np.array([1.0, 0, 0.5])
+    replicates = np.stack([np.ones(40), np.zeros(40), np.tile([0.4, 0.6], 20)], 1)
+    support = Support.of(np.ones((8, 3)))
+    low, high = share_interval(value, replicates, support)
+    usual = interval(value, replicates, support, (0, 1))
+    assert low == pytest.approx([stats.beta.ppf(0.025, 8, 1), 0, usual[0][2]])
+    assert high == pytest.approx([1, stats.beta.ppf(0.975, 1, 8), usual[1][2]])
+    assert np.isnan(share_interval(np.array(1.0), np.ones(40), Support.alike(5))).all()
+
+
+def test_documents_are_counted_where_only_their_groups_are_resampled() -> None:
+    support = Support.in_groups(np.array([4, 4, 0, 4]), 5)
+    assert (int(support.documents), float(support.effective)) == (5, 3)
+    assert int(Support.in_groups(np.array([4, 4, 0, 4]), None).documents) == 3

@@ -12,14 +12,15 @@ from headscope.errors import RunError
 
 Merge = Literal["sum", "max", "min", "concat", "keyed"]
 Array = NDArray[np.float64] | NDArray[np.int64]
+MOST_KEYS = 4096  # of a keyed array: it does not grow with the corpus
 
 
 def _keyed(a: Array, b: Array) -> Array:
     rows = np.concatenate([a, b])
-    keys, place = np.unique(rows[:, 0], return_inverse=True)
-    sums = np.zeros((len(keys), rows.shape[1] - 1), dtype=rows.dtype)
-    np.add.at(sums, place, rows[:, 1:])
-    return np.column_stack([keys, sums])
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    starts = np.flatnonzero(np.diff(rows[:, 0], prepend=rows[:1, 0] - 1))[: MOST_KEYS + 1]
+    sums = np.add.reduceat(rows[:, 1:], starts, axis=0) if len(rows) else rows[:, 1:]
+    return np.column_stack([rows[starts, 0], sums])[:MOST_KEYS]
 
 
 _MERGE: dict[Merge, Callable[[Array, Array], Array]] = {
@@ -35,8 +36,10 @@ class State:
     """Arrays with declared merges. Only sums, counts and extremes live here; a mean appears when a table is made.
 
     An empty state must be neutral: `sum` starts at 0, `max` and `min` at the least and greatest value of the array's type,
-    `concat` and `keyed` with no rows. `keyed` sums the rows that have the same first column, in the order of that column: exact counts of
-    documents, however a document is split over shards. Merging is commutative, for `concat` up to the order of rows.
+    `concat` and `keyed` with no rows. `keyed` sums the rows that have the same key, which is the first column, and keeps the `MOST_KEYS`
+    smallest keys, in order: documents are counted exactly up to so many, however a document is split over shards. (A key that is among the
+    smallest of all is among the smallest of every part, so that its sums are complete.) Merging is commutative, for `concat` up to the
+    order of rows.
 
     A declared name that ends in / is a family, for labels that only the corpus knows: its members (`correct/nsubj`) appear
     as they are met, and a member that one of two states lacks is taken from the other.

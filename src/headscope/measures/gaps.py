@@ -38,7 +38,8 @@ def gaps_table(contests: Contests, state: State, layout: HeadLayout, pairs: Sequ
             if label in cases and versus in cases:
                 entrants = _Entrants(contests, state, layout, kind, cases["all"])
                 right = entrants.right(label), entrants.right(versus)
-                _add(rows, kind, (label, versus), entrants, right, (cases[label], cases[versus]), weights)
+                support = contests.support(state, kind, label).both(contests.support(state, kind, versus))
+                _add(rows, kind, (label, versus), entrants, right, (cases[label], cases[versus]), support, weights)
     return rows.columns
 
 
@@ -80,11 +81,11 @@ def _add(
     entrants: _Entrants,
     right: tuple[Int64[np.ndarray, "group entrant"], Int64[np.ndarray, "group entrant"]],
     n: tuple[Int64[np.ndarray, "group"], Int64[np.ndarray, "group"]],
+    support: Support,
     weights: Float64[np.ndarray, "replicate group"],
 ) -> None:
     value, other = (one.sum(0) / count.sum() for one, count in zip(right, n, strict=True))
     drawn, others = (share(one, count, weights) for one, count in zip(right, n, strict=True))
-    support = Support.of(n[0]).both(Support.of(n[1]))
     ratio_low, ratio_high = interval(_ratio(value, other), _ratio(drawn, others), support, (0, np.inf))
     low, high = interval(value - other, drawn - others, support, (-1, 1))
     rows.add(

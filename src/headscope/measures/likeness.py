@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,6 +63,7 @@ class Likeness:
                 np.full((replicates + 1, self.layout.size), np.nan),
                 Support(np.zeros(self.layout.size, dtype=np.int64), np.zeros(self.layout.size)),
                 np.zeros(self.layout.size),
+                partial(interval, within=(0, np.inf)),
             )
             for name in QUANTITIES
         }
@@ -107,8 +108,9 @@ class _OneKind:
 
     @cached_property
     def support(self) -> Support:
-        """The groups of documents that were seen."""
-        return Support.of(self.state[f"rows/{self.kind}"])
+        """The documents that were seen, of which groups are resampled; states of runs before 1.0 have no more than groups."""
+        documents = self.state.arrays.get(f"documents/{self.kind}")
+        return Support.in_groups(self.state[f"rows/{self.kind}"], None if documents is None else len(documents))
 
     @property
     def _counts(self) -> dict[str, int]:

@@ -7,10 +7,10 @@ import numpy as np
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.measures.base import Columns
-from headscope.measures.contests import SHARE, Contests
+from headscope.measures.contests import Contests
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import group_weights
-from headscope.stats.inference import Support, interval
+from headscope.stats.inference import share_interval
 from headscope.stats.selection import share
 
 _RULES: dict[str, type] = {
@@ -27,8 +27,8 @@ def rules_table(contests: Contests, state: State, layout: HeadLayout) -> Columns
     for kind in dict.fromkeys(site.kind for site in layout.sites):
         for label, n in contests.listed(state, kind):
             right = state[f"rule/{kind}/{label}"]
-            value, support = right.sum(0) / n.sum(), Support.of(n)
-            low, high = interval(value, share(right, n, weights), support, SHARE)
+            value, support = right.sum(0) / n.sum(), contests.support(state, kind, label)
+            low, high = share_interval(value, share(right, n, weights), support)
             names = {"kind": kind, "label": label, "rule": contests.rules}
             rows.add(len(value), **names, value=value, low=low, high=high, n=int(n.sum()), documents=int(support.documents))
     return rows.columns

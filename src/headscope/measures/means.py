@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -153,6 +154,7 @@ class HeadMeans(Measure):
                 np.where(defined, means[:, q], np.nan),
                 support[q].where(defined),
                 np.where(defined, weight[q], 0.0),
+                partial(interval, within=self.within),
             )
 
     def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
@@ -221,5 +223,5 @@ def support_of(state: State, layout: HeadLayout) -> Support:
     if "documents" not in state.arrays:
         return Support.drawn(state["weight"])
     kinds = list(layout.by_kind())
-    weights = state["documents"][:, 1:].reshape(len(state["documents"]), -1, len(kinds))
+    weights = state["documents"][:, 1:].reshape(len(state["documents"]), len(state["weight"][0]), len(kinds))
     return Support.of(weights[:, :, [kinds.index(site.kind) for site in layout.sites]])

@@ -126,7 +126,7 @@ class _Level:
 
     def add(self, keys: Sequence[Mapping[str, Any]], each: Sequence[Resampled], more: Sequence[Mapping[str, Any]] = ()) -> None:
         """Take in the numbers of all runs for some things; `more` is what else is said of each run's."""
-        bounds = [interval(one.values[0], one.values[1:], one.support) for one in each]
+        bounds = [one.bounds() for one in each]
         for number, name in enumerate(self._names):
             for place, key in enumerate(keys):
                 numbers = {"value": each[number].values[0, place], "low": bounds[number][0][place], "high": bounds[number][1][place]}
@@ -199,7 +199,7 @@ def _means(one: Resampled, groups: Sequence[Any]) -> Resampled:
     documents, effective, n = (
         np.array([array[group].min() for group in groups]) for array in (one.support.documents, one.support.effective, one.n)
     )
-    return Resampled(one.quantity, values, Support(documents, effective), n)
+    return Resampled(one.quantity, values, Support(documents, effective), n, one.make_interval)
 
 
 def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Measure], list[str]]:

@@ -223,7 +223,7 @@ class Twins:
     def _interval(
         self, values: Float64[np.ndarray, "replicate+1 *shape"]
     ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
-        return interval(values[0], values[1:], Support.of(self.sums.rows), (0, np.inf))
+        return interval(values[0], values[1:], Support.in_groups(self.sums.rows, self.documents), (0, np.inf))
 
     def _heads(self) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = []
@@ -280,7 +280,13 @@ class Twins:
                     if np.isfinite(means[0, number]):
                         said = {"side": letter, "model": heads.name, "kind": heads.kind, "layer": layer + 1}
                         depth = number / max(1, len(heads.layers) - 1)
-                        numbers = {"value": means[0, number], "low": low[number], "high": high[number], "n": self.n}
+                        numbers = {
+                            "value": means[0, number],
+                            "low": low[number],
+                            "high": high[number],
+                            "n": self.n,
+                            "documents": self.documents,
+                        }
                         rows.append({**said, "depth": depth, "quantity": quantity, **numbers})
         return {name: [row[name] for row in rows] for name in rows[0]}
 
@@ -295,6 +301,7 @@ class Twins:
             "low": low.ravel(),
             "high": high.ravel(),
             "n": [self.n] * len(first),
+            "documents": [self.documents] * len(first),
         }
 
     def _summary(self) -> dict[str, Any]:
@@ -305,7 +312,8 @@ class Twins:
         for side, quantity, values in quantities:
             if np.isfinite(values[0]):
                 low, high = self._interval(values[:, None])
-                rows.append({"side": side, "quantity": quantity, "value": values[0], "low": low[0], "high": high[0], "n": self.n})
+                numbers = {"value": values[0], "low": low[0], "high": high[0], "n": self.n, "documents": self.documents}
+                rows.append({"side": side, "quantity": quantity, **numbers})
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def _quantities(self, letter: Letter) -> dict[str, Float64[np.ndarray, "replicate+1"]]:

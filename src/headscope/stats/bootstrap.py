@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from jaxtyping import Float64, UInt64
+    from jaxtyping import Float64, Int64, UInt64
 
 GROUPS = 128  # of documents: enough to resample, and few enough to keep counts for each
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -50,6 +50,12 @@ def key_of(document: str) -> int:
 def group_of(document: str, groups: int = GROUPS) -> int:
     """The group, of a fixed number, that a document belongs to wherever it is met."""
     return key_of(document) % 2**64 % groups
+
+
+def groups_of(keys: Int64[np.ndarray, "*shape"]) -> Int64[np.ndarray, "*shape"]:
+    """The groups, of the usual number, of documents given by their keys. A power of 2 divides 2^64: signs do not matter."""
+    groups: Int64[np.ndarray, "*shape"] = keys % GROUPS
+    return groups
 
 
 def group_weights(replicates: int, seed: int, groups: int = GROUPS) -> Float64[np.ndarray, "replicate group"]:

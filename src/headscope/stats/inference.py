@@ -3,7 +3,8 @@
 A percentile interval of few documents is too narrow: it takes the spread between documents as known. Here it is an estimate, so that
 quantiles are those of Student's t. Its degrees of freedom are the effective number of documents: ten documents of which one holds half of
 the cases tell no more than about four. Where documents are skewed, the side that t gets wrong is widened by Hall's transformation (1992),
-whose skewness is that of the replicates. Since that also widens by chance, simulation does not ask for one degree of freedom less.
+whose skewness is that of the replicates: up to .4, beyond which it widens less again, and to twice the width at most. Since this also
+widens by chance, simulation does not ask for one degree of freedom less.
 `benchmarks/interval_coverage.py` measures what all this promises (docs/believe.md).
 """
 
@@ -19,10 +20,13 @@ from headscope.stats.significance import two_sided
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64, Int64
 
-    Bounds = tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]
+Bounds = tuple[np.ndarray, np.ndarray]  # lower and upper
 
 FEWEST = 6  # documents: below that there is neither interval nor p
 FEW = 20  # documents: below that results are marked
+SHARE = (0.0, 1.0)  # where a share can lie
+_SKEWED = 0.4  # skewness up to which Hall's transformation widens the more, the more there is
+_WIDEST = 2.0  # times t: as far as skewness widens
 _STRAIGHT = 1e-6  # skewness below which there is nothing to transform
 
 
@@ -43,6 +47,12 @@ class Support:
     def alike(cls, documents: int) -> Support:
         """Documents that all weigh the same."""
         return cls.of(np.ones(documents))
+
+    @classmethod
+    def in_groups(cls, weights: Float[np.ndarray, "group"], documents: int | None) -> Support:
+        """So many documents of which groups are resampled, with these weights; as many as groups where they were not counted."""
+        groups = cls.of(weights)
+        return groups if documents is None else cls(np.array(documents), groups.effective)
 
     @classmethod
     def drawn(cls, weight: Float64[np.ndarray, "replicate+1 *shape"]) -> Support:
@@ -103,8 +113,17 @@ def interval(
 
     error, skewness, usable = _moments(value, replicates, support)
     t = stdtrit(np.where(usable, support.effective, 1.0), 0.5 + confidence / 2)
-    below, above = (np.maximum(t, sign * _untransformed(sign * t, skewness)) * error for sign in (1, -1))
+    below, above = (np.clip(sign * _untransformed(sign * t, skewness), t, _WIDEST * t) * error for sign in (1, -1))
     return np.maximum(value - below, within[0]), np.minimum(value + above, within[1])
+
+
+def share_interval(value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support) -> Bounds:
+    """Bounds of a share of cases. Where all cases are right, or none, replicates do not vary, and the bound is the exact binomial one for
+    as many cases as there are effective documents.
+    """
+    low, high = interval(value, replicates, support, SHARE)
+    least = 0.025 ** (1 / np.maximum(support.effective, 1))
+    return np.where((value == 1) & (low == 1), least, low), np.where((value == 0) & (high == 0), 1 - least, high)
 
 
 def p_value(
@@ -117,7 +136,7 @@ def p_value(
     error, skewness, usable = _moments(value, replicates, support)
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.where(error > 0, value / error, 0.0)
-    far = np.sign(t) * np.minimum(np.abs(t), np.maximum(np.sign(t) * _transformed(t, skewness), 0))
+    far = np.clip(np.sign(t) * _transformed(t, skewness), np.abs(t) / _WIDEST, np.abs(t))
     p = np.where(
         error > 0, two_sided(far, np.where(usable, support.effective, 1.0)), np.where(value == 0, 1.0, 2.0 ** (1 - support.documents))
     )
@@ -127,7 +146,7 @@ def p_value(
 def _moments(
     value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
 ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"], Bool[np.ndarray, "*shape"]]:
-    """Standard deviation and skewness of the replicates that have a value, NaN where not usable, and where that is not so."""
+    """Standard deviation, and skewness up to a limit, of the replicates that have a value, NaN where not usable; and where they are usable."""
     given = np.isfinite(replicates)
     n = given.sum(0)
     usable = np.broadcast_to(support.usable, np.shape(value)) & np.isfinite(value) & (n > 1)
@@ -137,7 +156,7 @@ def _moments(
         error = np.sqrt((drawn**2).sum(0) / (n - 1))
         same = error <= 1e-12 * np.abs(value)  # replicates of one same value differ by how their sums are rounded
         skewness = np.where(same, 0.0, (drawn**3).sum(0) / n / error**3)
-    return np.where(usable, np.where(same, 0.0, error), np.nan), np.where(usable, skewness, 0.0), usable
+    return np.where(usable, np.where(same, 0.0, error), np.nan), np.where(usable, np.clip(skewness, -_SKEWED, _SKEWED), 0.0), usable
 
 
 def _transformed(t: Float64[np.ndarray, "*shape"], skewness: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:

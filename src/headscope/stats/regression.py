@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.stats.bootstrap import poisson_weights
-from headscope.stats.inference import Support, interval
+from headscope.stats.inference import Support, interval, p_value
 from headscope.stats.significance import two_sided
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def ols_interval(
     documents: Sequence[str],
     replicates: int = 1000,
     seed: int = 0,
-) -> tuple[Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"]]:
-    """Bounds of the coefficients by the Poisson bootstrap over the documents that observations come from; none may be NaN.
+) -> tuple[Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"]]:
+    """Bounds and p of the coefficients by the Poisson bootstrap over the documents that observations come from; none may be NaN.
 
     NaN with too few documents, or where the terms cannot be told apart.
     """
@@ -83,4 +83,5 @@ def ols_interval(
     found = np.full(sums.shape, np.nan)
     fine = np.linalg.cond(products) < SINGULAR
     found[fine] = np.linalg.solve(products[fine], sums[fine])
-    return interval(found[0], found[1:], Support.of(np.bincount(of, minlength=len(names))))
+    support = Support.of(np.bincount(of, minlength=len(names)))
+    return *interval(found[0], found[1:], support), p_value(found[0], found[1:], support)

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.stats.inference import Support
-
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int, Int64
 
@@ -25,11 +23,6 @@ class Scored:
     picks: tuple[int, ...]
     right: Int64[np.ndarray, "group"]
     n: Int64[np.ndarray, "group"]
-
-    @property
-    def support(self) -> Support:
-        """The groups of documents that the cases are of."""
-        return Support.of(self.n)
 
     @property
     def value(self) -> float:

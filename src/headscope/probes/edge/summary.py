@@ -22,7 +22,7 @@ PUBLISHED: Mapping[str, tuple[float, float, float, float]] = {
     "relations": (0.589, 0.829, 4.16, 0.50),
 }
 COLUMNS = (
-    *("task", "n", "embeddings", "all_layers", "expected_layer", "low", "high", "k_scores", "centre", "k_mix", "selectivity"),
+    *("task", "n", "documents", "embeddings", "all_layers", "expected_layer", "low", "high", "k_scores", "centre", "k_mix", "selectivity"),
     *("published_layer", "published_k", "published_centre"),
 )
 CENTRES: Mapping[str, tuple[float, float]] = {
@@ -72,6 +72,7 @@ def _row(found: Found) -> dict[str, Any]:
         "labels": len(job.names),
         "trained": len(job.parts["train"]),
         "n": len(job.parts["dev"]),
+        "documents": len(job.documents),
         "embeddings": float(found.curve[0]),
         "all_layers": float(found.curve[-1]),
         "expected_layer": float(expected_layer(found.curve, found.negatives)),
