@@ -84,7 +84,8 @@ class Population:
     def truth(self, even: bool = False) -> np.ndarray:
         """The value of every head over very many documents."""
         documents = self.draw(POPULATION, np.random.default_rng([self.seed, even]), even)
-        return mean_of(documents, np.ones((POPULATION, 1)))[0]
+        found: np.ndarray = mean_of(documents, np.ones((POPULATION, 1)))[0]
+        return found
 
 
 def mean_of(documents: Documents, weights: np.ndarray) -> np.ndarray:

@@ -63,7 +63,8 @@ def test_tables_agree_with_each_other(study: hs.Study) -> None:
         # With layer 0 alone there is nothing to mix: a single probe and a cumulative one are the same.
         alone = scores.where(task=row["task"], probe="single")
         assert alone["score"][0] == curve["score"][0]
-        assert all(low <= score <= high for low, score, high in zip(curve["low"], curve["score"], curve["high"], strict=True))
+        assert max(curve["documents"]) < 6
+        assert all(map(math.isnan, [*curve["low"], *curve["high"]]))
     assert study["summary"]["task"] == study["edge_tasks"]["task"]
     layers = [value for value in study["summary"]["expected_layer"] if value == value]
     assert layers == sorted(layers)

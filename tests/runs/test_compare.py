@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from architectures import build
+from excerpts import excerpt
 from families import FAMILIES
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
@@ -27,18 +28,17 @@ from headscope.views.compare import comparison
 
 TINY = (("bert", "wordpiece"), ("gpt2", "gpt2"))
 MEASURES = ["positions", "entropy", "relations", "trees", "coreference"]
-LIMIT = 60  # texts
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
-    return hs.run("mini", "sampler", MEASURES, tmp_path_factory.mktemp("runs") / "trained", replicates=20, gallery=0, limit=LIMIT)
+    return hs.run("mini", excerpt(), MEASURES, tmp_path_factory.mktemp("runs") / "trained", replicates=20, gallery=0)
 
 
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     out = tmp_path_factory.mktemp("runs") / "untrained"
-    return hs.run("mini", "sampler", ["positions", "relations", "tokens"], out, weights="random", replicates=20, gallery=0, limit=LIMIT)
+    return hs.run("mini", excerpt(), ["positions", "relations", "tokens"], out, weights="random", replicates=20, gallery=0)
 
 
 def tiny(architecture: str, tokenizer: str) -> Model:
@@ -79,9 +79,8 @@ def test_replicates_give_the_tables_again(trained: hs.Run, name: str) -> None:
         assert one.values[0, at] == row["value"]
         assert one.n[at] == row["n"]
         assert one.support.documents[at] == row["documents"]
-        within = getattr(measure, "within", (0, 1 if name != "distances" else np.inf))
-        low, high = interval(one.values[0, at], one.values[1:, at], one.support[at], within)
-        assert_allclose([low, high], [row["low"], row["high"]])
+        low, high = one.bounds()
+        assert_allclose([low[at], high[at]], [row["low"], row["high"]])
 
 
 @pytest.mark.parametrize("name", ["relations", "coreference"])
@@ -91,7 +90,7 @@ def test_champions_are_those_of_the_table(trained: hs.Run, name: str) -> None:
     table = results[f"{name}_best"]
     assert [(one.label, one.heads) for one in champions] == list(zip(table["label"], table["heads"], strict=True))
     assert_allclose([one.scores.values[0, 0] for one in champions], table["value"])
-    bounds = [interval(one.scores.values[0], one.scores.values[1:], one.scores.support, (0, 1)) for one in champions]
+    bounds = [one.scores.bounds() for one in champions]
     assert_allclose(np.stack(bounds)[..., 0], np.stack([table["low"], table["high"]], 1))
 
 
@@ -208,7 +207,7 @@ def test_the_view_gets_arrays_over_heads(trained: hs.Run, untrained: hs.Run) -> 
 @pytest.fixture(scope="module")
 def third(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     out = tmp_path_factory.mktemp("runs") / "third"
-    return hs.run("mini", "sampler", ["positions", "relations"], out, max_length=24, replicates=20, gallery=0, limit=LIMIT)
+    return hs.run("mini", excerpt(), ["positions", "relations"], out, max_length=24, replicates=20, gallery=0)
 
 
 def test_any_number_of_runs(trained: hs.Run, untrained: hs.Run, third: hs.Run) -> None:

@@ -63,9 +63,9 @@ def test_the_paired_bootstrap_written_out(score: Accuracy | F1 | Matthews) -> No
             pair = (score.of(score.statistics(side[drawn], truth[drawn])) for side in (systems[place], base))
             differences.append(float(next(pair) - next(pair)))
         assert found.difference[place] == pytest.approx(score.of(score.statistics(systems[place], truth)) - found.base)
-        drawn, alike = np.array(differences), Support.alike(10)  # documents have 4 examples each
-        assert [found.low[place], found.high[place]] == pytest.approx(interval(found.difference[place], drawn, alike))
-        assert found.p[place] == pytest.approx(p_value(found.difference[place], drawn, alike))
+        again, alike = np.array(differences), Support.alike(10)  # documents have 4 examples each
+        assert [found.low[place], found.high[place]] == pytest.approx(interval(found.difference[place], again, alike))
+        assert found.p[place] == pytest.approx(p_value(found.difference[place], again, alike))
 
 
 def test_the_t_tests_are_scipys() -> None:
@@ -103,7 +103,7 @@ def test_the_default_test_takes_documents_for_independent_and_not_examples() -> 
     assert contrast(score, *rows, replicates=20).test == "mcnemar"
     assert contrast(score, *rows, [str(number // 4) for number in range(40)], replicates=20).test == "bootstrap"
     for test in ("mcnemar", "bootstrap", "paired_t", "unpaired_t"):
-        two = contrast(score, *rows, [str(number // 20) for number in range(40)], test, replicates=20)  # type: ignore[arg-type]
+        two = contrast(score, *rows, [str(number // 20) for number in range(40)], test, replicates=20)
         assert two.units == 2
         assert np.isnan([two.p, two.low, two.high]).all()
 

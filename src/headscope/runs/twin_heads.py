@@ -221,9 +221,9 @@ class Twins:
         return Table.of(columns, {"signature": self.signature})
 
     def _interval(
-        self, values: Float64[np.ndarray, "replicate+1 *shape"]
+        self, values: Float64[np.ndarray, "replicate+1 *shape"], within: tuple[float, float] = (0, np.inf)
     ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
-        return interval(values[0], values[1:], Support.in_groups(self.sums.rows, self.documents), (0, np.inf))
+        return interval(values[0], values[1:], Support.in_groups(self.sums.rows, self.documents), within)
 
     def _heads(self) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = []
@@ -311,7 +311,7 @@ class Twins:
             quantities += [(letter, quantity, values) for quantity, values in self._quantities(letter).items()]
         for side, quantity, values in quantities:
             if np.isfinite(values[0]):
-                low, high = self._interval(values[:, None])
+                low, high = self._interval(values[:, None], (-1, 1) if quantity == "depth" else (0, np.inf))
                 numbers = {"value": values[0], "low": low[0], "high": high[0], "n": self.n, "documents": self.documents}
                 rows.append({"side": side, "quantity": quantity, **numbers})
         return {name: [row[name] for row in rows] for name in rows[0]}

@@ -146,7 +146,7 @@ def p_value(
 def _moments(
     value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
 ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"], Bool[np.ndarray, "*shape"]]:
-    """Standard deviation, and skewness up to a limit, of the replicates that have a value, NaN where not usable; and where they are usable."""
+    """Standard deviation, and skewness up to a limit, of the replicates that have a value, NaN where not usable; and where usable."""
     given = np.isfinite(replicates)
     n = given.sum(0)
     usable = np.broadcast_to(support.usable, np.shape(value)) & np.isfinite(value) & (n > 1)
