@@ -59,7 +59,7 @@ export function facts(run: Run, quantity: Quantity, at: number): string[] {
   return [
     `${inWords(quantity.name)} ${spelled(value, quantity.low[at], quantity.high[at], digits)}`,
     ...(baseline === null ? [] : [`${ruleOf(run, quantity)} ${show(baseline, digits)}, above it ${signed(value - baseline, digits)}`]),
-    sized(run, quantity, quantity.n[at] ?? 0),
+    sized(run, quantity, quantity.n[at] ?? 0, quantity.documents[at] ?? null),
   ];
 }
 
@@ -69,13 +69,14 @@ function unitOf(run: Run, { measure }: Quantity): string {
   return run.contests.find((contest) => contest.measure === measure)?.counted ?? /^[\d,]+ (\w+)$/.exec(figure?.n ?? "")?.[1] ?? "";
 }
 
-function sized(run: Run, quantity: Quantity, n: number): string {
+function sized(run: Run, quantity: Quantity, n: number, documents: number | null): string {
   const unit = unitOf(run, quantity);
-  return `n = ${n.toLocaleString("en")}${unit && ` ${unit}`}`;
+  return `n = ${n.toLocaleString("en")}${unit && ` ${unit}`}${documents === null ? "" : `, ${documents.toLocaleString("en")} document${documents === 1 ? "" : "s"}`}`;
 }
 
-/** How much a quantity rests on: `n = 347 texts`, `n = 627 words`. */
-export const sampleSize = (run: Run, quantity: Quantity): string => sized(run, quantity, quantity.n.reduce((a, b) => Math.max(a, b), 0));
+/** How much a quantity rests on: `n = 347 texts, 19 documents`, `n = 627 words`. */
+export const sampleSize = (run: Run, quantity: Quantity): string =>
+  sized(run, quantity, Math.max(0, ...quantity.n), quantity.documents.every((n) => n === null) ? null : Math.max(...present(quantity.documents)));
 
 /** How a caption speaks of intervals, where there are any. */
 export const withIntervals = (low: readonly (number | null)[]): string => (present(low).length ? " with 95% intervals" : "");

@@ -47,6 +47,7 @@ export interface Quantity {
   high: (number | null)[];
   baseline: (number | null)[];
   n: number[];
+  documents: (number | null)[]; // null in runs that did not count them
 }
 
 /** One number a layer. */

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from browsing import Visitor, downloaded, expect, violations
+from excerpts import excerpt
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -28,12 +29,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 MEASURES = ["positions", "tokens", "entropy", "relations", "coreference"]
-LIMIT = 80  # texts
 
 
 @pytest.fixture(scope="module")
 def run() -> hs.Run:
-    return hs.run("mini", "sampler", MEASURES, limit=LIMIT, replicates=20)
+    return hs.run("mini", excerpt(10), MEASURES, replicates=20)
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def _choose(select: Any, text: str) -> None:
 
 
 def test_two_runs_side_by_side(run: hs.Run, tmp_path: Path, visitor: Visitor) -> None:
-    other = hs.run("mini", "sampler", ["positions", "relations"], weights="random", limit=LIMIT, replicates=20, gallery=0)
+    other = hs.run("mini", excerpt(10), ["positions", "relations"], weights="random", replicates=20, gallery=0)
     path = write_comparison(compare([run.results, other.results]), tmp_path / "compare.html")
     page: Page = visitor.open(path.as_uri(), offline=True)
     text = page.locator(".hs-compare").inner_text()

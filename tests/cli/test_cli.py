@@ -129,7 +129,7 @@ def test_show_filters_sorts_and_exports(folder: Path) -> None:
     assert {(row["layer"], row["head"]) for row in one} == {(2, 1)}
     assert {row["quantity"] for row in one} == {"entropy", "entropy_cls", "max_weight"}
     markdown = call("show", folder, "tokens_layers", "--format", "markdown", "--limit", "1").splitlines()
-    assert markdown[0] == "| kind | layer | quantity | value | low | high | n | baseline |"
+    assert markdown[0] == "| kind | layer | quantity | value | low | high | n | documents | baseline |"
     assert len(markdown) == 3
     assert call("show", folder, "tokens_layers", "--format", "latex", "--limit", "2").count(r"to\_cls") == 2
     assert "more rows" in call("show", folder, "tokens")

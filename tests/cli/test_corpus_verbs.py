@@ -124,6 +124,7 @@ def test_compare(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert scores["uas"] == {
         **dict.fromkeys(("low", "high", "precision", "recall")),
         "name": "uas",
+        "documents": 1,
         "value": pytest.approx(5 / 6),
         "first": 6,
         "second": 6,

@@ -42,6 +42,21 @@ def test_each_merge_does_what_it_is_called() -> None:
     assert merged["concat"].tolist() == [1, 5, 3, 2]
 
 
+def test_keyed_rows_are_summed_and_the_smallest_keys_stay_however_they_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys 0 to 9 with some weights, in parts of any order: of the three smallest keys the sums of all rows are kept."""
+    monkeypatch.setattr("headscope.core.state.MOST_KEYS", 3)
+    rng = np.random.default_rng(1)
+    rows = np.column_stack([rng.integers(-5, 5, 60), rng.integers(1, 9, (60, 2))])
+    wanted = [[key, *rows[rows[:, 0] == key, 1:].sum(0)] for key in np.unique(rows[:, 0])[:3]]
+    for parts in ([60], [30, 30], [1, 7, 40, 12]):
+        whole = State({"documents": np.zeros((0, 3), dtype=np.int64)}, {"documents": "keyed"})
+        for part in np.split(rng.permutation(rows), np.cumsum(parts)[:-1]):
+            one = State({"documents": np.zeros((0, 3), dtype=np.int64)}, {"documents": "keyed"})
+            one.add("documents", part)
+            whole = one.merge(whole)
+        assert whole["documents"].tolist() == wanted
+
+
 def test_states_that_do_not_fit_are_refused() -> None:
     a = State({"x": np.zeros(2)}, {"x": "sum"})
     with pytest.raises(RunError, match=r"shape \(2,\) here and \(3,\) there"):

@@ -14,6 +14,7 @@ from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.corpora import Agreement, Corpus, Difference, compare, read, read_annotation
 from headscope.errors import CorpusError, HeadscopeError
 from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 
 Write = Callable[[str, str], Path]
 FIRST = """
@@ -153,7 +154,9 @@ def test_intervals_resample_documents() -> None:
     weights = poisson_weights([document.id for document in first], 200, seed=3)
     replicates = (weights.T @ agree) / (weights.T @ [len(document.words) for document in first])
     assert score.value == pytest.approx(replicates[0])
-    assert (score.low, score.high) == pytest.approx(tuple(np.percentile(replicates[1:], [2.5, 97.5])))
+    support = Support.of(np.arange(3, 15))  # words of the documents
+    assert (score.low, score.high) == pytest.approx(interval(replicates[0], replicates[1:], support))
+    assert score.documents == 12
     assert score.low < score.value < score.high
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from excerpts import excerpt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
@@ -30,7 +31,7 @@ TOKENS = ["[CLS]", "a", "b", "c", "[SEP]"]
 
 @pytest.fixture(scope="module")
 def run() -> hs.Run:
-    return hs.run("mini", "sampler", MEASURES, limit=60, replicates=20, gallery=0)
+    return hs.run("mini", excerpt(), MEASURES, replicates=20, gallery=0)
 
 
 def planted() -> np.ndarray:

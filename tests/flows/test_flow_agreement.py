@@ -14,7 +14,7 @@ def test_pooled_and_by_text() -> None:
     rng = np.random.default_rng(0)
     study = Agreement(replicates=100)
     kept = []
-    for number, size in enumerate([3, 5, 4, 7, 2]):
+    for number, size in enumerate([3, 5, 4, 7, 2, 6, 3, 5, 4, 6, 3]):
         text = encoded(sentence(" ".join(["X"] * size), id=f"d{number // 2}"))
         one = rng.random((2, size + 2, size + 2)) * (number + 1)
         both = {"A": one, "G": one + rng.random(one.shape), "G*": rng.random(one.shape)}
@@ -34,7 +34,7 @@ def test_pooled_and_by_text() -> None:
             assert row["low"] <= row["high"]
             by_text = rows[first, second, "texts", name]
             assert by_text["value"] == pytest.approx(np.mean([np.corrcoef(*pair)[0, 1] for pair in flat]), abs=1e-6)
-            assert (by_text["n"], by_text["documents"]) == (5, 3)
+            assert (by_text["n"], by_text["documents"]) == (11, 6)
 
 
 def test_other_measures_half_way() -> None:

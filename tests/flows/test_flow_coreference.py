@@ -32,7 +32,7 @@ def world(
         size = int(rng.integers(12, 30))
         own = [Pair(int(rng.integers(0, 3)), int(rng.integers(5, size)), bool(same)) for same in (0, 1)]
         pieces = [1 + place % 2 for place in range(size)]
-        given = passage(f"d{number % 5}", size, own)
+        given = passage(f"d{number % 6}", size, own)
         text = encoded(given.document, pieces, name=f"t{number}")
         matrix = rng.random((2, len(text), len(text)))
         starts = np.cumsum([1, *pieces])
@@ -64,7 +64,7 @@ def test_welch_of_every_layer() -> None:
         assert row["p"] == pytest.approx(theirs.pvalue[layer])
         assert row["mean_same"] == pytest.approx(values[same, layer].mean())
         assert row["low"] < row["difference"] < row["high"]
-        assert (row["n_same"], row["n_different"], row["documents"], row["reason"]) == (12, 12, 5, "")
+        assert (row["n_same"], row["n_different"], row["documents"], row["reason"]) == (12, 12, 6, "")
         pooled = (values[same, layer].var(ddof=1) + values[~same, layer].var(ddof=1)) / 2
         assert row["d"] == pytest.approx(row["difference"] / pooled**0.5)
     assert [row["p_holm"] for row in rows] == pytest.approx(holm(theirs.pvalue))

@@ -55,9 +55,9 @@ def test_correlations_are_scipys_over_the_pairs_of_each_variant() -> None:
     rng = np.random.default_rng(0)
     study = TreeDistances(punct="exclude", replicates=50)
     expected: dict[str, list[float]] = {"undirected": [], "directed": []}
-    for number in range(6):
+    for number in range(7):
         pieces = [int(size) for size in rng.integers(1, 3, 9)]
-        text = encoded(sentence(TAGS, HEADS, LABELS, id=f"d{number % 3}"), pieces)
+        text = encoded(sentence(TAGS, HEADS, LABELS, id=f"d{number % 6}"), pieces)
         matrix = rng.random((2, len(text), len(text)))
         study.observe(text, {"G": matrix})
         first = np.cumsum([1, *pieces])
@@ -80,7 +80,7 @@ def test_correlations_are_scipys_over_the_pairs_of_each_variant() -> None:
         row = next(iter(rows.where(variant=variant)))
         assert row["value"] == pytest.approx(np.mean(values), abs=1e-6)
         assert row["low"] < row["value"] < row["high"]
-        assert (row["n"], row["sentences"], row["documents"]) == (6, 6, 3)
+        assert (row["n"], row["sentences"], row["documents"]) == (7, 7, 6)
 
 
 def test_sentences_without_two_distances_have_no_correlation() -> None:

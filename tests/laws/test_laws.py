@@ -18,6 +18,7 @@ from headscope.measures import DEFAULT, REGISTRY, Distances, Measure, make
 from headscope.measures.distances import groups
 from headscope.runs.store import encode_states, read_states
 from headscope.stats.bootstrap import GROUPS, group_of, group_weights, poisson_weights
+from headscope.stats.inference import FEWEST
 
 # The options a law is tried under; a new measure adds its own here, and test_every_measure_is_tried notices if it does not.
 TRIED: list[tuple[str, dict[str, Any]]] = [
@@ -181,7 +182,7 @@ def by_row(table: Any) -> dict[Any, float]:
 
 @given(world=worlds())
 @settings(max_examples=12)
-def test_intervals_are_the_percentiles_of_resampled_documents(measure: Measure, world: World) -> None:
+def test_replicates_are_those_of_resampled_documents_which_are_counted(measure: Measure, world: World) -> None:
     """Replicate r repeats each document as often as its weight says: a plain bootstrap, done by copying texts."""
     replicates = 8
     state = run(measure, world, [world.texts], replicates)
@@ -199,11 +200,15 @@ def test_intervals_are_the_percentiles_of_resampled_documents(measure: Measure, 
         copies = [text for text in world.texts for _ in range(weight[text.document])]
         values.append(by_row(measure.tables(run(measure, world, [copies]), world.layout)[measure.name]) if copies else {})
     table = measure.tables(state, world.layout)[measure.name]
-    stacked = np.array([[found.get(row, math.nan) for row in by_row(table)] for found in values])
-    for column in range(len(table["value"])):
-        found = stacked[:, column][np.isfinite(stacked[:, column])]
-        if len({tuple(row) for row in weights.tolist()}) == 1:
-            assert math.isnan(table["low"][column])
-        elif math.isfinite(table["low"][column]):
-            low, high = np.percentile(found, [2.5, 97.5])
-            assert_allclose([table["low"][column], table["high"][column]], [low, high], rtol=1e-4, atol=1e-5)
+    place = {(id.kind, id.layer + 1, id.head + 1): number for number, id in enumerate(world.layout.ids())}
+    drawn = {one.quantity: one for one in measure.resampled(state, world.layout)}
+    alone = [
+        measure.glimpse(run(measure, world, [[text for text in world.texts if text.document == name]]), world.layout) for name in documents
+    ]
+    groups_of = [tuple(row) for row in weights.tolist()] if "average" not in measure.options() else documents
+    for (kind, layer, head, quantity), documents_counted, low in zip(by_row(table), table["documents"], table["low"], strict=True):
+        one, at = drawn[quantity], place[kind, layer, head]
+        assert_allclose(one.values[1:, at], [found.get((kind, layer, head, quantity), math.nan) for found in values], rtol=1e-4, atol=1e-5)
+        there = {group for group, seen in zip(groups_of, alone, strict=True) if quantity in seen and seen[quantity][1][at] > 0}
+        assert documents_counted == one.support.documents[at] == len(there)
+        assert len(there) >= FEWEST or math.isnan(low)

@@ -12,6 +12,7 @@ from headscope.core.document import Document
 from headscope.errors import MeasureError
 from headscope.measures import make
 from headscope.runs.table import Table
+from headscope.stats.bootstrap import group_of
 
 NAME = "coreference"
 # Ann met Bob. She liked him.   mentions: Ann 0, Bob 2, She 4, him 6
@@ -184,9 +185,16 @@ def test_what_told_the_head_words() -> None:
 def test_every_rule_has_its_interval_and_the_best_head_the_best_rule() -> None:
     documents = [document("[1 Ann/NNP ] [2 Bob/NNP ] [1 Ann/NNP ] [2 Bob/NNP ]", id=f"d{number}") for number in range(12)]
     tables = measured(NAME, documents, [[pointing(4, {2: 0, 3: 1})]] * 12)
-    assert [(row["rule"], row["value"], row["low"], row["high"]) for row in tables["coreference_rules"].where(label="all")] == [
-        ("nearest", 0, 0, 0), ("head_match", 1, 1, 1), ("sieves", 1, 1, 1),
-    ]  # fmt: skip
+    rules = list(tables["coreference_rules"].where(label="all"))
+    groups = np.bincount([group_of(one.id) for one in documents])
+    least = 0.025 ** (np.square(groups).sum() / groups.sum() ** 2)  # all documents agree: the exact bound for so many effective ones
+    found = [(row["rule"], row["value"], row["documents"]) for row in rules]
+    assert found == [
+        ("nearest", 0, 12),
+        ("head_match", 1, 12),
+        ("sieves", 1, 12),
+    ]
+    assert [(row["low"], row["high"]) for row in rules] == [(0, pytest.approx(1 - least)), *[(pytest.approx(least), 1)] * 2]
     (row,) = tables["coreference_best"].where(label="all")
     assert (row["heads"], row["direction"], row["value"], row["rule"], row["lift"]) == ("1-1", "mention-to-antecedent", 1, "sieves", 0)
 

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 from test_laws import (
     test_a_glimpse_at_merged_states_is_what_the_table_says,
-    test_intervals_are_the_percentiles_of_resampled_documents,
     test_merge_is_commutative_and_associative_and_start_is_neutral,
+    test_replicates_are_those_of_resampled_documents_which_are_counted,
     test_sharding_batch_size_padding_and_order_change_nothing,
     test_tables_are_pure_and_states_survive_the_disk,
     uniform,
@@ -37,13 +37,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "adding-a-measure.md"
 CODE = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 LAWS = [
     test_a_glimpse_at_merged_states_is_what_the_table_says,
-    test_intervals_are_the_percentiles_of_resampled_documents,
+    test_replicates_are_those_of_resampled_documents_which_are_counted,
     test_merge_is_commutative_and_associative_and_start_is_neutral,
     test_sharding_batch_size_padding_and_order_change_nothing,
     test_tables_are_pure_and_states_survive_the_disk,
 ]
 del test_a_glimpse_at_merged_states_is_what_the_table_says  # run below, on the example, and not again on the registry
-del test_intervals_are_the_percentiles_of_resampled_documents
+del test_replicates_are_those_of_resampled_documents_which_are_counted
 del test_merge_is_commutative_and_associative_and_start_is_neutral
 del test_sharding_batch_size_padding_and_order_change_nothing
 del test_tables_are_pure_and_states_survive_the_disk

@@ -103,17 +103,18 @@ def test_labels_by_gender_and_subset() -> None:
 
 
 def test_gaps() -> None:
-    """Of four women two are found, of five men four: 0.5 and 0.8. The rule `nearest` is always wrong, so it has no ratio."""
-    people = [("she", right) for right in (1, 1, 0, 0)] + [("he", right) for right in (1, 1, 1, 1, 0)]
+    """Of 8 women 4 are found, of 10 men 8: 0.5 and 0.8. The rule `nearest` is always wrong, so it has no ratio."""
+    people = [("she", right) for right in (1, 1, 0, 0) * 2] + [("he", right) for right in (1, 1, 1, 1, 0) * 2]
     documents = [document(f"[A Ann ] [B Eve ] [A {form} ]", f"{number}") for number, (form, _) in enumerate(people)]
     heads = [[pointing(3, {2: 0 if right else 1})] for _, right in people]
     tables = measured(NAME, documents, heads, selection="in-sample")
     rows = {(row["entrant"], row["direction"]): row for row in tables["pronouns_gaps"]}
     head = rows["1-1", "pronoun-to-candidate"]
-    assert (head["label"], head["versus"], head["n"], head["versus_n"]) == ("feminine", "masculine", 4, 5)
+    assert (head["label"], head["versus"], head["n"], head["versus_n"]) == ("feminine", "masculine", 8, 10)
     assert (head["value"], head["versus_value"], head["ratio"]) == (0.5, 0.8, 0.625)
     assert math.isclose(head["difference"], -0.3)
     assert head["difference_low"] <= -0.3 <= head["difference_high"]
+    assert 6 <= head["documents"] <= 8
     assert rows["best head of all", ""]["ratio"] == 0.625
     assert rows["first", ""]["ratio"] == 1
     assert math.isnan(rows["nearest", ""]["ratio"])

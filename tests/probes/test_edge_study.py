@@ -80,8 +80,8 @@ def test_tables_agree_with_each_other(study: hs.Study) -> None:
         assert row["task"] != "pos" or min(curve["linear"]) > 0.5
         for table in (curve, alone):
             np.testing.assert_allclose(np.subtract(table["score"], table["linear"]), table["beyond_linear"])
-            assert all(low <= high for low, high in zip(table["beyond_linear_low"], table["beyond_linear_high"], strict=True))
-        assert all(low <= score <= high for low, score, high in zip(curve["low"], curve["score"], curve["high"], strict=True))
+        assert max(curve["documents"]) < 6
+        assert all(map(math.isnan, [*curve["low"], *curve["high"]]))
     assert study["summary"]["task"] == study["edge_tasks"]["task"]
     layers = [value for value in study["summary"]["expected_layer"] if value == value]
     assert layers == sorted(layers)

@@ -23,6 +23,7 @@ from headscope.probes.structural.scoring import COLUMNS, paired, score, score_ch
 from headscope.probes.structural.training import Sentences
 from headscope.probes.structural.trees import Tree, smallest_tree, tree_of
 from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 
 CPU = torch.device("cpu")
 
@@ -85,12 +86,12 @@ def test_metrics_are_those_of_a_plain_reading(single: bool) -> None:
 
 def test_intervals_are_of_resampled_documents() -> None:
     random = np.random.default_rng(1)
-    numbers = np.zeros((6, 1, len(COLUMNS)))
-    numbers[:, 0, 0], numbers[:, 0, 1] = [1, 2, 3, 4, 0, 5], 5
-    numbers[:, 0, 2], numbers[:, 0, 3], numbers[:, 0, 8] = random.random(6) * 5, 5, [5, 5, 6, 6, 7, 7]
-    units = ["a", "a", "b", "b", "c", "c"]
+    numbers = np.zeros((12, 1, len(COLUMNS)))
+    numbers[:, 0, 0], numbers[:, 0, 1] = [1, 2, 3, 4, 0, 5] * 2, 5
+    numbers[:, 0, 2], numbers[:, 0, 3], numbers[:, 0, 8] = random.random(12) * 5, 5, [5, 5, 6, 6, 7, 7] * 2
+    units = [*"aabbccddeeff"]
     scored = Scored(numbers, units, replicates=50, seed=3)
-    weights = poisson_weights(["a", "b", "c"], 50, 3)[[0, 0, 1, 1, 2, 2]]
+    weights = poisson_weights([*"abcdef"], 50, 3)[np.repeat(np.arange(6), 2)]
     for replicate in (0, 7, 23):
         counts = weights[:, replicate]
         assert scored.of("UUAS")[replicate, 0] == pytest.approx((counts @ numbers[:, 0, 0]) / (counts.sum() * 5))
@@ -102,7 +103,9 @@ def test_intervals_are_of_resampled_documents() -> None:
         assert scored.of("DSpr")[replicate, 0] == pytest.approx(np.mean(means))
     low, high = scored.interval(scored.of("UUAS"))
     assert low[0] < scored.of("UUAS")[0, 0] < high[0]
-    alone = Scored(numbers, ["a"] * 6, replicates=50)
+    expected = interval(scored.of("UUAS")[0], scored.of("UUAS")[1:], Support.alike(6))
+    assert (low[0], high[0]) == (expected[0][0], expected[1][0])
+    alone = Scored(numbers, ["a"] * 12, replicates=50)
     assert np.isnan(alone.interval(alone.of("UUAS"))[0][0])
 
 

@@ -205,7 +205,7 @@ def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
         assert "means of 2 seeds" in svg
     told = sentences(whole, whole.manifest["best_layer"])
     assert len(told) == 3
-    assert re.search(r"Under a linear map of layer \d \(.*\), \d+% \[\d+ \d+\] of the edges", told[0])
+    assert re.search(r"Under a linear map of layer \d \(.*\), \d+% of the edges", told[0])
     assert "words left to right" in told[0]
     page = write_report(whole, tmp_path / "page.html").read_text()
     assert "Trees in vectors" in page

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from architectures import build
+from excerpts import excerpt
 from families import FAMILIES
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
@@ -22,22 +23,22 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.runs.compare import compare, differences, layout_of
 from headscope.runs.compared import adjusted, corrected
+from headscope.stats.inference import Support, interval
 from headscope.views.compare import comparison
 
 TINY = (("bert", "wordpiece"), ("gpt2", "gpt2"))
 MEASURES = ["positions", "entropy", "relations", "trees", "coreference"]
-LIMIT = 60  # texts
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
-    return hs.run("mini", "sampler", MEASURES, tmp_path_factory.mktemp("runs") / "trained", replicates=20, gallery=0, limit=LIMIT)
+    return hs.run("mini", excerpt(), MEASURES, tmp_path_factory.mktemp("runs") / "trained", replicates=20, gallery=0)
 
 
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     out = tmp_path_factory.mktemp("runs") / "untrained"
-    return hs.run("mini", "sampler", ["positions", "relations", "tokens"], out, weights="random", replicates=20, gallery=0, limit=LIMIT)
+    return hs.run("mini", excerpt(), ["positions", "relations", "tokens"], out, weights="random", replicates=20, gallery=0)
 
 
 def tiny(architecture: str, tokenizer: str) -> Model:
@@ -51,15 +52,18 @@ def column(*values: float) -> np.ndarray:
 
 
 def test_differences_by_hand() -> None:
-    one = np.array([True]), np.array([3.0])
+    one = Support.of(np.ones((9, 1))), np.array([3.0])
     a = Resampled("x", column(1.0, 0.0, 2.0, 4.0), *one)
     b = Resampled("x", column(5.0, 1.0, 3.0, 5.0), *one)
     paired = differences(a, b, paired=True)
     assert (paired["a"][0], paired["b"][0], paired["difference"][0]) == (1.0, 5.0, 4.0)
-    assert paired["low"][0] == paired["high"][0] == 1.0  # b is a and one more in every replicate
+    assert paired["low"][0] == paired["high"][0] == 4.0  # b is a and one more in every replicate
+    assert (paired["p"][0], paired["documents"][0]) == (2 / 2**9, 9)  # nine documents agree
     apart = differences(a, b, paired=False)  # replicates 1, 2, 3 of b meet 3, 1, 2 of a: -3, 3, 3
-    assert_allclose([apart["low"][0], apart["high"][0]], np.percentile([-3, 3, 3], [2.5, 97.5]))
-    unusable = differences(a, Resampled("x", b.values, np.array([False]), one[1]), paired=True)
+    welch = Support.of(np.ones((18, 1)))  # both vary by 4: together they are as good as all 18
+    expected = interval(np.array([4.0]), column(-3.0, 3.0, 3.0), welch)
+    assert_allclose([apart["low"], apart["high"]], expected)
+    unusable = differences(a, Resampled("x", b.values, Support.of(np.ones((5, 1))), one[1]), paired=True)
     assert unusable["difference"][0] == 4.0
     assert np.isnan(unusable["low"][0])
 
@@ -74,10 +78,9 @@ def test_replicates_give_the_tables_again(trained: hs.Run, name: str) -> None:
         one, at = found[row["quantity"]], place[row["kind"], row["layer"], row["head"]]
         assert one.values[0, at] == row["value"]
         assert one.n[at] == row["n"]
-        if one.usable[at]:
-            assert_allclose(np.nanpercentile(one.values[1:, at], [2.5, 97.5]), [row["low"], row["high"]])
-        else:
-            assert np.isnan(row["low"])
+        assert one.support.documents[at] == row["documents"]
+        low, high = one.bounds()
+        assert_allclose([low[at], high[at]], [row["low"], row["high"]])
 
 
 @pytest.mark.parametrize("name", ["relations", "coreference"])
@@ -87,8 +90,8 @@ def test_champions_are_those_of_the_table(trained: hs.Run, name: str) -> None:
     table = results[f"{name}_best"]
     assert [(one.label, one.heads) for one in champions] == list(zip(table["label"], table["heads"], strict=True))
     assert_allclose([one.scores.values[0, 0] for one in champions], table["value"])
-    bounds = [np.nanpercentile(one.scores.values[1:, 0], [2.5, 97.5]) for one in champions]
-    assert_allclose(bounds, np.stack([table["low"], table["high"]], 1))
+    bounds = [one.scores.bounds() for one in champions]
+    assert_allclose(np.stack(bounds)[..., 0], np.stack([table["low"], table["high"]], 1))
 
 
 def test_a_run_does_not_differ_from_itself(trained: hs.Run) -> None:
@@ -204,7 +207,7 @@ def test_the_view_gets_arrays_over_heads(trained: hs.Run, untrained: hs.Run) -> 
 @pytest.fixture(scope="module")
 def third(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     out = tmp_path_factory.mktemp("runs") / "third"
-    return hs.run("mini", "sampler", ["positions", "relations"], out, max_length=24, replicates=20, gallery=0, limit=LIMIT)
+    return hs.run("mini", excerpt(), ["positions", "relations"], out, max_length=24, replicates=20, gallery=0)
 
 
 def test_any_number_of_runs(trained: hs.Run, untrained: hs.Run, third: hs.Run) -> None:
@@ -243,11 +246,12 @@ def test_any_number_of_runs(trained: hs.Run, untrained: hs.Run, third: hs.Run) -
         compare(runs, to=4)
 
 
-def test_p_values_are_those_of_a_normal_and_corrected_by_holm() -> None:
-    replicates = np.array([[0.9, 0.0], [1.1, 0.0], [1.0, 0.0]])
-    p = adjusted(np.array([0.196, 0.5]), replicates, np.array([True, True]))
-    assert_allclose(p[0], 0.05, atol=1e-3)  # 1.96 standard errors of 0.1
-    assert np.isnan(p[1])  # replicates that are all alike say nothing
+def test_p_values_are_those_of_t_and_corrected_by_holm() -> None:
+    replicates = np.array([[0.9, 0.9, 0.9], [1.1, 1.1, 1.1], [1.0, 1.0, 1.0]])
+    support = Support(np.array([10, 5, 10]), np.array([10.0, 5.0, 10.0]))
+    p = adjusted(np.array([0.2228139, 0.5, 1e-7]), replicates, support)
+    assert_allclose(p[0], 0.05, atol=1e-6)  # 2.228 standard errors of 0.1, with 10 degrees of freedom
+    assert np.isnan(p[1:]).all()  # 5 documents are too few; what is rounded is no difference
     assert [row["p"] for row in corrected([{"p": 0.01}, {"p": 0.04}, {"p": 0.03}])] == pytest.approx([0.03, 0.06, 0.06])
 
 

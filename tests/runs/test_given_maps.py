@@ -75,12 +75,14 @@ def test_a_planted_head_is_not_taken_for_a_causal_model() -> None:
 
 
 def test_documents_are_what_intervals_resample() -> None:
-    maps = [MAPS, MAPS[..., ::-1, ::-1].copy(), MAPS]
-    tokens = [TOKENS, TOKENS[::-1], TOKENS]
-    one = hs.measure(maps, tokens, ["positions"], documents=["d", "d", "d"])
-    assert np.isnan(one["positions"].table["low"]).all()
-    several = hs.measure(maps, tokens, ["positions"], documents=["d", "e", "f"])
+    maps = [MAPS, MAPS[..., ::-1, ::-1].copy(), MAPS] * 2
+    tokens = [TOKENS, TOKENS[::-1], TOKENS] * 2
+    few = hs.measure(maps, tokens, ["positions"], documents=[*"aabcde"])
+    assert np.isnan(few["positions"].table["low"]).all()
+    assert set(few["positions"].table["documents"]) == {5}
+    several = hs.measure(maps, tokens, ["positions"], documents=[*"abcdef"])
     assert np.isfinite(several["positions"].table["low"]).all()
+    assert set(several["positions"].table["documents"]) == {6}
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def run(whole: Path, tmp_path: Path) -> Path:
 def test_a_run_is_the_same_again(run: Path) -> None:
     found = hs.rerun(run)
     assert found.identical
-    rows = sum(len(table) * 6 for table in Results.open(run).values())  # layer, value, low, high, n, baseline
+    rows = sum(len(table) * 7 for table in Results.open(run).values())  # layer, value, low, high, n, documents, baseline
     heads = len(Results.open(run)["entropy"])
     assert found.same.numbers == rows + heads
     assert found.lines() == [
@@ -141,13 +141,13 @@ def test_corpora_are_found_from_where_the_run_was_started(mini: Model, tmp_path:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert hs.rerun(tmp_path / "out" / "run").identical
-    (tmp_path / "texts" / "a.txt").rename(tmp_path / "b.txt")
+    (tmp_path / "texts" / "a.txt").rename(tmp_path / "a.txt")
     with pytest.raises(RunError, match=r"was made of 'texts/a\.txt', which is not there any more.*Name it with --corpus"):
         hs.rerun(tmp_path / "out" / "run")
-    assert hs.rerun(tmp_path / "out" / "run", corpus=tmp_path / "b.txt").identical
-    (tmp_path / "b.txt").write_text("Another text.")
-    with pytest.raises(RunError, match=r"b\.txt is not what .* was made of: its sha256 was"):
-        hs.rerun(tmp_path / "out" / "run", corpus=tmp_path / "b.txt")
+    assert hs.rerun(tmp_path / "out" / "run", corpus=tmp_path / "a.txt").identical
+    (tmp_path / "a.txt").write_text("Another text.")
+    with pytest.raises(RunError, match=r"a\.txt is not what .* was made of: its sha256 was"):
+        hs.rerun(tmp_path / "out" / "run", corpus=tmp_path / "a.txt")
 
 
 def test_nothing_of_the_place_is_kept_without_need(whole: Path) -> None:

@@ -70,7 +70,7 @@ def test_the_folder_holds_what_was_measured(whole: Path) -> None:
     run = hs.open_run(whole)
     assert run.measures == ["positions", "tokens", "entropy"]
     assert len(run["entropy"].table.where(quantity="entropy")) == 144
-    assert run["entropy"].table.columns == ["kind", "layer", "head", "quantity", "value", "low", "high", "n", "baseline"]
+    assert run["entropy"].table.columns == ["kind", "layer", "head", "quantity", "value", "low", "high", "n", "documents", "baseline"]
     assert run["entropy"].table.arrow.schema.metadata[b"signature"].decode() == run.signature
 
 

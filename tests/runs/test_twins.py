@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from headscope.runs import twin_sums
 from headscope.runs.twin_heads import TABLES, Heads, Sums, Twins
 from headscope.runs.twin_sentences import sentences
 from headscope.stats.bootstrap import group_weights
+from headscope.stats.inference import Support, interval
 
 TEXTS = ["The cats sat on a mat .", "A dog , the cats playing .", "The dog sat .", "On a mat the cat and a dog sat , the cat played ."]
 
@@ -34,6 +36,7 @@ def corpus(texts: list[str]) -> Corpus:
 
 
 CORPUS = corpus(TEXTS)
+SEVERAL = corpus([*TEXTS, *TEXTS[:2]])  # enough for intervals
 
 
 @pytest.fixture(scope="module")
@@ -213,13 +216,13 @@ def test_batches_blocks_and_the_order_of_documents_change_nothing(models: dict[s
 
 def test_untrained_copies_are_those_of_the_loader(models: dict[str, Model]) -> None:
     first, second = models["bert"], models["gpt2"]
-    found = hs.twins(first, second, CORPUS, control=True, max_length=60, replicates=5, seed=3)
-    to_b = hs.twins(first, hs.load(second.name, random=3), CORPUS, max_length=60, replicates=5, seed=3)
-    to_a = hs.twins(hs.load(first.name, random=3), second, CORPUS, max_length=60, replicates=5, seed=3)
+    found = hs.twins(first, second, SEVERAL, control=True, max_length=60, replicates=5, seed=3)
+    to_b = hs.twins(first, hs.load(second.name, random=3), SEVERAL, max_length=60, replicates=5, seed=3)
+    to_a = hs.twins(hs.load(first.name, random=3), second, SEVERAL, max_length=60, replicates=5, seed=3)
     table = found.table()
     assert_allclose(table.where(side="a")["untrained"], to_b.table().where(side="a")["distance"], atol=1e-6)
     assert_allclose(table.where(side="b")["untrained"], to_a.table().where(side="b")["distance"], atol=1e-6)
-    assert_allclose(found.distances, hs.twins(first, second, CORPUS, max_length=60, replicates=0).distances, atol=1e-6)
+    assert_allclose(found.distances, hs.twins(first, second, SEVERAL, max_length=60, replicates=0).distances, atol=1e-6)
     row = next(row for row in found.table("twins_summary") if (row["side"], row["quantity"]) == ("a", "untrained"))
     beside = next(row for row in to_b.table("twins_summary") if (row["side"], row["quantity"]) == ("a", "twin"))
     assert [row[name] for name in ("value", "low", "high")] == pytest.approx([beside[name] for name in ("value", "low", "high")], abs=1e-6)
@@ -245,7 +248,7 @@ def test_texts_that_one_model_drops_are_dropped_for_both(models: dict[str, Model
     assert without.dropped == ()
 
 
-def planted(rng: np.random.Generator, a: int = 6, b: int = 4, groups: int = 5) -> tuple[Twins, list[np.ndarray]]:
+def planted(rng: np.random.Generator, a: int = 6, b: int = 4, groups: int = 7) -> tuple[Twins, list[np.ndarray]]:
     """Models of two layers whose heads have random divergences in every row, and those rows, by group of documents."""
     rows = [rng.uniform(0, 0.3, (int(rng.integers(1, 5)), (a + b) * (a + b - 1) // 2)) for _ in range(groups)]
     sums = Sums(
@@ -255,13 +258,13 @@ def planted(rng: np.random.Generator, a: int = 6, b: int = 4, groups: int = 5) -
     )
     ids = [tuple(HeadId("encoder", layer, head) for layer in range(2) for head in range(size // 2)) for size in (a, b)]
     heads = Heads("one", "encoder", ids[0]), Heads("other", "encoder", ids[1])
-    return Twins(*heads, sums, "word", (0.1, 0.15), 0.2, 40, 0, 9, 5, "signature"), rows
+    return Twins(*heads, sums, "word", (0.1, 0.15), 0.2, 40, 0, 9, 7, "signature"), rows
 
 
 def test_intervals_are_those_of_documents_drawn_again() -> None:
     """A group that is drawn twice is there twice; what a replicate finds is worked out from copies of rows, head by head."""
     found, rows = planted(np.random.default_rng(0))
-    drawn = group_weights(40, 0, 5).astype(int)
+    drawn = group_weights(40, 0, 7).astype(int)
     upper = np.triu_indices(10, 1)
     twins, close, depths, layers, ats, mutual = [], [], [], [], [], []
     for counts in drawn:
@@ -276,17 +279,22 @@ def test_intervals_are_those_of_documents_drawn_again() -> None:
         layers.append([[between[3 * i : 3 * i + 3, 2 * j : 2 * j + 2].mean() for j in range(2)] for i in range(2)])
         mutual.append(np.mean([between[:, between[head].argmin()].argmin() == head for head in range(6)]))
     table = found.table().where(side="a")
-    assert_allclose(np.array([table["low"], table["high"]]), np.percentile(twins, [2.5, 97.5], 0))
+    support = Support.in_groups(np.array([len(part) for part in rows]), 7)
+
+    def bounds(value: Any, values: Any, within: tuple[float, float] = (0, np.inf)) -> Any:
+        return np.array(interval(np.array(value), np.array(values), support, within))
+
+    assert_allclose(np.array([table["low"], table["high"]]), bounds(table["distance"], twins))
     at = [f"{place // 2 + 1}-{place % 2 + 1}" for place in np.array(ats).T[0]]
     assert_allclose(table["support"][0], np.mean([name == table["twin"][0] for name in at]))
     summary = {(row["side"], row["quantity"]): row for row in found.table("twins_summary")}
     for key, values in ((("b", "twin_0.15"), close), (("a", "mutual"), mutual), (("a", "twin"), np.mean(twins, 1))):
-        assert_allclose([summary[key]["low"], summary[key]["high"]], np.percentile(values, [2.5, 97.5]), err_msg=str(key))
-    bounds = [summary["a", "depth"]["low"], summary["a", "depth"]["high"]]
-    assert_allclose(bounds, np.nanpercentile(depths, [2.5, 97.5]))
+        assert_allclose([summary[key]["low"], summary[key]["high"]], bounds(summary[key]["value"], values), err_msg=str(key))
+    depth = summary["a", "depth"]
+    assert_allclose([depth["low"], depth["high"]], bounds(depth["value"], depths, (-1, 1)))
     by_layer = found.table("twins_matrix")
     assert (by_layer["a_layer"], by_layer["b_layer"]) == ([1, 1, 2, 2], [1, 2, 1, 2])
-    assert_allclose(np.array([by_layer["low"], by_layer["high"]]), np.percentile(layers, [2.5, 97.5], 0).reshape(2, 4))
+    assert_allclose(np.array([by_layer["low"], by_layer["high"]]), bounds(by_layer["value"], np.reshape(layers, (40, 4))))
 
 
 def test_tables_of_planted_distances() -> None:

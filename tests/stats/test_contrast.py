@@ -14,7 +14,8 @@ from scipy import stats
 from headscope.errors import MeasureError
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.classification import F1, Accuracy, Matthews
-from headscope.stats.contrast import contrast, mcnemar, sign_flips
+from headscope.stats.contrast import contrast, mcnemar
+from headscope.stats.inference import Support, interval, p_value
 from headscope.stats.scores import Function, Mean, Perplexity
 from headscope.stats.significance import benjamini_hochberg, holm
 from headscope.stats.translation import Bleu
@@ -47,21 +48,13 @@ def test_mcnemar_of_many_examples() -> None:
     assert mcnemar(base, system) == pytest.approx(stats.binomtest(2200, 4700).pvalue)
 
 
-def test_sign_flips_by_hand() -> None:
-    """Of ten: one below 0, nine above: 2 x .1. Half each: 1. Always 0: 1. NaN was not drawn: one of four."""
-    columns = np.array(
-        [[-1.0] + [1] * 9, [-1] * 5 + [1] * 5, [0] * 10, [2] * 10, [np.nan] * 6 + [-1, 1, 1, 1], [-1] * 8 + [0, 1], [np.nan] * 10]
-    )
-    assert sign_flips(columns.T) == pytest.approx([0.2, 1, 1, 0, 0.5, 0.4, np.nan], nan_ok=True)
-
-
 @pytest.mark.parametrize("score", [Accuracy(), F1("macro", 3), Matthews(3)])
 def test_the_paired_bootstrap_written_out(score: Accuracy | F1 | Matthews) -> None:
     truth, base, systems = answers(3)
     documents = [f"d{number // 4}" for number in range(40)]
     found = contrast(score, score.statistics(base, truth), score.statistics(systems, truth), documents, "bootstrap", replicates=60, seed=4)
     weights = poisson_weights([f"d{number}" for number in range(10)], 60, 4)
-    assert (found.n, found.units, found.test, found.least_p) == (40, 10, "bootstrap", 2 / 60)
+    assert (found.n, found.units, found.test) == (40, 10, "bootstrap")
     assert found.base == pytest.approx(score.of(score.statistics(base, truth)))
     for place in np.ndindex(2, 3):
         differences = []
@@ -70,9 +63,9 @@ def test_the_paired_bootstrap_written_out(score: Accuracy | F1 | Matthews) -> No
             pair = (score.of(score.statistics(side[drawn], truth[drawn])) for side in (systems[place], base))
             differences.append(float(next(pair) - next(pair)))
         assert found.difference[place] == pytest.approx(score.of(score.statistics(systems[place], truth)) - found.base)
-        assert [found.low[place], found.high[place]] == pytest.approx(np.percentile(differences, [2.5, 97.5]))
-        rarer = min(sum(d <= 1e-12 for d in differences), sum(d >= -1e-12 for d in differences))
-        assert found.p[place] == pytest.approx(min(1, 2 * rarer / 60))
+        again, alike = np.array(differences), Support.alike(10)  # documents have 4 examples each
+        assert [found.low[place], found.high[place]] == pytest.approx(interval(found.difference[place], again, alike))
+        assert found.p[place] == pytest.approx(p_value(found.difference[place], again, alike))
 
 
 def test_the_t_tests_are_scipys() -> None:
@@ -102,6 +95,28 @@ def test_accuracy_is_tested_by_mcnemar_and_corrected() -> None:
     assert (found.difference <= found.high).all()
 
 
+def test_the_default_test_takes_documents_for_independent_and_not_examples() -> None:
+    """McNemar's test over examples only where each is a document of its own; and no p at all from two documents."""
+    truth, base, systems = answers(8, 40)
+    score = Accuracy()
+    rows = score.statistics(base, truth), score.statistics(systems, truth)
+    assert contrast(score, *rows, replicates=20).test == "mcnemar"
+    assert contrast(score, *rows, [str(number // 4) for number in range(40)], replicates=20).test == "bootstrap"
+    for test in ("mcnemar", "bootstrap", "paired_t", "unpaired_t"):
+        two = contrast(score, *rows, [str(number // 20) for number in range(40)], test, replicates=20)
+        assert two.units == 2
+        assert np.isnan([two.p, two.low, two.high]).all()
+
+
+def test_long_examples_make_fewer_documents() -> None:
+    """Of a loss an example weighs as much as it has items: with one of 50 and nine of 1, 59^2 / 2509 = 1.39 documents are too few."""
+    score, rng = Mean("loss", "lower"), np.random.default_rng(2)
+    counts = np.array([50.0] + [1] * 9)
+    rows = score.statistics(rng.exponential(3, (3, 10)) * counts, counts)
+    assert np.isnan(contrast(score, rows[0], rows[1:], replicates=50).p).all()
+    assert np.isfinite(contrast(score, rows[0] / counts[:, None], rows[1:] / counts[:, None], replicates=50).p).all()
+
+
 def test_one_system_and_one_that_is_the_base() -> None:
     """What is the same differs by 0, surely, and a head that breaks one sentence in each document is found out."""
     score = Bleu(["a dog runs on the green grass", "two men sit on the bench today"] * 10)
@@ -110,7 +125,8 @@ def test_one_system_and_one_that_is_the_base() -> None:
     documents = [str(number // 2) for number in range(20)]
     found = contrast(score, good, np.stack([good, bad]), documents, replicates=200)
     assert found.difference[0] == found.low[0] == found.high[0] == 0
-    assert found.p.tolist() == [1, 0]
+    assert found.p[0] == 1
+    assert found.p[1] == 2.0**-9  # all ten documents lose the same: the sign test
     assert found.high[1] < 0
     single = contrast(score, good, bad, documents, replicates=200)
     assert single.difference.shape == ()
@@ -123,7 +139,8 @@ def test_what_is_the_same_is_no_difference_however_sums_are_rounded() -> None:
     rows = score.statistics(rng.exponential(3, 333) / 3, rng.integers(1, 9, 333).astype(float))
     found = contrast(score, rows, np.stack([rows] * 7 + [rows * [1.001, 1]]), replicates=100)
     assert (found.difference[:7] == 0).all()
-    assert found.p.tolist() == [1] * 7 + [0]
+    assert found.p[:7].tolist() == [1] * 7
+    assert found.p[7] < 1e-6
 
 
 def test_functions_are_resampled_too() -> None:
@@ -132,7 +149,7 @@ def test_functions_are_resampled_too() -> None:
     found = contrast(median, values, np.stack([values + 1, values]), replicates=50)
     assert found.difference.tolist() == [1, 0]
     assert (found.low[0], found.high[0]) == (1, 1)
-    assert found.p.tolist() == [0, 1]
+    assert found.p.tolist() == [2.0**-29, 1]  # all 30 agree: the sign test
 
 
 def test_nothing_to_resample_gives_no_interval() -> None:

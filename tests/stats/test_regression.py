@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval, p_value
 from headscope.stats.matching import matched
 from headscope.stats.regression import ols, ols_interval
 
@@ -58,15 +59,18 @@ def test_bounds_are_those_of_fits_to_drawn_documents() -> None:
     rng = np.random.default_rng(2)
     documents = [f"d{number % 7}" for number in range(30)]
     design, y = np.column_stack([np.ones(30), rng.normal(size=(30, 2))]), rng.normal(size=(30, 2))
-    low, high = ols_interval(design, y, documents, 60, 4)
+    low, high, p = ols_interval(design, y, documents, 60, 4)
     weights = poisson_weights([f"d{number}" for number in range(7)], 60, 4)[:, 1:].astype(int)
     fits = []
     for column in range(60):
         drawn = [place for place in range(30) for _ in range(weights[place % 7, column])]
         if len(drawn) > 3:
             fits.append(np.linalg.lstsq(design[drawn], y[drawn], rcond=None)[0])
-    assert low == pytest.approx(np.percentile(fits, 2.5, axis=0))
-    assert high == pytest.approx(np.percentile(fits, 97.5, axis=0))
+    whole, support = np.linalg.lstsq(design, y, rcond=None)[0], Support.of(np.array([5, 5, 4, 4, 4, 4, 4]))
+    expected = interval(whole, np.array(fits), support)
+    assert low == pytest.approx(expected[0])
+    assert high == pytest.approx(expected[1])
+    assert p == pytest.approx(p_value(whole, np.array(fits), support))
     assert np.isnan(ols_interval(design, y, ["d"] * 30, 20)[0]).all()
     assert np.isnan(ols_interval(np.ones((30, 2)), y, documents, 20)[0]).all()
 

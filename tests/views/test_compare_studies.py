@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from excerpts import excerpt
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
@@ -16,16 +18,18 @@ from headscope.errors import RunError
 from headscope.runs.kept import Kept
 from headscope.runs.results import Results
 from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 from headscope.views.compare_studies import compare_studies
 from headscope.views.replicated import replicated
 
-PROBES = {"probes": ["attention", "right-branching"], "limit": 60, "epochs": 1, "seeds": 1, "max_length": 24, "replicates": 40}
+PROBES = {"probes": ["attention", "right-branching"], "epochs": 1, "seeds": 1, "max_length": 24, "replicates": 40}
 
 
 @pytest.fixture(scope="module")
 def probes(tmp_path_factory: pytest.TempPathFactory) -> list[hs.Study]:
     folder = tmp_path_factory.mktemp("studies")
-    return [hs.probe_attention(out=folder / f"root-{root}", root=root, **PROBES) for root in ("shared", "separate")]  # type: ignore[arg-type]
+    data = {"corpus": excerpt(8, 4), "dev": excerpt(15, 4, start=8), **PROBES}
+    return [hs.probe_attention(out=folder / f"root-{root}", root=root, **data) for root in ("shared", "separate")]  # type: ignore[arg-type]
 
 
 def drawn_again(study: hs.Study) -> np.ndarray:
@@ -39,6 +43,13 @@ def drawn_again(study: hs.Study) -> np.ndarray:
         return np.sum([weight * right for weight, right in counted], 0) / np.sum([weight for weight, _ in counted], 0)  # type: ignore[no-any-return]
 
 
+def words_of_documents(study: hs.Study) -> np.ndarray:
+    """How many words count in each document."""
+    kept = Kept(study.results.state("probe"))
+    counts = Counter(name for name, relation in zip(kept.words("document"), kept.words("relation"), strict=True) if relation != "punct")
+    return np.array(list(counts.values()))
+
+
 def test_probes_are_paired_by_document(probes: list[hs.Study]) -> None:
     found = hs.compare(*probes)
     assert found.names == ("root shared", "root separate")
@@ -49,8 +60,8 @@ def test_probes_are_paired_by_document(probes: list[hs.Study]) -> None:
         assert (row["a"], row["b"]) == tuple(own)
         assert row["difference"] == own[1] - own[0]
     assert rows["attention"]["low"] < rows["attention"]["difference"] < rows["attention"]["high"]
-    low, high = np.nanpercentile(np.subtract(*(drawn_again(study)[1:] for study in reversed(probes))), [2.5, 97.5])
-    assert_allclose([rows["attention"]["low"], rows["attention"]["high"]], [low, high])
+    drawn, words = np.subtract(*map(drawn_again, reversed(probes))), words_of_documents(probes[0])
+    assert_allclose([rows["attention"]["low"], rows["attention"]["high"]], interval(drawn[0], drawn[1:], Support.of(words)))
     alone = [study["summary"].where(probe="attention") for study in probes]
     values = found.values["summary"].where(run="root shared", probe="attention")
     assert (values["low"], values["high"]) == (alone[0]["low"], alone[0]["high"])
@@ -65,8 +76,8 @@ def test_a_study_does_not_differ_from_itself(probes: list[hs.Study]) -> None:
 
 
 def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) -> None:
-    settings = {"parts": ["trees"], "measures": ["A"], "limit": 24, "replicates": 30}
-    studies = [hs.flow("mini", "sampler", tmp_path / weights, weights=weights, **settings) for weights in ("trained", "random")]  # type: ignore[arg-type]
+    settings = {"parts": ["trees"], "measures": ["A"], "replicates": 30}
+    studies = [hs.flow("mini", excerpt(8, 3), tmp_path / weights, weights=weights, **settings) for weights in ("trained", "random")]  # type: ignore[arg-type]
     found = compare_studies([study.results for study in studies])
     assert found.how.startswith("of each study alone, not of differences")
     for row in found.differences["flow_tree_distances"]:
@@ -85,13 +96,13 @@ def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) 
 
 @pytest.mark.parametrize("score", ["loss", "masked_accuracy"])
 def test_ablation_is_drawn_again(score: str, tmp_path: Path) -> None:
-    settings = {"parts": ["layers"], "limit": 12, "replicates": 30, "score": score}
-    one, other = (hs.ablate("mini", "sampler", tmp_path / how, how=how, **settings) for how in ("zero", "mean"))  # type: ignore[arg-type]
+    settings = {"parts": ["layers"], "replicates": 30, "score": score}
+    one, other = (hs.ablate("mini", excerpt(8, 2), tmp_path / how, how=how, **settings) for how in ("zero", "mean"))  # type: ignore[arg-type]
     found = replicated(one.results)["ablation_layers"]
     for row in one["ablation_layers"]:
-        values = found[row["kind"], row["layer"]].numbers.values[:, 0]
-        assert values[0] == pytest.approx(row["difference"])
-        assert_allclose(np.nanpercentile(values[1:], [2.5, 97.5]), [row["low"], row["high"]])
+        numbers = found[row["kind"], row["layer"]].numbers
+        assert numbers.values[0, 0] == pytest.approx(row["difference"])
+        assert_allclose(np.ravel(numbers.bounds()), [row["low"], row["high"]])
     compared = hs.compare(one, other)
     assert compared.names == ("how zero", "how mean")
     assert compared.comparison.how.startswith("paired by document")

@@ -11,8 +11,9 @@ from headscope.ablation.tables import Scores
 from headscope.core.heads import HeadLayout
 from headscope.models.importance import Normalise, normalised
 from headscope.runs.table import Table
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.correlation import pearson, spearman
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -41,7 +42,7 @@ def replicated(
 
 def importance_table(found: Float64[np.ndarray, "replicate+1 head"], layout: HeadLayout, n: int, documents: int) -> Table:
     """`importance`: a row a head."""
-    low, high = percentile_interval(found[1:], np.full(layout.size, documents > 1))
+    low, high = interval(found[0], found[1:], Support.alike(documents), (0, np.inf))
     ids = layout.ids()
     ranks = np.empty(layout.size, dtype=np.int64)
     ranks[np.argsort(-found[0], kind="stable")] = np.arange(1, layout.size + 1)

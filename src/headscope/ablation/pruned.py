@@ -74,8 +74,9 @@ def pruned(
             "difference": found.difference.tolist(),
             "low": found.low.tolist(),
             "high": found.high.tolist(),
-            "p": np.maximum(found.p, found.least_p).tolist(),
+            "p": found.p.tolist(),
             "n": [found.n],
+            "documents": [found.units],
         }
     )
     return Pruned(model, smaller, tried, texts)

@@ -168,4 +168,4 @@ class Study(Trial):
             score, base = self.statistics(tried.base)
             found["prunable"] = prunable_table(found["pruning"], float(score.of(base)), score, spec.tolerance)
         score, base = self.statistics(scores.base)
-        return {"summary": summary(found, score, float(score.of(base)), len(scores.documents)), **found}
+        return {"summary": summary(found, score, float(score.of(base)), len(scores.documents), len(set(scores.documents))), **found}

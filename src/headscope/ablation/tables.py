@@ -122,7 +122,7 @@ def _columns(first: Sequence[Mapping[str, Any]], one: Contrast, second: Sequence
 def numbers(found: Contrast) -> dict[str, list[Any]]:
     """The columns that tell of systems against the model as it is. A p of 0 by the bootstrap is no smaller than it could have found."""
     size = len(found.score)
-    p = np.maximum(found.p, found.least_p)
+    p = found.p
     values = (found.score, found.difference, found.low, found.high, p, holm(p), benjamini_hochberg(p))
     columns = {name: column.tolist() for name, column in zip(NUMBERS, values, strict=False)}
     return {**columns, "n": [found.n] * size, "documents": [found.units] * size, "test": [found.test] * size}

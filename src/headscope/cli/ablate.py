@@ -51,7 +51,8 @@ def ablate(
     max_length: Length = 128,
     mask_share: Share = 0.15,
     test: Annotated[
-        str | None, Option(help="mcnemar, bootstrap, paired_t, unpaired_t [default: mcnemar for accuracy, else bootstrap]")
+        str | None,
+        Option(help="mcnemar, bootstrap, paired_t, unpaired_t [default: bootstrap, mcnemar for accuracy of documents of one example]"),
     ] = None,
     tags: Tags = None,
     abs_over: Abs = "example",

@@ -81,13 +81,13 @@ def _shares(scores: Sequence[Score]) -> Table:
 
     names = ("value", "low", "high")
     columns = {"quantity": [score.name for score in scores]} | {name: [getattr(score, name) for score in scores] for name in names}
-    return Table.of(columns | {"n": [score.first for score in scores]})
+    return Table.of(columns | {"n": [score.first for score in scores], "documents": [score.documents for score in scores]})
 
 
 def _overlaps(head: str, scores: Sequence[Score]) -> Table:
     from headscope.runs.table import Table
 
-    names = ("value", "low", "high", "precision", "recall", "first", "second")
+    names = ("value", "low", "high", "precision", "recall", "first", "second", "documents")
     return Table.of({head: [score.name for score in scores]} | {name: [getattr(score, name) for score in scores] for name in names})
 
 

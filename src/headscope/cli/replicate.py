@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -86,6 +86,12 @@ def _replicate(
         )
 
 
+def _documents(row: dict[str, Any]) -> str:
+    from headscope.runs.few import counted
+
+    return "" if row.get("documents") is None else f", {counted(row['documents'])} documents"
+
+
 def print_claims(results: Results) -> None:
     """Print the claims step by step: what was published, what is ours, what can be said, and what differs."""
     from rich import box
@@ -115,7 +121,7 @@ def print_claims(results: Results) -> None:
                 Text(row["place"]),
                 Text(row["says"] + (f" ({row['unit']})" if row["unit"] else "")),
                 Text(row["published"]),
-                Text(row["ours"] + (f", n {row['n']:,} {row['n_counts']}".rstrip() if row["n"] else "")),
+                Text(row["ours"] + (f", n {row['n']:,} {row['n_counts']}".rstrip() + _documents(row) if row["n"] else "")),
                 Text(row["verdict"], style=_COLOURS.get(row["verdict"], "dim")),
                 Text(row["said"], style="dim"),
             )

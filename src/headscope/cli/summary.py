@@ -11,6 +11,7 @@ from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
 from headscope.runs.choice import choice_note
 from headscope.runs.cut import cut_sentence
+from headscope.runs.few import few_documents
 from headscope.runs.results import BASELINES, Results
 from headscope.runs.sense import of_runs
 
@@ -44,6 +45,8 @@ def summarise(results: Results, quiet: bool = False) -> None:
         console.print(f"unknown tokens: {unknown['n']:,} of {unknown['of']:,} ({unknown['share']:.1%})", markup=False)
     for line in results.warnings:
         console.print(f"warning: {line}", style="bold", soft_wrap=True, markup=False)
+    if few := few_documents(results):
+        console.print(few, soft_wrap=True, markup=False)
     if "summary" in results:
         _print_summary(results)
     if results.study is not None:
@@ -112,6 +115,7 @@ def _print_best(results: Results, name: str) -> None:
     columns = {
         "label": [row["label"] if row["kind"] == "encoder" else f"{row['kind']} {row['label']}" for row in rows],
         "n": [row["n"] for row in rows],
+        **({"documents": [row["documents"] for row in rows]} if "documents" in best.columns else {}),
         "best head": [row["heads"] or row["in_sample_head"] for row in rows],
         "accuracy": [interval(row["value"], row["low"], row["high"]) for row in rows],
         "rule": [row["rule"] for row in rows],

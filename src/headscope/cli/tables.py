@@ -6,6 +6,7 @@ import re
 
 import typer
 
+from headscope.runs.few import counted, note
 from headscope.runs.table import Table, display
 
 _NUMBER = re.compile(r"[-+]?[0-9]")
@@ -22,13 +23,14 @@ def print_table(table: Table, title: str, caption: str = "") -> None:
     for name in table.columns:
         rich.add_column(name, justify="left" if any(map(_is_text, (row[name] for row in rows))) else "right", no_wrap=True)
     for row in rows:
-        rich.add_row(*(display(value) for value in row.values()))
+        rich.add_row(*(counted(value) if name == "documents" else display(value) for name, value in row.items()))
+    few = note(row["documents"] for row in rows) if "documents" in table.columns else ""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, Console(width=10_000).measure(rich).maximum)
     console.print(title, style="italic", soft_wrap=True, markup=False)  # as the table's own title it would be folded to its width
     console.print(rich)
-    if caption:
+    if caption := "\n".join(filter(None, (few, caption))):
         console.print(caption, style="dim", soft_wrap=True, markup=False)
 
 

@@ -10,14 +10,25 @@ from numpy.typing import NDArray
 
 from headscope.errors import RunError
 
-Merge = Literal["sum", "max", "min", "concat"]
+Merge = Literal["sum", "max", "min", "concat", "keyed"]
 Array = NDArray[np.float64] | NDArray[np.int64]
+MOST_KEYS = 4096  # of a keyed array: it does not grow with the corpus
+
+
+def _keyed(a: Array, b: Array) -> Array:
+    rows = np.concatenate([a, b])
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    starts = np.flatnonzero(np.diff(rows[:, 0], prepend=rows[:1, 0] - 1))[: MOST_KEYS + 1]
+    sums = np.add.reduceat(rows[:, 1:], starts, axis=0) if len(rows) else rows[:, 1:]
+    return np.column_stack([rows[starts, 0], sums])[:MOST_KEYS]
+
 
 _MERGE: dict[Merge, Callable[[Array, Array], Array]] = {
     "sum": lambda a, b: a + b,
     "max": lambda a, b: np.maximum(a, b),
     "min": lambda a, b: np.minimum(a, b),
     "concat": lambda a, b: np.concatenate([a, b]),
+    "keyed": _keyed,
 }
 
 
@@ -25,7 +36,10 @@ class State:
     """Arrays with declared merges. Only sums, counts and extremes live here; a mean appears when a table is made.
 
     An empty state must be neutral: `sum` starts at 0, `max` and `min` at the least and greatest value of the array's type,
-    `concat` with no rows. Merging is commutative, for `concat` up to the order of rows.
+    `concat` and `keyed` with no rows. `keyed` sums the rows that have the same key, which is the first column, and keeps the `MOST_KEYS`
+    smallest keys, in order: documents are counted exactly up to so many, however a document is split over shards. (A key that is among the
+    smallest of all is among the smallest of every part, so that its sums are complete.) Merging is commutative, for `concat` up to the
+    order of rows.
 
     A declared name that ends in / is a family, for labels that only the corpus knows: its members (`correct/nsubj`) appear
     as they are met, and a member that one of two states lacks is taken from the other.
@@ -55,6 +69,10 @@ class State:
             self.arrays[name] = make()
         return self.arrays[name]
 
+    def add(self, name: str, rows: Array) -> None:
+        """Merge rows into an array as it is declared to merge."""
+        self.arrays[name] = _MERGE[self.merges[self._declared(name)]](self[name], rows)
+
     def merge(self, other: State) -> State:
         """A new state that has seen what both have seen."""
         if self.merges != other.merges:
@@ -66,7 +84,7 @@ class State:
                 continue
             merge = self.merges[self._declared(name)]
             mine, theirs = self[name].shape, other[name].shape
-            if (mine[1:] != theirs[1:]) if merge == "concat" else (mine != theirs):
+            if (mine[1:] != theirs[1:]) if merge in ("concat", "keyed") else (mine != theirs):
                 raise RunError(f"state array {name!r} has shape {mine} here and {theirs} there", "Use one run folder for one model")
             merged[name] = _MERGE[merge](self[name], other[name])
         return State(merged, self.merges)

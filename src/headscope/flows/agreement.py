@@ -14,8 +14,9 @@ from headscope.flows.compared import table
 from headscope.flows.grouping import Matrices, checked
 from headscope.runs.kept import Kept
 from headscope.runs.table import Table
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.correlation import Moments, pooled
+from headscope.stats.inference import Support, interval
 from headscope.stats.resampled import mean
 
 _MOMENTS, _SEPARATOR = "moments/", " and "
@@ -56,8 +57,7 @@ class Agreement:
             texts = Moments(*self.kept.numbers(_MOMENTS + label).transpose(1, 0, 2))
             names, parts = _by_document(texts, documents)
             replicates = pooled(parts, poisson_weights(names, self.replicates, self.seed))
-            several = np.full(replicates.shape[1:], len(names) > 1)
-            low, high = percentile_interval(replicates[1:], several)
+            low, high = interval(replicates[0], replicates[1:], Support.of(parts.n), (-1, 1))
             rows += _rows(pair, "entries", replicates[0], low, high, parts.n.sum(0), (parts.n > 0).sum(0))
             each = mean(texts.r, documents, self.replicates, self.seed)
             rows += _rows(pair, "texts", each.value, each.low, each.high, each.n, each.documents)

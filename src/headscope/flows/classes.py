@@ -28,7 +28,7 @@ PAIRS = (("NOUN", "VERB"), ("NOUN", "DET"), ("NOUN", "PRON"), ("VERB", "DET"), (
 
 Deletion = Literal["comparison", "listwise"]
 DELETIONS: tuple[Deletion, ...] = get_args(Deletion)
-_NUMBERS = ("mean_first", "mean_second", "difference", "low", "high", "t", "df", "p")
+_NUMBERS = ("mean_first", "mean_second", "difference", "low", "high", "p_documents", "t", "df", "p")
 _COUNTS = ("d", "n_first", "n_second", "documents", "reason")
 LAYERS = ("measure", "first", "second", "test", "layer", *_NUMBERS, "p_holm", "p_bh", *_COUNTS)
 HEADLINE = ("measure", "first", "second", "preset", "test", *_NUMBERS, *_COUNTS)

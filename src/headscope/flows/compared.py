@@ -41,7 +41,9 @@ class Sample:
 
 
 def by_layer(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> list[Row]:
-    """One row a layer, counted from 1: the test, an interval of the difference over documents, and p adjusted over the layers."""
+    """One row per layer, counted from 1: the test, which takes items as independent, an interval and p of the difference over documents,
+    and the test's p adjusted over the layers.
+    """
     rows = _rows(x, y, test, replicates, seed)
     p = np.array([row["p"] for row in rows], dtype=np.float64)
     for layer, (row, strict, lenient) in enumerate(zip(rows, holm(p).tolist(), benjamini_hochberg(p).tolist(), strict=True), 1):
@@ -74,8 +76,8 @@ def _rows(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> list[R
         both = np.isfinite(one) & np.isfinite(other)
         one, other = np.where(both, one, np.nan), np.where(both, other, np.nan)
     gap = difference(one, x.documents, other, y.documents, replicates, seed)
-    lows, highs, documents = gap.low.tolist(), gap.high.tolist(), gap.documents.tolist()
+    numbers = zip(found.columns(), gap.low.tolist(), gap.high.tolist(), gap.p.tolist(), gap.documents.tolist(), strict=True)
     return [
-        {**column, "test": test, "low": low, "high": high, "documents": several}
-        for column, low, high, several in zip(found.columns(), lows, highs, documents, strict=True)
+        {**column, "test": test, "low": low, "high": high, "p_documents": p, "documents": documents}
+        for column, low, high, p, documents in numbers
     ]

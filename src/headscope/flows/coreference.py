@@ -22,7 +22,7 @@ from headscope.stats.significance import benjamini_hochberg, holm
 if TYPE_CHECKING:
     from jaxtyping import Float64
 
-_NUMBERS = ("mean_same", "mean_different", "difference", "low", "high", "t", "df", "p")
+_NUMBERS = ("mean_same", "mean_different", "difference", "low", "high", "p_documents", "t", "df", "p")
 _COUNTS = ("d", "n_same", "n_different", "documents", "reason")
 LAYERS = ("measure", "test", "layer", *_NUMBERS, "p_holm", "p_bh", *_COUNTS)
 HEADLINE = ("measure", "preset", "test", *_NUMBERS, *_COUNTS)
@@ -151,7 +151,7 @@ class Coreference:
         design = np.stack([np.ones_like(distance), is_same, np.log(distance)], 1)
         values, documents = np.concatenate([same.values, other.values]), [*same.documents, *other.documents]
         fit = ols(design, values)
-        low, high = ols_interval(design, values, documents, self.replicates, self.seed)
+        low, high, p = ols_interval(design, values, documents, self.replicates, self.seed)
         means = [_means(sample) for sample in (same, other)]
         return [
             {
@@ -161,6 +161,7 @@ class Coreference:
                 "difference": float(fit.coefficients[1, column]),
                 "low": float(low[1, column]),
                 "high": float(high[1, column]),
+                "p_documents": float(p[1, column]),
                 "t": float(fit.t[1, column]),
                 "df": float(fit.df),
                 "p": float(fit.p[1, column]),

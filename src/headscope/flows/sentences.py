@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headscope.flows.paths import VARIANTS
 from headscope.runs.table import Table, interval
+from headscope.stats.inference import reason
 
 NAMES = {
     "A": "attention",
@@ -39,14 +41,14 @@ def named(measure: str) -> str:
 def _coreference(tables: Mapping[str, Table]) -> Iterator[str]:
     for row in tables["flow_coreference_headline"].where(preset="recommended", test="regression"):
         told = _more(row, "mean_different", "if both mean the same thing than if not")
-        pairs = row["n_same"] + row["n_different"]
-        yield f"From a noun to a later pronoun, {named(row['measure'])} is {told}, with distance taken out ({_test(row)}, {pairs} pairs)."
+        test = _test(row, f"{row['n_same'] + row['n_different']} pairs")
+        yield f"From a noun to a later pronoun, {named(row['measure'])} is {told}, with distance taken out ({test})."
 
 
 def _classes(tables: Mapping[str, Table]) -> Iterator[str]:
     for row in tables["flow_class_headlines"].where(preset="recommended", test="paired", first="open", second="closed"):
-        told = _more(row, "mean_second", "for open classes than for closed ones")
-        yield f"What a word gives to all tokens, by {named(row['measure'])}, is {told} ({_test(row)}, {row['n_first']} sentences)."
+        told, test = _more(row, "mean_second", "for open classes than for closed ones"), _test(row, f"{row['n_first']} sentences")
+        yield f"What a word gives to all tokens, by {named(row['measure'])}, is {told} ({test})."
 
 
 def _trees(tables: Mapping[str, Table]) -> Iterator[str]:
@@ -81,14 +83,23 @@ def _agreement(tables: Mapping[str, Table]) -> Iterator[str]:
 
 
 def _more(row: Mapping[str, Any], base: str, than: str) -> str:
-    """`12% higher` than what, or that neither is sure."""
-    if not row["p"] < SURE or not row[base]:
+    """`12% higher` than what, or that neither is sure. Studies before 1.0 have no p over documents."""
+    if not row.get("p_documents", row["p"]) < SURE or not row[base]:
         return f"not surely higher or lower {than}"
     share = row["difference"] / row[base]
     return f"{abs(share):.0%} {'higher' if share > 0 else 'lower'} {than}"
 
 
-def _test(row: Mapping[str, Any]) -> str:
-    """The effect size, t and p of one test: that of the row."""
-    p = "p < .001" if row["p"] < 0.001 else f"p = {row['p']:.3f}".replace("0.", ".", 1)
-    return f"d = {interval(row['d'])}, t = {interval(row['t'])}, {p}" if row["p"] == row["p"] else "too few to test"
+def _test(row: Mapping[str, Any], items: str) -> str:
+    """The effect size, t and p of the row's test, which takes items as independent, and its p over documents."""
+    if math.isnan(row["p"]):
+        return f"too few to test: {items}"
+    told = f"d = {interval(row['d'])}, t = {interval(row['t'])}, {_p(row['p'])} over {items}"
+    if "p_documents" not in row:
+        return told
+    documents, p = row["documents"], row["p_documents"]
+    return f"{told}; {reason(documents)}" if math.isnan(p) else f"{told}; {_p(p)} over {documents} documents"
+
+
+def _p(p: float) -> str:
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)

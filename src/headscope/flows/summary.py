@@ -9,7 +9,7 @@ from headscope.flows.compared import table
 from headscope.flows.paths import VARIANTS
 from headscope.runs.table import Table
 
-COLUMNS = ("part", "what", "measure", "value", "low", "high", "t", "p", "d", "n", "published")
+COLUMNS = ("part", "what", "measure", "value", "low", "high", "p_documents", "t", "p", "d", "n", "documents", "published")
 OPEN_CLOSED = ("open", "closed (released)")
 # Westera's released outputs and notes (METHODS §7.2-7.5): t pooled over layers; arcs found by the best layer, on 500 sentences of EWT.
 PUBLISHED: Mapping[tuple[str, str], str] = {
@@ -93,11 +93,12 @@ def _agreement(tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
 
 
 def _compared(row: Mapping[str, Any], n: int) -> dict[str, Any]:
-    return {"measure": row["measure"], "value": row["difference"], **{name: row[name] for name in ("low", "high", "t", "p", "d")}, "n": n}
+    numbers = {name: row[name] for name in ("low", "high", "p_documents", "t", "p", "d", "documents")}
+    return {"measure": row["measure"], "value": row["difference"], **numbers, "n": n}
 
 
 def _estimate(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in ("value", "low", "high", "n")}
+    return {name: row[name] for name in ("value", "low", "high", "n", "documents")}
 
 
 def _said(part: str, name: str) -> dict[str, str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -12,10 +12,11 @@ from headscope.core.heads import HeadLayout
 from headscope.core.slope import Slope
 from headscope.core.state import State
 from headscope.encoding.texts import Overlong, Unit
+from headscope.stats.inference import Bounds, Support, interval
 
 if TYPE_CHECKING:
     import numpy as np
-    from jaxtyping import Bool, Float64
+    from jaxtyping import Float64
 
     Glimpse = dict[str, tuple[Float64[np.ndarray, "head"], Float64[np.ndarray, "head"]]]
 
@@ -25,12 +26,18 @@ Columns = Mapping[str, Any]  # a table: column name -> values, all of one length
 
 @dataclass(frozen=True)
 class Resampled:
-    """One quantity on the data, in the first row, and in every replicate; `usable` where more than one document gives it."""
+    """One quantity on the data, in the first row, and in every replicate, and the documents that give it."""
 
     quantity: str  # as the table of heads names it
     values: Float64[np.ndarray, "replicate+1 item"]
-    usable: Bool[np.ndarray, "item"]
+    support: Support
     n: Float64[np.ndarray, "item"]
+    make_interval: Callable[..., Any] = interval  # as the measure's own table does it
+
+    def bounds(self) -> Bounds:
+        """The 95 % intervals of all items."""
+        bounds: Bounds = self.make_interval(self.values[0], self.values[1:], self.support)
+        return bounds
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from headscope.measures.base import Champion, Columns, Resampled
 from headscope.measures.cases import Cases
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights
-from headscope.stats.selection import Scored, crossfit, in_sample, interval, share
+from headscope.stats.inference import Support, interval, share_interval
+from headscope.stats.selection import Scored, crossfit, in_sample, share
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 Selection = Literal["crossfit", "in-sample"]
 _HEAD_COLUMNS: dict[str, type] = {
     **{"kind": object, "layer": np.int64, "head": np.int64, "quantity": object, "label": object, "direction": object},
-    **{"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64, "baseline": np.float64, "lift": np.float64},
+    **{"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64, "documents": np.int64},
+    **{"baseline": np.float64, "lift": np.float64},
 }
 _BEST_COLUMNS: dict[str, type] = {
-    **{"kind": object, "label": object, "n": np.int64, "heads": object, "direction": object},
+    **{"kind": object, "label": object, "n": np.int64, "documents": np.int64, "heads": object, "direction": object},
     **dict.fromkeys(("value", "low", "high"), np.float64),
     "rule": object,
     **dict.fromkeys(("baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high"), np.float64),
@@ -68,7 +70,7 @@ class Contests:
 
     def start(self, replicates: int, seed: int) -> State:
         """Nothing counted; `draws` remembers how to resample."""
-        merges: dict[str, Merge] = {"draws": "max", "n/": "sum", "right/": "sum", "rule/": "sum", "count/": "sum"}
+        merges: dict[str, Merge] = {"draws": "max", "n/": "sum", "right/": "sum", "rule/": "sum", "count/": "sum", "documents/": "keyed"}
         return State({"draws": np.array([replicates, seed])}, merges)
 
     def count(self, state: State, batch: MapBatch, counts: Mapping[str, int]) -> None:
@@ -90,7 +92,7 @@ class Contests:
             return
         counts = torch.cat(waiting, -1).cpu().numpy().astype(np.int64)
         del batch.shared[self.name, "counts", kind]
-        for name, cells, groups in cases.parts:
+        for name, cells, groups, documents in cases.parts:
             total = state.member("right/", name, lambda: np.zeros((GROUPS, len(self.directions), batch.layout.size), dtype=np.int64))
             if len(heads) == batch.layout.size:
                 total[groups] += counts[cells]
@@ -99,6 +101,9 @@ class Contests:
             state.member("n/", f"{kind}/{name}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += cases.n[cells]
             rule = state.member("rule/", f"{kind}/{name}", lambda: np.zeros((GROUPS, len(self.rules)), dtype=np.int64))
             rule[groups] += cases.rules[cells]
+            if not name.startswith(CONTROL):
+                state.member("documents/", f"{kind}/{name}", lambda: np.zeros((0, 2), dtype=np.int64))
+                state.add(f"documents/{kind}/{name}", documents)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """`<name>`: each head, label and direction. `<name>_best`: each label's best head beside its best rule."""
@@ -110,8 +115,9 @@ class Contests:
             for label, n in self.listed(state, kind):
                 right = state[f"right/{label}"][:, :, flat]
                 rules = state[f"rule/{kind}/{label}"]
-                self._heads(heads, kind, ids, label, n, right, in_sample(n, rules, late=True), weights)
-                self._best(best, kind, ids, label, n, right.reshape(GROUPS, -1), rules, weights, self._chance(state, kind, label, flat))
+                support, chance = self.support(state, kind, label), self._chance(state, kind, label, flat)
+                self._heads(heads, kind, ids, label, n, support, right, in_sample(n, rules, late=True), weights)
+                self._best(best, kind, ids, label, n, support, right.reshape(GROUPS, -1), rules, weights, chance)
         return {self.name: heads.columns, f"{self.name}_best": best.columns}
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
@@ -124,7 +130,9 @@ class Contests:
                 for number in range(len(self.directions)):
                     name = self._quantity(label, number)
                     one = found.setdefault(name, _nothing(name, len(weights), layout.size))
-                    one.values[:, flat], one.usable[flat], one.n[flat] = shares[:, number], np.count_nonzero(n) > 1, n.sum()
+                    one.values[:, flat], one.n[flat] = shares[:, number], n.sum()
+                    support = self.support(state, kind, label)
+                    one.support.documents[flat], one.support.effective[flat] = support.documents, support.effective
         yield from found.values()
 
     def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
@@ -134,9 +142,16 @@ class Contests:
             ids = [layout.ids()[number] for number in flat]
             for label, n in self.listed(state, kind):
                 best = self.choose(n, state[f"right/{label}"][:, :, flat].reshape(GROUPS, -1))
-                several = np.array([np.count_nonzero(best.n) > 1])
-                scores = Resampled(label, share(best.right, best.n, weights)[:, None], several, np.array([float(n.sum())]))
+                support = self.support(state, kind, label)[None]
+                scores = Resampled(label, share(best.right, best.n, weights)[:, None], support, np.array([float(n.sum())]), share_interval)
                 yield Champion(kind, label, _names(ids, best.picks), scores)
+
+    def support(self, state: State, kind: Kind, label: str) -> Support:
+        """The documents of a label's cases. Their groups are what is resampled, and say how many are effective; states of runs before 1.0
+        have no more than groups.
+        """
+        documents = state.arrays.get(f"documents/{kind}/{label}")
+        return Support.in_groups(state[f"n/{kind}/{label}"], None if documents is None else len(documents))
 
     def choose(self, n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"]) -> Scored:
         """The best entrant, chosen and scored as `selection` and `folds` say."""
@@ -160,12 +175,13 @@ class Contests:
         ids: Sequence[HeadId],
         label: str,
         n: Int64[np.ndarray, "group"],
+        support: Support,
         right: Int64[np.ndarray, "group direction head"],
         rule: Scored,
         weights: Float64[np.ndarray, "replicate group"],
     ) -> None:
-        low, high = interval(share(right, n, weights), n)
         value = right.sum(0) / n.sum()
+        low, high = share_interval(value, share(right, n, weights), support)
         for number, direction in enumerate(self.directions):
             rows.add(
                 len(ids),
@@ -179,6 +195,7 @@ class Contests:
                 low=low[number],
                 high=high[number],
                 n=int(n.sum()),
+                documents=int(support.documents),
                 baseline=rule.value,
                 lift=value[number] - rule.value,
             )
@@ -190,6 +207,7 @@ class Contests:
         ids: Sequence[HeadId],
         label: str,
         n: Int64[np.ndarray, "group"],
+        support: Support,
         right: Int64[np.ndarray, "group entrant"],
         rules: Int64[np.ndarray, "group rule"],
         weights: Float64[np.ndarray, "replicate group"],
@@ -199,12 +217,17 @@ class Contests:
         fair = crossfit(n, right, folds=self.folds), crossfit(n, rules, late=True, folds=self.folds)
         head, rule = fair if self.selection == "crossfit" else seen
         head_shares, rule_shares = share(head.right, head.n, weights), share(rule.right, rule.n, weights)
-        bounds = [interval(values, head.n) for values in (head_shares, rule_shares, head_shares - rule_shares)]
+        bounds = [
+            share_interval(np.array(head.value), head_shares, support),
+            share_interval(np.array(rule.value), rule_shares, support),
+            interval(np.array(head.value - rule.value), head_shares - rule_shares, support, (-1.0, 1.0)),
+        ]
         rows.add(
             1,
             kind=kind,
             label=label,
             n=int(n.sum()),
+            documents=int(support.documents),
             heads=_names(ids, head.picks),
             direction=_often(self.directions[pick // len(ids)] for pick in head.picks),
             value=head.value,
@@ -266,7 +289,8 @@ def _weights(state: State) -> Float64[np.ndarray, "replicate+1 group"]:
 
 
 def _nothing(name: str, rows: int, heads: int) -> Resampled:
-    return Resampled(name, np.full((rows, heads), np.nan), np.zeros(heads, dtype=bool), np.zeros(heads))
+    support = Support(np.zeros(heads, dtype=np.int64), np.zeros(heads))
+    return Resampled(name, np.full((rows, heads), np.nan), support, np.zeros(heads), share_interval)
 
 
 def _leads(batch: MapBatch) -> bool:

@@ -22,7 +22,6 @@ from headscope.measures.contests import Contests, Selection
 from headscope.measures.listings import counts_table, rules_table
 from headscope.measures.questions import Question
 from headscope.measures.resolver import Resolver
-from headscope.stats.bootstrap import group_of
 
 ALL = "all"
 DIRECTIONS = ("mention-to-antecedent", "antecedent-to-mention")
@@ -92,7 +91,7 @@ class Coreference(Resolver):
                 others = [one for one in before if one.head != mention.head]
                 rules = tuple(pick is not None and pick.head in answers for pick in self._picks(mention, others))
                 allowed = self._candidates(mention, others, found, len(text.words))
-                asked.append(Question(number, mention.head, allowed, answers, rules, (ALL, mention.kind), group_of(text.document)))
+                asked.append(Question(number, mention.head, allowed, answers, rules, (ALL, mention.kind), text.document))
         return asked
 
     def _picks(self, mention: Expression, others: Sequence[Expression]) -> tuple[Expression | None, ...]:

@@ -18,7 +18,7 @@ from headscope.measures.base import Columns, Measure, Resampled
 from headscope.measures.gathered import Block, Gathered
 from headscope.measures.groups import group
 from headscope.measures.likeness import Likeness
-from headscope.stats.bootstrap import GOLDEN, group_of, mix
+from headscope.stats.bootstrap import GOLDEN, group_of, key_of, mix
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
@@ -70,7 +70,7 @@ class Distances(Measure):
         """By kind: sums of pairs by group of documents, the rows they stand for, those looked at, and the variance of sampled sums."""
         return State(
             {"draws": np.array([replicates, seed])},
-            {"draws": "max", "sum/": "sum", "rows/": "sum", "looked/": "sum", "variance/": "sum"},
+            {"draws": "max", "sum/": "sum", "rows/": "sum", "looked/": "sum", "variance/": "sum", "documents/": "keyed"},
         )
 
     def update(self, state: State, batch: MapBatch) -> None:
@@ -109,6 +109,8 @@ class Distances(Measure):
         state.member("sum/", kind, lambda: np.zeros((count, pairs)))[:] += (member @ sums).cpu().numpy()
         for name, numbers in (("rows/", total), ("looked/", looked)):
             np.add.at(state.member(name, kind, lambda: np.zeros(count, dtype=np.int64)), of, numbers)
+        state.member("documents/", kind, lambda: np.zeros((0, 2), dtype=np.int64))
+        state.add(f"documents/{kind}", np.column_stack([[key_of(name) for name in batch.documents], total])[total > 0])
         if squares is not None:
             # Of a sample without replacement of n of N: the variance of the estimated sum is N^2 (1 - n/N) s^2 / n.
             share = np.where(looked > 1, total**2 * (1 - looked / np.maximum(total, 1)) / np.maximum(looked * (looked - 1), 1), 0.0)

@@ -34,6 +34,7 @@ class Entropy(HeadMeans):
 
     name: ClassVar[str] = "entropy"
     summary: ClassVar[str] = "entropy of the attention rows, from all tokens and from [CLS], and their largest weight"
+    within: ClassVar[tuple[float, float]] = (0.0, np.inf)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reference": {"smoothing": 1e-4}}
 
     rows: tuple[str, ...] = ("all", "cls")

@@ -12,7 +12,8 @@ from headscope.core.state import State
 from headscope.measures.base import Columns
 from headscope.measures.contests import Contests
 from headscope.measures.rows import Rows
-from headscope.stats.bootstrap import GROUPS, group_weights, percentile_interval
+from headscope.stats.bootstrap import GROUPS, group_weights
+from headscope.stats.inference import Support, interval
 from headscope.stats.selection import crossfit, folds_of, in_sample, share
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _COLUMNS: dict[str, type] = {
     **dict.fromkeys(("kind", "label", "versus", "entrant", "direction"), object),
     **dict.fromkeys(("value", "versus_value"), np.float64),
     **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "difference", "difference_low", "difference_high"), np.float64),
-    **{"n": np.int64, "versus_n": np.int64},
+    **{"n": np.int64, "versus_n": np.int64, "documents": np.int64},
 }
 
 
@@ -37,7 +38,8 @@ def gaps_table(contests: Contests, state: State, layout: HeadLayout, pairs: Sequ
             if label in cases and versus in cases:
                 entrants = _Entrants(contests, state, layout, kind, cases["all"])
                 right = entrants.right(label), entrants.right(versus)
-                _add(rows, kind, (label, versus), entrants, right, (cases[label], cases[versus]), weights)
+                support = contests.support(state, kind, label).both(contests.support(state, kind, versus))
+                _add(rows, kind, (label, versus), entrants, right, (cases[label], cases[versus]), support, weights)
     return rows.columns
 
 
@@ -79,13 +81,13 @@ def _add(
     entrants: _Entrants,
     right: tuple[Int64[np.ndarray, "group entrant"], Int64[np.ndarray, "group entrant"]],
     n: tuple[Int64[np.ndarray, "group"], Int64[np.ndarray, "group"]],
+    support: Support,
     weights: Float64[np.ndarray, "replicate group"],
 ) -> None:
     value, other = (one.sum(0) / count.sum() for one, count in zip(right, n, strict=True))
     drawn, others = (share(one, count, weights) for one, count in zip(right, n, strict=True))
-    several = np.full(len(value), all(np.count_nonzero(count) > 1 for count in n))
-    ratio_low, ratio_high = percentile_interval(_ratio(drawn, others), several)
-    low, high = percentile_interval(drawn - others, several)
+    ratio_low, ratio_high = interval(_ratio(value, other), _ratio(drawn, others), support, (0, np.inf))
+    low, high = interval(value - other, drawn - others, support, (-1, 1))
     rows.add(
         len(value),
         kind=kind,
@@ -103,6 +105,7 @@ def _add(
         difference_high=high,
         n=int(n[0].sum()),
         versus_n=int(n[1].sum()),
+        documents=int(support.documents),
     )
 
 

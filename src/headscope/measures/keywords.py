@@ -36,6 +36,7 @@ class Keywords(HeadMeans):
 
     name: ClassVar[str] = "keywords"
     summary: ClassVar[str] = "attention to the words of keyphrases, and to the others"
+    within: ClassVar[tuple[float, float]] = (0.0, np.inf)
     reads: ClassVar[str | None] = "keyphrases"
     natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,8 @@ from headscope.core.heads import HeadId, HeadLayout, Kind
 from headscope.core.state import State
 from headscope.measures.base import Columns, Resampled
 from headscope.measures.rows import Rows
-from headscope.stats.bootstrap import group_weights, percentile_interval
+from headscope.stats.bootstrap import group_weights
+from headscope.stats.inference import Support, interval
 from headscope.stats.layering import layering
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ QUANTITIES = ("nearest", "own_layer", "other_layers")
 PERMUTATIONS = 10_000
 WORK = 1 << 24  # numbers worked on at a time
 _NUMBERS: dict[str, type] = {"value": np.float64, "low": np.float64, "high": np.float64}
-_LAYER_COLUMNS: dict[str, type] = {"kind": object, "layer": np.int64, "quantity": object, **_NUMBERS, "n": np.int64, "baseline": np.float64}
+_COUNTS: dict[str, type] = {"n": np.int64, "documents": np.int64}
+_LAYER_COLUMNS: dict[str, type] = {"kind": object, "layer": np.int64, "quantity": object, **_NUMBERS, **_COUNTS, "baseline": np.float64}
 _HEAD_COLUMNS: dict[str, type] = {"kind": object, "layer": np.int64, "head": np.int64, **_LAYER_COLUMNS, "neighbour": object}
-_PAIR_COLUMNS: dict[str, type] = {"kind": object, "a": object, "b": object, **_NUMBERS, "error": np.float64, "n": np.int64}
-_STRUCTURE_COLUMNS: dict[str, type] = {"kind": object, "quantity": object, **_NUMBERS, "p": np.float64, "n": np.int64}
+_PAIR_COLUMNS: dict[str, type] = {"kind": object, "a": object, "b": object, **_NUMBERS, "error": np.float64, **_COUNTS}
+_STRUCTURE_COLUMNS: dict[str, type] = {"kind": object, "quantity": object, **_NUMBERS, "p": np.float64, **_COUNTS}
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,9 @@ class Likeness:
             name: Resampled(
                 name,
                 np.full((replicates + 1, self.layout.size), np.nan),
-                np.zeros(self.layout.size, dtype=bool),
+                Support(np.zeros(self.layout.size, dtype=np.int64), np.zeros(self.layout.size)),
                 np.zeros(self.layout.size),
+                partial(interval, within=(0, np.inf)),
             )
             for name in QUANTITIES
         }
@@ -69,7 +72,8 @@ class Likeness:
                 values = one.by_head[:, number]
                 defined = np.isfinite(values[0])
                 found[name].values[:, one.heads] = values
-                found[name].usable[one.heads] = one.several & defined
+                own = one.support.where(defined)
+                found[name].support.documents[one.heads], found[name].support.effective[one.heads] = own.documents, own.effective
                 found[name].n[one.heads] = np.where(defined, one.n, 0)
         yield from found.values()
 
@@ -102,10 +106,15 @@ class _OneKind:
         """Rows looked at."""
         return int(self.state[f"looked/{self.kind}"].sum())
 
+    @cached_property
+    def support(self) -> Support:
+        """The documents that were seen, of which groups are resampled; states of runs before 1.0 have no more than groups."""
+        documents = self.state.arrays.get(f"documents/{self.kind}")
+        return Support.in_groups(self.state[f"rows/{self.kind}"], None if documents is None else len(documents))
+
     @property
-    def several(self) -> bool:
-        """Whether more than one group of documents was seen."""
-        return int(np.count_nonzero(self.state[f"rows/{self.kind}"])) > 1
+    def _counts(self) -> dict[str, int]:
+        return {"n": self.n, "documents": int(self.support.documents)}
 
     @cached_property
     def _drawn(self) -> Float64[np.ndarray, "replicate+1 group"]:
@@ -182,10 +191,13 @@ class _OneKind:
         return self._read[0]
 
     def _interval(
-        self, values: Float64[np.ndarray, "replicate+1 *shape"], usable: Bool[np.ndarray, "*shape"] | None = None
+        self,
+        values: Float64[np.ndarray, "replicate+1 *shape"],
+        usable: Bool[np.ndarray, "*shape"] | None = None,
+        within: tuple[float, float] = (0, np.inf),
     ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
-        usable = np.ones(values.shape[1:], dtype=bool) if usable is None else usable
-        return percentile_interval(values[1:], usable & self.several)
+        support = self.support if usable is None else self.support.where(usable)
+        return interval(values[0], values[1:], support, within)
 
     def add_heads(self, heads: Rows, layers: Rows) -> None:
         """A row for each head and quantity, and one for each layer."""
@@ -208,7 +220,7 @@ class _OneKind:
                 value=values[0, chosen],
                 low=low[chosen],
                 high=high[chosen],
-                n=self.n,
+                **self._counts,
                 baseline=baseline,
                 neighbour=[neighbours[head] if quantity == "nearest" else "" for head in chosen],
             )
@@ -224,7 +236,7 @@ class _OneKind:
                 value=means[0, kept],
                 low=low[kept],
                 high=high[kept],
-                n=self.n,
+                **self._counts,
                 baseline=baseline,
             )
 
@@ -242,7 +254,7 @@ class _OneKind:
         variance = self.state.arrays.get(f"variance/{self.kind}")
         error = np.nan if variance is None else np.sqrt(variance) / self.state[f"rows/{self.kind}"].sum() * self._scale[0]
         value = self.matrix[first, second]
-        rows.add(len(first), kind=self.kind, a=names[first], b=names[second], value=value, low=low, high=high, error=error, n=self.n)
+        rows.add(len(first), kind=self.kind, a=names[first], b=names[second], value=value, low=low, high=high, error=error, **self._counts)
 
     def add_structure(self, rows: Rows, epsilons: Sequence[float]) -> None:
         """What the picture shows, as numbers: pairs within and between layers, and how many heads are like another."""
@@ -266,8 +278,9 @@ class _OneKind:
                     if quantity == "difference"
                     else np.nan
                 )
-                low, high = self._interval(values[:, None])
-                rows.add(1, kind=self.kind, quantity=quantity, value=values[0], low=low, high=high, p=p, n=self.n)
+                within = (-np.inf, np.inf) if quantity == "difference" else (0, np.inf)
+                low, high = self._interval(values[:, None], within=within)
+                rows.add(1, kind=self.kind, quantity=quantity, value=values[0], low=low, high=high, p=p, **self._counts)
 
 
 def _means(

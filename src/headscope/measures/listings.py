@@ -10,10 +10,12 @@ from headscope.measures.base import Columns
 from headscope.measures.contests import Contests
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import group_weights
-from headscope.stats.selection import interval, share
+from headscope.stats.inference import share_interval
+from headscope.stats.selection import share
 
 _RULES: dict[str, type] = {
-    **{"kind": object, "label": object, "rule": object, "value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64}
+    **{"kind": object, "label": object, "rule": object, "value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64},
+    "documents": np.int64,
 }
 _COUNTS: dict[str, type] = {"kind": object, "what": object, "n": np.int64}
 
@@ -25,11 +27,10 @@ def rules_table(contests: Contests, state: State, layout: HeadLayout) -> Columns
     for kind in dict.fromkeys(site.kind for site in layout.sites):
         for label, n in contests.listed(state, kind):
             right = state[f"rule/{kind}/{label}"]
-            low, high = interval(share(right, n, weights), n)
-            total = int(n.sum())
-            rows.add(
-                len(contests.rules), kind=kind, label=label, rule=contests.rules, value=right.sum(0) / total, low=low, high=high, n=total
-            )
+            value, support = right.sum(0) / n.sum(), contests.support(state, kind, label)
+            low, high = share_interval(value, share(right, n, weights), support)
+            names = {"kind": kind, "label": label, "rule": contests.rules}
+            rows.add(len(value), **names, value=value, low=low, high=high, n=int(n.sum()), documents=int(support.documents))
     return rows.columns
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -14,10 +15,11 @@ from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.measures.base import Columns, Measure, Resampled
-from headscope.stats.bootstrap import percentile_interval
+from headscope.stats.bootstrap import key_of
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Float64, Int
+    from jaxtyping import Float, Float64, Int, Int64
 
     Sums = Float[torch.Tensor, "batch quantity head"]
     Counts = Float64[np.ndarray, "batch quantity"]
@@ -42,8 +44,11 @@ class _Seen:
 class HeadMeans(Measure):
     """Means of per-text quantities. `average="example"` weighs texts alike, as the paper does; `"token"` weighs rows alike.
 
-    A text in which a quantity has nothing to count (no [SEP], say) is left out of that quantity's mean and of its n.
+    A text in which a quantity has nothing to count (no [SEP], say) is left out of that quantity's mean and of its n. `within` is where
+    the quantities can lie, which bounds their intervals.
     """
+
+    within: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     average: Average = "example"
 
@@ -70,14 +75,17 @@ class HeadMeans(Measure):
         return list(range(len(means)))
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """Sums by replicate, quantity and head; their weights by replicate, quantity and site; the even-attention baseline."""
+        """Sums by replicate, quantity and head; their weights by replicate, quantity and site; the even-attention baseline; and by document
+        what it weighs in each quantity and kind of attention.
+        """
         quantities, sites = len(self.quantities()), len(layout.sites)
         arrays = {
             "sum": np.zeros((replicates + 1, quantities, layout.size)),
             "weight": np.zeros((replicates + 1, quantities, sites)),
             "even": np.zeros((quantities, sites)),
         }
-        return State(arrays, dict.fromkeys(arrays, "sum"))
+        documents = np.zeros((0, 1 + quantities * len(layout.by_kind())), dtype=np.int64)
+        return State({**arrays, "documents": documents}, {**dict.fromkeys(arrays, "sum"), "documents": "keyed"})
 
     def update(self, state: State, batch: MapBatch) -> None:
         """Add each text's quantities, once for each replicate that drew its document.
@@ -113,11 +121,12 @@ class HeadMeans(Measure):
         state["sum"][:] += added.cpu().numpy().reshape(state["sum"].shape)
         state["weight"][:] += _over_texts(batch.replicates, present)
         state["even"][:] += (np.stack([site.even for site in seen], -1) * present).sum(0)
+        state.add("documents", _by_document(batch, present))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""
         site_of = layout.site_of()
-        weight = state["weight"]
+        weight, support = state["weight"], support_of(state, layout)
         heads = means_of(state, site_of)
         baseline = _even(state)
         layers = np.stack([heads[:, :, layout.slice(i)].mean(-1) for i in range(len(layout.sites))], -1)
@@ -130,21 +139,22 @@ class HeadMeans(Measure):
         layer_columns: dict[str, Sequence[object]] = {"kind": [s.kind for s in layout.sites], "layer": [s.layer + 1 for s in layout.sites]}
         shown = self.shown(heads[0])
         return {
-            self.name: self._table(shown, head_columns, heads, weight[:, :, site_of], baseline[:, site_of]),
-            f"{self.name}_layers": self._table(shown, layer_columns, layers, weight, baseline),
+            self.name: self._table(shown, head_columns, heads, weight[0][:, site_of], support[:, site_of], baseline[:, site_of]),
+            f"{self.name}_layers": self._table(shown, layer_columns, layers, weight[0], support, baseline),
         }
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
         """All quantities; nothing (NaN, n = 0) for heads of a kind that a quantity is not defined for."""
         site_of = layout.site_of()
-        means, weight = means_of(state, site_of), state["weight"][:, :, site_of]
+        means, weight, support = means_of(state, site_of), state["weight"][0][:, site_of], support_of(state, layout)[:, site_of]
         for q, name in enumerate(self.quantities()):
             defined = np.array([self.defined(site.kind, name) for site in layout.sites], dtype=bool)[site_of]
             yield Resampled(
                 name,
                 np.where(defined, means[:, q], np.nan),
-                several_documents(weight[:, q]) & defined,
-                np.where(defined, weight[0, q], 0.0),
+                support[q].where(defined),
+                np.where(defined, weight[q], 0.0),
+                partial(interval, within=self.within),
             )
 
     def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
@@ -156,20 +166,22 @@ class HeadMeans(Measure):
         shown: Sequence[int],
         names: Mapping[str, Sequence[object]],
         replicates: Float64[np.ndarray, "replicate quantity item"],
-        weight: Float64[np.ndarray, "replicate quantity item"],
+        weight: Float64[np.ndarray, "quantity item"],
+        support: Support,
         baseline: Float64[np.ndarray, "quantity item"],
     ) -> Columns:
         known = self.quantities()
         kept = [(q, i) for q in shown for i, kind in enumerate(names["kind"]) if self.defined(str(kind), known[q])]
         q, i = np.array([pair[0] for pair in kept], dtype=int), np.array([pair[1] for pair in kept], dtype=int)
-        low, high = percentile_interval(replicates[1:, q, i], several_documents(weight[:, q, i]))
+        low, high = interval(replicates[0, q, i], replicates[1:, q, i], support[q, i], self.within)
         columns: dict[str, object] = {name: np.array(values)[i] for name, values in names.items()}
         columns["quantity"] = np.array(known, dtype=object)[q]
         columns |= {
             "value": replicates[0, q, i],
             "low": low,
             "high": high,
-            "n": np.rint(weight[0, q, i]).astype(np.int64),
+            "n": np.rint(weight[q, i]).astype(np.int64),
+            "documents": support.documents[q, i],
             "baseline": baseline[q, i],
         }
         return columns
@@ -197,8 +209,19 @@ def _even(state: State) -> Float64[np.ndarray, "quantity site"]:
         return state["even"] / state["weight"][0]  # type: ignore[no-any-return]
 
 
-def several_documents(weight: Float64[np.ndarray, "replicate item"]) -> Bool[np.ndarray, "item"]:
-    """Whether the data come from more than one document. With a single one every replicate is a whole multiple of the data."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        times = weight[1:] / weight[:1]
-        return (np.abs(times - np.rint(times)) > 1e-9).any(axis=0)  # type: ignore[no-any-return]
+def _by_document(batch: MapBatch, present: Float64[np.ndarray, "text quantity site"]) -> Int64[np.ndarray, "text column"]:
+    """For each text its document's key, and what it weighs in each quantity and kind: as much as in the site that sees most of it."""
+    sites: dict[str, list[int]] = {}
+    for number, site in enumerate(batch.layout.sites):
+        sites.setdefault(site.kind, []).append(number)
+    weight = np.stack([present[:, :, own].max(-1) for own in sites.values()], -1).reshape(len(present), -1)
+    return np.column_stack([[key_of(name) for name in batch.documents], np.rint(weight).astype(np.int64)])
+
+
+def support_of(state: State, layout: HeadLayout) -> Support:
+    """The documents of each quantity and site. States of runs before 1.0 did not count them: there replicates tell how many matter."""
+    if "documents" not in state.arrays:
+        return Support.drawn(state["weight"])
+    kinds = list(layout.by_kind())
+    weights = state["documents"][:, 1:].reshape(len(state["documents"]), len(state["weight"][0]), len(kinds))
+    return Support.of(weights[:, :, [kinds.index(site.kind) for site in layout.sites]])

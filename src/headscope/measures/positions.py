@@ -26,6 +26,7 @@ class Positions(HeadMeans):
 
     name: ClassVar[str] = "positions"
     summary: ClassVar[str] = "attention to the token itself, the previous, the next, or any offset"
+    within: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     offsets: tuple[int, ...] = (-2, -1, 0, 1, 2)
     denominator: Literal["n", "valid"] = "n"

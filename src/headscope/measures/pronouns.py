@@ -20,7 +20,6 @@ from headscope.measures.gaps import gaps_table
 from headscope.measures.listings import counts_table, rules_table
 from headscope.measures.questions import Question
 from headscope.measures.resolver import Resolver
-from headscope.stats.bootstrap import group_of
 
 ALL = "all"
 DIRECTIONS = ("pronoun-to-candidate", "candidate-to-pronoun")
@@ -83,7 +82,7 @@ class Pronouns(Resolver):
             if len(candidates) > 1 and answers and answers != candidates:
                 rules = tuple(pick.head in answers for pick in _picks(mention, others))
                 labels = (ALL, _gender(mention), *([own_label(text.subset)] if text.subset else []))
-                asked.append(Question(number, mention.head, candidates, answers, rules, labels, group_of(text.document)))
+                asked.append(Question(number, mention.head, candidates, answers, rules, labels, text.document))
         return asked
 
 

@@ -15,6 +15,7 @@ from headscope.core.state import State
 from headscope.measures.cases import Cases
 from headscope.measures.contests import Contests
 from headscope.measures.words import Words, favourites
+from headscope.stats.bootstrap import groups_of, key_of
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
@@ -33,7 +34,7 @@ class Question(NamedTuple):
     answers: Collection[int]
     rules: tuple[bool, ...]
     labels: tuple[str, ...]
-    group: int
+    document: str
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Questions:
         rows = [(number, labels.setdefault(label, len(labels))) for number, question in enumerate(asked) for label in question.labels]
         row, label = np.array(rows, dtype=np.int64).reshape(-1, 2).T
         places = [int(words.place[words.first[question.text] + question.word]) for question in asked]
-        groups = np.array([question.group for question in asked], dtype=np.int64)
+        documents = np.array([key_of(question.document) for question in asked], dtype=np.int64)
         rules = np.array([question.rules for question in asked], dtype=bool).reshape(len(asked), len(asked[0].rules) if asked else 0)
         return cls(
             torch.tensor([question.text for question in asked], dtype=torch.int64, device=device),
@@ -70,7 +71,7 @@ class Questions:
             torch.from_numpy(masks[0]).to(device),
             torch.from_numpy(masks[1]).to(device),
             torch.from_numpy(row.copy()).to(device),
-            Cases.of(tuple(labels), label, groups[row], rules[row], device),
+            Cases.of(tuple(labels), label, documents[row], groups_of(documents[row]), rules[row], device),
             counts,
         )
 

@@ -19,7 +19,7 @@ from headscope.measures.base import Champion, Columns, Level, Measure, Resampled
 from headscope.measures.cases import Cases
 from headscope.measures.contests import ALL, CONTROL, Contests, Selection, control_group, own_label
 from headscope.measures.words import Sentences, Words
-from headscope.stats.bootstrap import group_of
+from headscope.stats.bootstrap import groups_of, key_of
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -139,7 +139,8 @@ class Relations(Measure):
         labels: dict[str, int] = {}
         given = [word for text in texts for word in text.words]
         head = np.array([head for text in texts for head in text.heads], dtype=np.int64)
-        group = np.repeat([group_of(text.document) for text in texts], [len(text.words) for text in texts])
+        document = np.repeat(np.array([key_of(text.document) for text in texts], dtype=np.int64), [len(text.words) for text in texts])
+        group = groups_of(document)
         parts = [(*self._part(words, given, head, labels, self._clitic_follows(given, words.bounds()[1]), ""), group)]
         for draw in range(max((len(text.others) for text in texts), default=0) if self.control == "permuted" else 0):
             others = [word for text in texts for word in (text.others[draw] if text.others else (None,) * len(text.words))]
@@ -148,7 +149,7 @@ class Relations(Measure):
             parts.append((*control, control_group(draw, group)))
         groups = np.concatenate([own[part[0]] for *part, own in parts])
         word, label, speaks, gold, offsets = (np.concatenate(columns) for columns in zip(*(part[:-1] for part in parts), strict=True))
-        cases = Cases.of(tuple(labels), label, groups, offsets, device)
+        cases = Cases.of(tuple(labels), label, document[word], groups, offsets, device)
         last = words.place[words.bounds()[1] - 1][word]
         return _Scored(cases, *(torch.from_numpy(column).to(device) for column in (speaks, word, gold, last)))
 

@@ -15,8 +15,8 @@ from headscope.core.state import State
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns
 from headscope.measures.groups import group
-from headscope.measures.means import HeadMeans, means_of, several_documents
-from headscope.stats.bootstrap import percentile_interval
+from headscope.measures.means import HeadMeans, means_of, support_of
+from headscope.stats.inference import interval
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -38,6 +38,7 @@ class Saliency(HeadMeans):
 
     name: ClassVar[str] = "saliency"
     summary: ClassVar[str] = "gradients of the model's own loss with respect to attention, by the token attended to"
+    within: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
     groups: tuple[str, ...] = ("sep", "cls", "punct", OTHER)
     form: Form = "plain"
@@ -101,16 +102,19 @@ class Saliency(HeadMeans):
     def _ratios(self, state: State, layout: HeadLayout) -> Columns:
         means = means_of(state, layout.site_of())
         layers = np.stack([means[:, :, layout.slice(number)].mean(-1) for number in range(len(layout.sites))], -1)
-        other = self.groups.index(OTHER)
-        columns: dict[str, list[object]] = {name: [] for name in ("kind", "layer", "quantity", "value", "low", "high", "n")}
+        other, support = self.groups.index(OTHER), support_of(state, layout)
+        columns: dict[str, list[object]] = {name: [] for name in ("kind", "layer", "quantity", "value", "low", "high", "n", "documents")}
         for q, name in enumerate(self.groups):
             if q == other:
                 continue
             with np.errstate(invalid="ignore", divide="ignore"):
                 ratios = layers[:, q] / layers[:, other]
-            low, high = percentile_interval(ratios[1:], several_documents(state["weight"][:, q]))
+            both = support[q].both(support[other])
+            low, high = interval(ratios[0], ratios[1:], both, (0, np.inf))
             for number, site in enumerate(layout.sites):
                 row = (site.kind, site.layer + 1, f"{name}_by_other", ratios[0, number], low[number], high[number])
-                for column, value in zip(columns, (*row, int(np.rint(state["weight"][0, q, number]))), strict=True):
+                for column, value in zip(
+                    columns, (*row, int(np.rint(state["weight"][0, q, number])), int(both.documents[number])), strict=True
+                ):
                     columns[column].append(value)
         return columns

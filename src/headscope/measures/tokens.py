@@ -35,6 +35,7 @@ class Tokens(HeadMeans):
 
     name: ClassVar[str] = "tokens"
     summary: ClassVar[str] = "attention to [CLS], [SEP], punctuation and other groups of tokens"
+    within: ClassVar[tuple[float, float]] = (0.0, 1.0)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reference": {"sep_count": "two"}}
 
     groups: tuple[str, ...] = ("cls", "sep", "punct")

@@ -15,10 +15,10 @@ from headscope.core.heads import HeadId, HeadLayout
 from headscope.core.state import State
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Level
-from headscope.measures.means import Average, HeadMeans
+from headscope.measures.means import Average, HeadMeans, support_of
 from headscope.measures.relations import is_punctuation
 from headscope.measures.words import Words
-from headscope.stats.bootstrap import percentile_interval
+from headscope.stats.inference import Support, interval
 from headscope.stats.spanning import arborescence, prim
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class SpanningTrees(HeadMeans):
 
     name: ClassVar[str] = "trees"
     summary: ClassVar[str] = "the maximum spanning tree of every head's attention beside the annotated tree"
+    within: ClassVar[tuple[float, float]] = (0.0, 1.0)
     reads: ClassVar[str | None] = "trees"
 
     level: Level = "word"
@@ -116,7 +117,7 @@ class SpanningTrees(HeadMeans):
         """Every head and every layer; and the joint tree, if there is one."""
         tables = super().tables(state, layout)
         if self.heads:
-            tables["trees_together"] = self._together(state["together"])
+            tables["trees_together"] = self._together(state["together"], self._support(state, layout))
         return tables
 
     def _gold(self, batch: MapBatch) -> _Gold:
@@ -176,13 +177,18 @@ class SpanningTrees(HeadMeans):
             found[text, 5] += np.count_nonzero(governors == np.arange(1, len(places) + 1))
         return found
 
-    def _together(self, sums: Float64[np.ndarray, "replicate 6"]) -> Columns:
+    def _support(self, state: State, layout: HeadLayout) -> Support:
+        """The documents of the joint tree: those of the layer of its first head."""
+        head = self._chosen(layout)[0][0]
+        place = [(site.kind, site.layer) for site in layout.sites].index((head.kind, head.layer))
+        return support_of(state, layout)[0, place]
+
+    def _together(self, sums: Float64[np.ndarray, "replicate 6"], support: Support) -> Columns:
         with np.errstate(invalid="ignore", divide="ignore"):
             uas, uuas = sums[:, 0] / sums[:, 1], sums[:, 2] / sums[:, 3]
             rules = [sums[0, 5] / sums[0, 1], sums[0, 4] / sums[0, 3]]
         replicates = np.stack([uas, uuas], 1)
-        several = np.full(2, bool((np.mod(sums[1:, 3], sums[0, 3]) > 0).any()) if sums[0, 3] else False)
-        low, high = percentile_interval(replicates[1:], several)
+        low, high = interval(replicates[0], replicates[1:], support, self.within)
         return {
             "heads": np.array([" + ".join(self.heads)] * 2, dtype=object),
             "quantity": np.array(["uas", "uuas"], dtype=object),
@@ -190,6 +196,7 @@ class SpanningTrees(HeadMeans):
             "low": low,
             "high": high,
             "n": sums[0, [1, 3]].astype(np.int64),
+            "documents": np.full(2, support.documents),
             "baseline": np.array(rules),
         }
 

@@ -73,7 +73,7 @@ def row(claim: Claim, outcome: Outcome, differs: str, repeats: str = "") -> dict
         **{"published": published(claim), "ours": ours(outcome, claim), "verdict": outcome.verdict},
         **{"why": "; ".join(filter(None, [outcome.why, f"our number is that of {repeats}, and counted there" if repeats else ""]))},
         **{"differs": differs, "source": claim.source, "expect": claim.expect, "published_value": single},
-        **{"value": number.value, "low": number.low, "high": number.high, "n": number.n},
+        **{"value": number.value, "low": number.low, "high": number.high, "n": number.n, "documents": number.documents},
         **{"n_counts": counted(claim) if number.n is not None else "", "repeats": repeats},
         "step": ", ".join(dict.fromkeys(place.step for place in claim.places)),
     }

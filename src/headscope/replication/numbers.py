@@ -12,6 +12,7 @@ from headscope.replication.evidence import Bounds, widened
 from headscope.replication.recipe import NONE, Where
 from headscope.runs.results import Results
 from headscope.runs.table import Table
+from headscope.stats.inference import FEWEST, reason
 
 
 class LackingError(RunError):
@@ -186,9 +187,14 @@ def _untested(where: Where, rows: list[Any]) -> str:
         return _NEITHER
     empty = ["interval"] if bounds is not None and any(_missing(row[name]) for row in rows for name in bounds) else []
     empty += ["p"] if where.p is not None and any(_missing(row[where.p]) for row in rows) else []
-    reasons = (row.get("reason") or ("a single document" if _documents(row) == 1 else "") for row in rows)
+    reasons = (row.get("reason") or _few(row) for row in rows)
     why = next((str(reason) for reason in reasons if reason), "")
     return f"there is no {' and no '.join(empty)}{f': {why}' if why else ''}" if empty else ""
+
+
+def _few(row: Mapping[str, Any]) -> str:
+    documents = _documents(row)
+    return "" if documents is None else reason(documents, documents >= FEWEST)
 
 
 def _documents(row: Mapping[str, Any]) -> int | None:

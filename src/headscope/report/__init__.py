@@ -19,6 +19,7 @@ from headscope.report.sections import figures, glance, section
 from headscope.report.studies import study_section
 from headscope.report.summary import sentences
 from headscope.runs.behaviour import BROAD
+from headscope.runs.few import counted, few_documents
 from headscope.runs.results import Results
 from headscope.runs.sense import of_runs
 from headscope.runs.store import write_atomically
@@ -97,6 +98,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         corpus=corpus_name(results),
         readings=results.manifest.get("readings", ()),
         signature=results.signature,
+        few=list(dict.fromkeys(filter(None, map(few_documents, (results, *studies))))),
         warnings=list(dict.fromkeys(line for one in (results, *studies) for line in one.warnings)),
         whose=list(dict.fromkeys(line for one in (results, *studies) for line in whose(one))),
         heads=_heads(results),
@@ -104,6 +106,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         spelled=results.spelled,
         broad=f"{BROAD:.0%}",
         display=display,
+        counted=counted,
         contents=_contents(parts),
         **parts,
     )

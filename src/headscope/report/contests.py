@@ -8,6 +8,7 @@ from typing import Any
 from headscope.report.published import RULES, TABLE1_SOURCE, table1
 from headscope.runs.choice import choice_note
 from headscope.runs.cut import cut_sentence
+from headscope.runs.few import counted, note
 from headscope.runs.results import Results
 from headscope.runs.table import interval, with_error
 
@@ -49,6 +50,7 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
         "cut": cut_sentence(results, name),
         "choice": choice_note(results, name),
         "best": best,
+        "few": note(row.get("documents") for row in results[f"{name}_best"]),
         "published": TABLE1_SOURCE if any(row["published"] for row in best) else "",
         "good_at": good_at,
         "rules": _rules(results, name),
@@ -73,7 +75,8 @@ def _rules(results: Results, name: str) -> dict[str, Any] | None:
         rows.setdefault(rule, {})[row["label"]] = interval(row["value"], row["low"], row["high"])
     source, published = RULES.get(name, ("", {}))
     known = {rule: {label: f"{value / 100:.2f}" for label, value in values.items()} for rule, values in published.items()}
-    return {"labels": labels, "rows": rows, "source": source, "published": known}
+    documents = {row["label"]: counted(row.get("documents")) for row in table}
+    return {"labels": labels, "rows": rows, "documents": documents, "source": source, "published": known}
 
 
 def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
@@ -81,6 +84,7 @@ def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
     known = table1(row["label"]) if measure == "relations" and row["kind"] == "encoder" else None
     return {
         **row,
+        "documents": counted(row.get("documents")),
         "accuracy": interval(row["value"], row["low"], row["high"]),
         "rule_accuracy": interval(row["baseline"], row["baseline_low"], row["baseline_high"]),
         "lifted": interval(row["lift"], row["lift_low"], row["lift_high"]),

@@ -11,6 +11,7 @@ from headscope.errors import RunError
 from headscope.figures import FIGURES
 from headscope.report.studies import picture
 from headscope.report.summary import sentences
+from headscope.runs.few import counted
 from headscope.runs.results import Results
 from headscope.views.findings import findings
 from headscope.views.page import shell
@@ -52,6 +53,7 @@ def _body(results: Results) -> str:
         groups=[group(list(rows), results) for _, rows in groupby(results["claims"], key=lambda row: row["step"])],
         steps=[_step(row, results) for row in results["steps"]],
         manifest=results.manifest,
+        counted=counted,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from headscope.figures import draw, render
 from headscope.report import keywords, probe_attention, probe_edge, probe_structural
+from headscope.runs.few import counted
 from headscope.runs.results import Results
 from headscope.runs.table import display
 from headscope.views.findings import findings
@@ -121,7 +122,7 @@ def study_section(results: Results) -> dict[str, Any]:
         ],
         "columns": columns,
         "told": [isinstance(next((value for value in table[name] if value is not None), None), str) for name in columns],
-        "rows": [[display(row[name]) for name in columns] for row in table],
+        "rows": [[counted(row[name]) if name == "documents" else display(row[name]) for name in columns] for row in table],
         "notes": [*results.manifest.get("notes", ()), *results.manifest.get("read", ()), *results.manifest["dropped"]],
     }
 

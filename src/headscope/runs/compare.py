@@ -15,7 +15,7 @@ from headscope.measures.own import OWN
 from headscope.runs.compared import Comparison, adjusted, chosen_pairs, corrected, names_of, same_draws, table, unlike
 from headscope.runs.results import Results
 from headscope.runs.sense import of_runs
-from headscope.stats.bootstrap import percentile_interval
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -94,16 +94,26 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
 
 
 def differences(a: Resampled, b: Resampled, paired: bool) -> dict[str, Float64[np.ndarray, "item"]]:
-    """Both values, b minus a, bounds of the difference, which are NaN where one of the two cannot be resampled, and its p-value."""
+    """Both values, b minus a, bounds and p of the difference, which are NaN where one of the two has too few documents, and these."""
     draws = min(len(a.values), len(b.values))
     drawn = b.values[1:draws] - np.roll(a.values[1:draws], 0 if paired else 1, axis=0)
-    usable = a.usable & b.usable
-    low, high = percentile_interval(drawn, usable)
+    support = a.support.both(b.support) if paired else a.support.apart(b.support, (_variance(a), _variance(b)))
     difference = b.values[0] - a.values[0]
+    low, high = interval(difference, drawn, support)
     return {
         **{"a": a.values[0], "b": b.values[0], "difference": difference, "low": low, "high": high},
-        "p": adjusted(difference, drawn, usable),
+        "p": adjusted(difference, drawn, support),
+        "documents": support.documents,
     }
+
+
+def _variance(one: Resampled) -> Float64[np.ndarray, "item"]:
+    """Of the replicates; NaN where there are none."""
+    given = np.isfinite(one.values[1:])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(given, one.values[1:], 0).sum(0) / given.sum(0)
+        found: Float64[np.ndarray, "item"] = (np.where(given, one.values[1:] - mean, 0) ** 2).sum(0) / (given.sum(0) - 1)
+    return found
 
 
 class _Level:
@@ -116,13 +126,17 @@ class _Level:
 
     def add(self, keys: Sequence[Mapping[str, Any]], each: Sequence[Resampled], more: Sequence[Mapping[str, Any]] = ()) -> None:
         """Take in the numbers of all runs for some things; `more` is what else is said of each run's."""
-        bounds = [percentile_interval(one.values[1:], one.usable) for one in each]
+        bounds = [one.bounds() for one in each]
         for number, name in enumerate(self._names):
             for place, key in enumerate(keys):
                 numbers = {"value": each[number].values[0, place], "low": bounds[number][0][place], "high": bounds[number][1][place]}
                 if not np.isnan(numbers["value"]):
                     said = more[number] if more else {}
-                    self.values.append({**key, "run": name, **said, **{name: float(value) for name, value in numbers.items()}})
+                    row = {
+                        **{name: float(value) for name, value in numbers.items()},
+                        "documents": int(each[number].support.documents[place]),
+                    }
+                    self.values.append({**key, "run": name, **said, **row})
         for (first, second), paired in zip(self._pairs, self._paired, strict=True):
             found = differences(each[first], each[second], paired)
             both = {
@@ -132,7 +146,7 @@ class _Level:
                 for name, value in more[at].items()
             }
             for place, key in enumerate(keys):
-                values = {name: float(column[place]) for name, column in found.items()}
+                values = {name: column[place].item() for name, column in found.items()}
                 if not np.isnan(values["difference"]):
                     self.differences.append({**key, "first": self._names[first], "second": self._names[second], **both, **values})
 
@@ -182,8 +196,10 @@ def _by_kind(one: Resampled, layout: HeadLayout, wanted: Sequence[str]) -> Resam
 
 def _means(one: Resampled, groups: Sequence[Any]) -> Resampled:
     values = np.stack([one.values[:, group].mean(1) for group in groups], 1)
-    usable, n = (np.array([array[group].min() for group in groups]) for array in (one.usable, one.n))
-    return Resampled(one.quantity, values, usable, n)
+    documents, effective, n = (
+        np.array([array[group].min() for group in groups]) for array in (one.support.documents, one.support.effective, one.n)
+    )
+    return Resampled(one.quantity, values, Support(documents, effective), n, one.make_interval)
 
 
 def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Measure], list[str]]:

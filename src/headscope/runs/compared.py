@@ -15,7 +15,8 @@ from headscope.corpora.files import base_name
 from headscope.errors import RunError
 from headscope.runs.results import Results
 from headscope.runs.table import Table
-from headscope.stats.significance import holm, two_sided
+from headscope.stats.inference import Support, p_value
+from headscope.stats.significance import holm
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -164,18 +165,12 @@ def same_draws(a: Results, b: Results) -> bool:
 
 
 def adjusted(
-    differences: Float64[np.ndarray, "item"], replicates: Float64[np.ndarray, "replicate item"], usable: np.ndarray
+    differences: Float64[np.ndarray, "item"], replicates: Float64[np.ndarray, "replicate item"], support: Support
 ) -> Float64[np.ndarray, "item"]:
-    """How likely differences as large are by chance, by their size in standard errors, which are those of their replicates; NaN where
-    there are too few, or all alike, and where a difference is no more than weights of 32 bits are rounded by.
+    """P values of differences; NaN where there are too few documents, and where a difference is no more than weights of 32 bits are
+    rounded by.
     """
-    p = np.full(len(differences), np.nan)
-    chosen = usable & (np.isfinite(replicates).sum(0) > 1) & (np.abs(differences) > _ROUNDING)
-    if chosen.any():
-        error = np.nanstd(replicates[:, chosen], axis=0, ddof=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p[chosen] = np.where(error > 0, two_sided(differences[chosen] / error, np.full(len(error), np.inf)), np.nan)
-    return p
+    return p_value(differences, replicates, support.where(np.abs(differences) > _ROUNDING))
 
 
 def corrected(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

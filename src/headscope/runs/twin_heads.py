@@ -12,8 +12,9 @@ import numpy as np
 from headscope.core.heads import HeadId, Kind
 from headscope.errors import RunError
 from headscope.runs.table import Table
-from headscope.stats.bootstrap import group_weights, percentile_interval
+from headscope.stats.bootstrap import group_weights
 from headscope.stats.embedding import Embedding, Method, embed
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
@@ -220,9 +221,9 @@ class Twins:
         return Table.of(columns, {"signature": self.signature})
 
     def _interval(
-        self, values: Float64[np.ndarray, "replicate+1 *shape"]
+        self, values: Float64[np.ndarray, "replicate+1 *shape"], within: tuple[float, float] = (0, np.inf)
     ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
-        return percentile_interval(values[1:], np.isfinite(values[0]) & self.several)
+        return interval(values[0], values[1:], Support.in_groups(self.sums.rows, self.documents), within)
 
     def _heads(self) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = []
@@ -279,7 +280,13 @@ class Twins:
                     if np.isfinite(means[0, number]):
                         said = {"side": letter, "model": heads.name, "kind": heads.kind, "layer": layer + 1}
                         depth = number / max(1, len(heads.layers) - 1)
-                        numbers = {"value": means[0, number], "low": low[number], "high": high[number], "n": self.n}
+                        numbers = {
+                            "value": means[0, number],
+                            "low": low[number],
+                            "high": high[number],
+                            "n": self.n,
+                            "documents": self.documents,
+                        }
                         rows.append({**said, "depth": depth, "quantity": quantity, **numbers})
         return {name: [row[name] for row in rows] for name in rows[0]}
 
@@ -294,6 +301,7 @@ class Twins:
             "low": low.ravel(),
             "high": high.ravel(),
             "n": [self.n] * len(first),
+            "documents": [self.documents] * len(first),
         }
 
     def _summary(self) -> dict[str, Any]:
@@ -303,8 +311,9 @@ class Twins:
             quantities += [(letter, quantity, values) for quantity, values in self._quantities(letter).items()]
         for side, quantity, values in quantities:
             if np.isfinite(values[0]):
-                low, high = self._interval(values[:, None])
-                rows.append({"side": side, "quantity": quantity, "value": values[0], "low": low[0], "high": high[0], "n": self.n})
+                low, high = self._interval(values[:, None], (-1, 1) if quantity == "depth" else (0, np.inf))
+                numbers = {"value": values[0], "low": low[0], "high": high[0], "n": self.n, "documents": self.documents}
+                rows.append({"side": side, "quantity": quantity, **numbers})
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def _quantities(self, letter: Letter) -> dict[str, Float64[np.ndarray, "replicate+1"]]:

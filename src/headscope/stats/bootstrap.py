@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float64, UInt64
+    from jaxtyping import Float64, Int64, UInt64
 
 GROUPS = 128  # of documents: enough to resample, and few enough to keep counts for each
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -42,24 +42,20 @@ def poisson_weights(documents: Sequence[str], replicates: int, seed: int = 0) ->
     return weights
 
 
-def percentile_interval(
-    replicates: Float64[np.ndarray, "replicate *shape"], usable: Bool[np.ndarray, "*shape"], confidence: float = 0.95
-) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
-    """Lower and upper percentile bounds over the first axis; NaN where not `usable` or where no replicate has data."""
-    shape = replicates.shape[1:]
-    low, high = np.full(shape, np.nan), np.full(shape, np.nan)
-    usable = usable & np.isfinite(replicates).any(axis=0)
-    if len(replicates) and usable.any():
-        tail = 50 * (1 - confidence)
-        chosen = replicates[:, usable]
-        percentile = np.percentile if np.isfinite(chosen).all() else np.nanpercentile  # the latter looks at one column at a time
-        low[usable], high[usable] = percentile(chosen, [tail, 100 - tail], axis=0)
-    return low, high
+def key_of(document: str) -> int:
+    """A number of 64 bits that stands for a document wherever it is met."""
+    return int.from_bytes(hashlib.blake2b(document.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 def group_of(document: str, groups: int = GROUPS) -> int:
     """The group, of a fixed number, that a document belongs to wherever it is met."""
-    return int.from_bytes(hashlib.blake2b(document.encode(), digest_size=8).digest(), "little") % groups
+    return key_of(document) % 2**64 % groups
+
+
+def groups_of(keys: Int64[np.ndarray, "*shape"]) -> Int64[np.ndarray, "*shape"]:
+    """The groups, of the usual number, of documents given by their keys. A power of 2 divides 2^64: signs do not matter."""
+    groups: Int64[np.ndarray, "*shape"] = keys % GROUPS
+    return groups
 
 
 def group_weights(replicates: int, seed: int, groups: int = GROUPS) -> Float64[np.ndarray, "replicate group"]:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from headscope.errors import MeasureError
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval, p_value
 from headscope.stats.scores import Score
 from headscope.stats.significance import benjamini_hochberg, holm, paired, welch
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Float64
+    from jaxtyping import Bool, Float, Float64, Int64
 
 Test = Literal["mcnemar", "bootstrap", "paired_t", "unpaired_t"]
 TESTS: tuple[Test, ...] = get_args(Test)
@@ -25,11 +26,10 @@ TESTS: tuple[Test, ...] = get_args(Test)
 
 @dataclass(frozen=True)
 class Contrast:
-    """The score of each system, minus that of the base, with a percentile interval and a two-sided p.
+    """The score of each system, minus that of the base, with an interval and a two-sided p.
 
-    `p` is NaN where there is no test: a t-test without variance, or a bootstrap without documents to draw. `least_p` is the smallest p
-    above 0 that the test can find: a bootstrap that gives 0 says no more than that p is smaller. `n` counts examples, `units` what is
-    resampled.
+    Interval and `p` are NaN where too few documents tell of a difference (`stats.inference`), and `p` where a t-test has no variance. `n`
+    counts examples, `units` the documents that are resampled.
     """
 
     base: float
@@ -39,7 +39,6 @@ class Contrast:
     high: Float64[np.ndarray, "*system"]
     p: Float64[np.ndarray, "*system"]
     test: Test
-    least_p: float
     n: int
     units: int
 
@@ -66,13 +65,12 @@ def contrast(
 ) -> Contrast:
     """Each system against the base, all by their statistics of the same examples.
 
-    `documents` says which document each example is part of: they are what is resampled, examples if it is None. The test is by default
-    McNemar's, exact, for scores of examples that are right or wrong, and else the paired bootstrap. McNemar's and the t-tests go by
-    examples. Intervals are by the bootstrap whatever the test is.
+    `documents` says which document each example is part of: they are what is resampled, examples if it is None. The test is by default the
+    paired bootstrap over documents; for examples that are right or wrong, and each a document of its own, McNemar's, exact. McNemar's and
+    the t-tests go by examples, as if those of one document were independent. Intervals are by the bootstrap whatever the test is.
     """
-    chosen = test if test is not None else "mcnemar" if score.one_each else "bootstrap"
-    if chosen not in TESTS:
-        raise MeasureError(f"there is no test {chosen!r}", f"Take one of {', '.join(TESTS)}")
+    if test is not None and test not in TESTS:
+        raise MeasureError(f"there is no test {test!r}", f"Take one of {', '.join(TESTS)}")
     one, others = np.asarray(base, dtype=np.float64), np.asarray(systems, dtype=np.float64)
     if others.shape[-2:] != one.shape:
         raise MeasureError(
@@ -82,14 +80,15 @@ def contrast(
     if len(names) != len(one):
         raise MeasureError(f"documents are named for {len(names)} examples of {len(one)}", "Name one for each example")
     start, scores = score.of(one), score.of(others)
+    gap = _minus(scores, start)
     drawn = replicated_differences(score, one, others, names, replicates, seed)
-    units = len(set(names))
-    low, high = percentile_interval(drawn, np.full(np.shape(scores), units > 1), confidence)
-    if chosen == "bootstrap":
-        p, least = sign_flips(drawn) if units > 1 else np.full(np.shape(scores), np.nan), 2 / replicates if replicates else np.nan
-    else:
-        p, least = _tested(score, one, others, chosen), 0.0
-    return Contrast(float(start), np.asarray(scores), _minus(scores, start), low, high, np.asarray(p), chosen, least, len(one), units)
+    number, units = _numbered(names)
+    chosen = test if test is not None else "mcnemar" if score.one_each and len(number) == len(one) else "bootstrap"
+    support = Support.of(np.bincount(units, score.sizes(one), len(number)))
+    low, high = interval(gap, drawn, support, confidence=confidence)
+    by_documents = chosen == "bootstrap"
+    p = p_value(gap, drawn, support) if by_documents else np.where(support.usable, _tested(score, one, others, chosen), np.nan)
+    return Contrast(float(start), np.asarray(scores), gap, low, high, np.asarray(p), chosen, len(one), len(number))
 
 
 def replicated_differences(
@@ -101,20 +100,16 @@ def replicated_differences(
     seed: int,
 ) -> Float64[np.ndarray, "replicate *system"]:
     """How the differences come out where documents are drawn again, the same for the base and all systems."""
-    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
-    units = np.array([number[name] for name in documents], dtype=np.int64)
-    weights = poisson_weights(list(number), replicates, seed)[:, 1:]
+    number, units = _numbered(documents)
+    weights = poisson_weights(number, replicates, seed)[:, 1:]
     start = score.resampled(base, units, weights)
     return _minus(score.resampled(systems, units, weights), start.reshape(-1, *[1] * (systems.ndim - 2)))
 
 
-def sign_flips(differences: Float64[np.ndarray, "replicate *system"]) -> Float64[np.ndarray, "*system"]:
-    """The two-sided p of a paired bootstrap: twice the share of replicates on the rarer side of 0, where 0 itself is on both."""
-    given = np.isfinite(differences).sum(0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        sides = np.minimum((differences <= 0).sum(0), (differences >= 0).sum(0)) / given
-    p: Float64[np.ndarray, "*system"] = np.minimum(1.0, 2 * sides)
-    return p
+def _numbered(documents: Sequence[str]) -> tuple[list[str], Int64[np.ndarray, "example"]]:
+    """The documents, each once, and for each example the number of its own."""
+    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
+    return list(number), np.array([number[name] for name in documents], dtype=np.int64)
 
 
 def mcnemar(base: Bool[np.ndarray, "example"], systems: Bool[np.ndarray, "*system example"]) -> Float64[np.ndarray, "*system"]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval, p_value
 from headscope.stats.significance import two_sided
 
 if TYPE_CHECKING:
@@ -68,18 +69,19 @@ def ols_interval(
     documents: Sequence[str],
     replicates: int = 1000,
     seed: int = 0,
-) -> tuple[Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"]]:
-    """Bounds of the coefficients by the Poisson bootstrap over the documents that observations come from; none may be NaN.
+) -> tuple[Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"]]:
+    """Bounds and p of the coefficients by the Poisson bootstrap over the documents that observations come from; none may be NaN.
 
-    NaN with fewer than two documents, or where no replicate can tell the terms apart.
+    NaN with too few documents, or where the terms cannot be told apart.
     """
     names = list(dict.fromkeys(documents))
     of = [names.index(name) for name in documents]
-    weights = poisson_weights(names, replicates, seed)[of, 1:]
+    weights = poisson_weights(names, replicates, seed)[of]
     terms, wanted = np.asarray(design, dtype=np.float64), np.asarray(values, dtype=np.float64)
     products = np.einsum("nr,ni,nj->rij", weights, terms, terms, optimize=True)
     sums = np.einsum("nr,ni,nc->ric", weights, terms, wanted, optimize=True)
     found = np.full(sums.shape, np.nan)
-    fine = np.linalg.cond(products) < SINGULAR if len(products) else np.zeros(0, dtype=bool)
+    fine = np.linalg.cond(products) < SINGULAR
     found[fine] = np.linalg.solve(products[fine], sums[fine])
-    return percentile_interval(found, np.full(found.shape[1:], len(names) > 1))
+    support = Support.of(np.bincount(of, minlength=len(names)))
+    return *interval(found[0], found[1:], support), p_value(found[0], found[1:], support)

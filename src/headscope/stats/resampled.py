@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval, p_value
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64, Int64
 
 
 class Interval(NamedTuple):
-    """A value a column with a 95 % interval, and how many observations and documents it rests on.
+    """One value per column with a 95 % interval and its p against 0, and how many observations and documents it rests on.
 
-    Bounds are NaN with fewer than two documents: then there is nothing to resample.
+    Bounds and p are NaN with too few documents (`stats.inference`).
     """
 
     value: Float64[np.ndarray, "*shape"]
     low: Float64[np.ndarray, "*shape"]
     high: Float64[np.ndarray, "*shape"]
+    p: Float64[np.ndarray, "*shape"]
     n: Int64[np.ndarray, "*shape"]
     documents: Int64[np.ndarray, "*shape"]
 
@@ -30,9 +32,8 @@ def mean(values: Float[np.ndarray, "n *shape"], documents: Sequence[str], replic
     """The mean over observations, NaN left out, for each column; `documents` says where each observation comes from."""
     sums, counts, names = _by_document(values, documents)
     means = _means(sums, counts, poisson_weights(names, replicates, seed))
-    several = (counts > 0).sum(0)
-    low, high = percentile_interval(means[1:], several > 1)
-    return Interval(means[0], low, high, counts.sum(0).astype(np.int64), several)
+    support = Support.of(counts)
+    return _interval(means, support, counts.sum(0), support.documents)
 
 
 def difference(
@@ -51,8 +52,17 @@ def difference(
     weights = poisson_weights(names, replicates, seed)
     found = _means(one, count, weights) - _means(other, counts, weights)
     used = ((count > 0) | (counts > 0)).sum(0)
-    low, high = percentile_interval(found[1:], used > 1)
-    return Interval(found[0], low, high, (count + counts).sum(0).astype(np.int64), used)
+    return _interval(found, Support.of(count).both(Support.of(counts)), (count + counts).sum(0), used)
+
+
+def _interval(
+    found: Float64[np.ndarray, "replicate+1 *shape"],
+    support: Support,
+    n: Float64[np.ndarray, "*shape"],
+    documents: Int64[np.ndarray, "*shape"],
+) -> Interval:
+    value, drawn = found[0], found[1:]
+    return Interval(value, *interval(value, drawn, support), p_value(value, drawn, support), n.astype(np.int64), documents)
 
 
 def _by_document(

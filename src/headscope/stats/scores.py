@@ -51,6 +51,10 @@ class Score(ABC):
         """What each example is worth by itself, for scores that are means over examples."""
         raise MeasureError(f"{self.name} is no mean over examples, so that a t-test of it has no meaning", "Use the paired bootstrap")
 
+    def sizes(self, statistics: Float64[np.ndarray, "example k"]) -> Float64[np.ndarray, "example"]:
+        """How much each example weighs in the score."""
+        return np.ones(len(statistics))
+
     def resampled(
         self,
         statistics: Float[np.ndarray, "*system example k"],
@@ -80,6 +84,10 @@ class Means(Score):
     def columns(self) -> tuple[str, ...]:
         """The sum over an example's items, and how many they are."""
         return "sum", "count"
+
+    def sizes(self, statistics: Float64[np.ndarray, "example k"]) -> Float64[np.ndarray, "example"]:
+        """An example weighs as much as it has items."""
+        return statistics[:, 1]
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
         """The mean over all items."""

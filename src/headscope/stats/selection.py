@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.stats.bootstrap import percentile_interval
-
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int, Int64
 
@@ -65,12 +63,6 @@ def share(
     with np.errstate(invalid="ignore", divide="ignore"):
         shares: Float64[np.ndarray, "replicate *shape"] = hits / drawn.reshape(-1, *[1] * (right.ndim - 1))
     return shares
-
-
-def interval(replicates: Float64[np.ndarray, "replicate *shape"], n: Int64[np.ndarray, "group"]) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile bounds; NaN if all cases come from one group, which cannot be resampled."""
-    several = np.full(replicates.shape[1:], np.count_nonzero(n) > 1)
-    return percentile_interval(replicates, several)
 
 
 def _best(right: Int64[np.ndarray, "entrant"], late: bool) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from headscope.measures.base import Resampled
 from headscope.runs.kept import Kept
 from headscope.runs.results import Results
+from headscope.stats.inference import Support
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -47,8 +48,8 @@ def _attention(results: Results) -> Tables:
     rows = [(row["probe"], row["relation"]) for row in results[name]] if name in results else []
     right: Mapping[str, Float64[np.ndarray, "word"]] = {name: answers.right(name).mean(1) for name in answers.names}
     return {
-        "summary": {(name,): one(answers.share(own, answers.counts)) for name, own in right.items()},
-        name: {(probe, of): one(answers.share(right[probe], relations == of)) for probe, of in rows},
+        "summary": {(name,): one(answers.share(own, answers.counts), answers.counts) for name, own in right.items()},
+        name: {(probe, of): one(answers.share(right[probe], relations == of), relations == of) for probe, of in rows},
     }
 
 
@@ -99,15 +100,20 @@ def _ablation(results: Results) -> Tables:
             start, others = (numbers[..., [column, 2]] for numbers in (base, table[systems.places(part)]))
             drawn = replicated_differences(score, start, others, documents, settings["replicates"], settings["seed"])
             values = np.concatenate([(score.of(others) - score.of(start))[None], drawn])
-            found[told] = {place: one(values[:, number]) for number, place in enumerate(places)}
+            found[told] = {place: one(values[:, number], score.sizes(start)) for number, place in enumerate(places)}
     return found
 
 
 _MADE: dict[str, Callable[[Results], Tables]] = {"attention_probe": _attention, "keywords": _keywords, "ablation": _ablation}
 
 
-def _maker(documents: Sequence[str], seed: int) -> Callable[[Float64[np.ndarray, "replicate+1"]], Replicated]:
-    """What makes replicates of these documents out of values."""
-    known = frozenset(documents)
-    usable, n = np.array([len(known) > 1]), np.array([float(len(documents))])
-    return lambda values: Replicated(Resampled("", values[:, None], usable, n), (known, seed))
+def _maker(documents: Sequence[str], seed: int) -> Callable[..., Replicated]:
+    """What makes replicates out of values, and of how much each item weighs in them; `documents` are those of the items."""
+    known, unit = np.unique(documents, return_inverse=True)
+
+    def made(values: Float64[np.ndarray, "replicate+1"], sizes: np.ndarray | None = None) -> Replicated:
+        support = Support.of(np.bincount(unit, sizes, len(known))[:, None])
+        n = np.array([float(len(documents) if sizes is None else np.count_nonzero(sizes))])
+        return Replicated(Resampled("", values[:, None], support, n), (frozenset(known.tolist()), seed))
+
+    return made

@@ -77,10 +77,12 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
                 "baseline_name": "best rule" if contested else BASELINES.get(name, "even"),
                 **{key: [None] * size for key in ("value", "low", "high", "baseline")},
                 "n": [0] * size,
+                "documents": [None] * size,
             },
         )
         at = place[HeadId(columns["kind"][row], columns["layer"][row] - 1, columns["head"][row] - 1)]
         one["n"][at] = columns["n"][row]
+        one["documents"][at] = columns["documents"][row] if "documents" in columns else None
         if columns["n"][row]:
             for key in ("value", "low", "high", "baseline"):
                 one[key][at] = rounded(columns[key][row])

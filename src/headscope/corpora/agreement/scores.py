@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.corpora.agreement.counts import Counts, Key
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -33,6 +35,7 @@ class Score:
     second: int | None = None
     precision: float | None = None
     recall: float | None = None
+    documents: int = 0
 
 
 class Totals:
@@ -42,6 +45,7 @@ class Totals:
         self._replicates = replicates
         self._seed = seed
         self._sums: dict[Key, Sums] = {}
+        self._weights: defaultdict[Key, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
 
     def add(self, document: str, counts: Counts) -> None:
         """Add the counts of a document."""
@@ -49,6 +53,7 @@ class Totals:
         for key, value in counts.items():
             if value:
                 self._sums[key] = self._sums.get(key, 0.0) + value * weights
+                self._weights[key][document] += value
 
     def names(self) -> list[str]:
         """The names that anything was counted under."""
@@ -60,7 +65,7 @@ class Totals:
 
     def share(self, name: str) -> Score:
         """The share of units on which both agree."""
-        return self._score(name, _ratio(self[name, "agree"], self[name, "n"]), self[name, "n"], self.count(name, "n"))
+        return self._score(name, _ratio(self[name, "agree"], self[name, "n"]), [(name, "n")], self.count(name, "n"))
 
     def kappa(self, name: str) -> Score:
         """Cohen's kappa (1960) of the labels under a name: the agreement beyond what their frequencies alone would give."""
@@ -68,23 +73,19 @@ class Totals:
         labels = {key[2] for key in self._sums if key[0] == name and len(key) == 3}
         chance = _ratio(sum((self[name, "first", label] * self[name, "second", label] for label in labels), 0 * n), n * n)
         value = _ratio(_ratio(self[name, "agree"], n) - chance, 1 - chance)
-        return self._score(f"{name}_kappa", value, n, self.count(name, "n"))
+        return self._score(f"{name}_kappa", value, [(name, "n")], self.count(name, "n"))
 
     def f1(self, name: str) -> Score:
         """F1 of the parts under a name."""
         recall = _ratio(self[name, "recalled"], self[name, "first"])
         precision = _ratio(self[name, "precise"], self[name, "second"])
-        score = self._score(name, self._f1(name), self._units(name), self.count(name, "first"))
+        score = self._score(name, self._f1(name), _units(name), self.count(name, "first"))
         return replace(score, second=self.count(name, "second"), precision=float(precision[0]), recall=float(recall[0]))
 
     def mean_f1(self, name: str, names: Sequence[str]) -> Score:
         """The mean of several F1."""
-        units = sum(map(self._units, names), np.zeros(self._replicates + 1))
+        units = [key for each in names for key in _units(each)]
         return self._score(name, np.mean([self._f1(each) for each in names], axis=0), units, None)
-
-    def _units(self, name: str) -> Sums:
-        units: Sums = self[name, "first"] + self[name, "second"]
-        return units
 
     def _f1(self, name: str) -> Sums:
         """2PR / (P + R), 0 if nothing is shared, NaN if neither side has anything."""
@@ -94,14 +95,19 @@ class Totals:
         f1 = _ratio(2 * recalled * precise, recalled * second + precise * first)
         return np.where(first + second == 0, math.nan, np.where(none, 0.0, f1))
 
-    def _score(self, name: str, value: Sums, units: Sums, n: int | None) -> Score:
-        # With a single document every replicate is a whole multiple of the data, and says nothing about other documents.
-        several = bool(units[0]) and bool(np.mod(units[1:], units[0]).any())
-        low, high = percentile_interval(value[1:, None], np.array([several]))
-        return Score(name, float(value[0]), float(low[0]), float(high[0]), n, n)
+    def _score(self, name: str, value: Sums, units: Sequence[Key], n: int | None) -> Score:
+        documents = sorted({document for key in units for document in self._weights[key]})
+        support = Support.of(np.array([sum(self._weights[key].get(name, 0.0) for key in units) for name in documents]))
+        low, high = interval(value[0], value[1:], support, (-1, 1))
+        return Score(name, float(value[0]), float(low), float(high), n, n, documents=int(support.documents))
 
     def __getitem__(self, key: Key) -> Sums:
         return self._sums.get(key, np.zeros(self._replicates + 1))
+
+
+def _units(name: str) -> list[Key]:
+    """What an F1 is about: the units of both annotations."""
+    return [(name, "first"), (name, "second")]
 
 
 def _ratio(part: Sums, whole: Sums) -> Sums:

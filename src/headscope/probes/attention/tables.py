@@ -13,7 +13,8 @@ from headscope.core.heads import HeadId
 from headscope.probes.attention.spec import NAMES, Name
 from headscope.runs.kept import Kept
 from headscope.runs.table import Table
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64
@@ -68,11 +69,6 @@ class Answers:
         place = {name: number for number, name in enumerate(names)}
         return np.array([place[name] for name in documents], dtype=np.int64), poisson_weights(names, self.replicates, self.seed)
 
-    @property
-    def documents(self) -> int:
-        """How many documents the words are of."""
-        return len(self._units[1])
-
     def right(self, name: Name, what: str = "right") -> Float64[np.ndarray, "word seed"]:
         """1 where a seed was right."""
         return self.kept.numbers(f"{what}/{name}")
@@ -87,10 +83,17 @@ class Answers:
             found: Float64[np.ndarray, "replicate+1"] = total / n
         return found
 
-    def interval(self, drawn: Float64[np.ndarray, "replicate+1"]) -> tuple[float, float]:
-        """The 95 % of what drawing documents again gives."""
-        low, high = percentile_interval(drawn[1:, None], np.array([True]))
-        return float(low[0]), float(high[0])
+    def interval(self, drawn: Float64[np.ndarray, "replicate+1"], some: Bool[np.ndarray, "word"]) -> tuple[float, float]:
+        """Bounds of what some words give."""
+        low, high = interval(drawn[0], drawn[1:], self._support(some))
+        return float(low), float(high)
+
+    def documents_of(self, some: Bool[np.ndarray, "word"]) -> int:
+        """How many documents some words are of."""
+        return int(self._support(some).documents)
+
+    def _support(self, some: Bool[np.ndarray, "word"]) -> Support:
+        return Support.of(np.bincount(self._units[0][some], minlength=len(self._units[1])))
 
 
 def summary_table(answers: Answers, words: str) -> Table:
@@ -101,7 +104,7 @@ def summary_table(answers: Answers, words: str) -> Table:
         right = answers.right(name)
         each = right[answers.counts].mean(0)
         drawn = answers.share(right.mean(1), answers.counts)
-        low, high = answers.interval(drawn)
+        low, high = answers.interval(drawn, answers.counts)
         trees = answers.right(name, "tree")
         rows.append(
             {
@@ -114,6 +117,7 @@ def summary_table(answers: Answers, words: str) -> Table:
                 "with_punct": float(answers.share(right.mean(1), every)[0]),
                 "tree": float(trees[answers.counts].mean()) if len(trees) else None,
                 "n": int(answers.counts.sum()),
+                "documents": answers.documents_of(answers.counts),
                 "seeds": right.shape[1] if name != "right-branching" else None,
                 "published": PUBLISHED.get(name),
             }
@@ -140,14 +144,14 @@ def seed_table(answers: Answers, seeds: Sequence[int]) -> Table:
 
 def relation_table(answers: Answers) -> Table:
     """`attention_probe_relations`: how many governors of the words of each relation every probe finds; the most frequent first."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("relation", "probe", "uas", "low", "high", "n")}
+    columns: dict[str, list[Any]] = {name: [] for name in ("relation", "probe", "uas", "low", "high", "n", "documents")}
     relations = np.array(answers.relations)
     found, sizes = np.unique(relations[answers.counts], return_counts=True)
     for relation, size in sorted(zip(found.tolist(), sizes.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0])):
         some = relations == relation
         for name in answers.names if size >= LEAST else ():
             drawn = answers.share(answers.right(name).mean(1), some)
-            values = (relation, name, float(drawn[0]), *answers.interval(drawn), size)
+            values = (relation, name, float(drawn[0]), *answers.interval(drawn, some), size, answers.documents_of(some))
             for column, value in zip(columns, values, strict=True):
                 columns[column].append(value)
     return Table.of(columns)
@@ -155,11 +159,12 @@ def relation_table(answers: Answers) -> Table:
 
 def difference_table(answers: Answers) -> Table:
     """`attention_probe_differences`: how much better one probe is than another, over the same words."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("probe", "than", "difference", "low", "high", "n")}
+    columns: dict[str, list[Any]] = {name: [] for name in ("probe", "than", "difference", "low", "high", "n", "documents")}
     for name, other in CONTRASTS:
         if name in answers.names and other in answers.names:
             drawn = answers.share(answers.right(name).mean(1) - answers.right(other).mean(1), answers.counts)
-            values = (name, other, float(drawn[0]), *answers.interval(drawn), int(answers.counts.sum()))
+            counted = int(answers.counts.sum()), answers.documents_of(answers.counts)
+            values = (name, other, float(drawn[0]), *answers.interval(drawn, answers.counts), *counted)
             for column, value in zip(columns, values, strict=True):
                 columns[column].append(value)
     return Table.of(columns)

@@ -12,7 +12,8 @@ import numpy as np
 from headscope.probes.edge.job import Job
 from headscope.probes.edge.scoring import f1
 from headscope.runs.kept import Kept
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 from headscope.stats.layers import Negatives
 
 if TYPE_CHECKING:
@@ -90,9 +91,16 @@ class Found:
         """The same where documents are drawn again."""
         return f1(np.tensordot(self._document_weights, self.linear, axes=([0], [1])))
 
-    def interval(self, replicates: Float64[np.ndarray, "replicate *shape"]) -> Interval:
-        """Bounds of what was found in replicates."""
-        return percentile_interval(replicates, np.full(replicates.shape[1:], self.resampled))
+    @cached_property
+    def support(self) -> Support:
+        """The documents, by what there is to find in them; the seeds where there is one document."""
+        if len(self.job.documents) > 1:
+            return Support.of(self.counts[0, 0, 0, :, [0, 2]].sum(0))
+        return Support.alike(len(self.seeds))
+
+    def interval(self, value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"]) -> Interval:
+        """Bounds of a value by what was found in replicates."""
+        return interval(value, replicates, self.support)
 
     @property
     def size(self) -> int:
@@ -111,6 +119,6 @@ class Found:
 
 
 def over_seeds(found: Found, values: Float64[np.ndarray, "seed *shape"]) -> Interval:
-    """Bounds of a mean over seeds; NaN for one seed."""
+    """Bounds of a mean over seeds; NaN for few seeds."""
     means = values[found.drawn_seeds].mean(1)
-    return percentile_interval(means, np.full(means.shape[1:], len(found.seeds) > 1))
+    return interval(values.mean(0), means, Support.alike(len(found.seeds)))

@@ -22,7 +22,7 @@ PUBLISHED: Mapping[str, tuple[float, float, float, float]] = {
     "relations": (0.589, 0.829, 4.16, 0.50),
 }
 COLUMNS = (
-    *("task", "n", "embeddings", "all_layers", "expected_layer", "low", "high", "k_scores", "centre", "k_mix", "selectivity"),
+    *("task", "n", "documents", "embeddings", "all_layers", "expected_layer", "low", "high", "k_scores", "centre", "k_mix", "selectivity"),
     *("published_layer", "published_k", "published_centre"),
 )
 CENTRES: Mapping[str, tuple[float, float]] = {
@@ -87,7 +87,7 @@ def _row(found: Found) -> dict[str, Any]:
     job, size = found.job, found.size
     weights = found.weights.mean(0)
     layers = expected_layer(found.drawn[:, 0, :size], found.negatives) if found.replicates else expected_layer(found.curve[None])
-    low, high = found.interval(layers)
+    low, high = found.interval(expected_layer(found.curve[None], found.negatives)[0], layers)
     centre_low, centre_high = over_seeds(found, centre_of_gravity(found.weights))
     control = found.scores[1, size - 1] if found.scores.shape[0] > 1 else math.nan
     published, centre = PUBLISHED.get(job.task), CENTRES.get(job.task)
@@ -96,6 +96,7 @@ def _row(found: Found) -> dict[str, Any]:
         "labels": len(job.names),
         "trained": len(job.parts["train"]),
         "n": len(job.parts["dev"]),
+        "documents": len(job.documents),
         "embeddings": float(found.curve[0]),
         "all_layers": float(found.curve[-1]),
         "expected_layer": float(expected_layer(found.curve, found.negatives)),

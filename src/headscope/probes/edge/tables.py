@@ -19,14 +19,14 @@ def score_table(every: Sequence[Found]) -> Table:
     """
     rows: list[dict[str, Any]] = []
     for found in every:
-        low, high = found.interval(found.drawn)
+        low, high = found.interval(found.scores, found.drawn)
         steps, drawn = np.diff(found.curve), np.diff(found.drawn[:, 0, : found.size])
-        step_low, step_high = found.interval(drawn)
+        step_low, step_high = found.interval(steps, drawn)
         control = found.scores.shape[0] > 1
         if control:
-            apart = found.interval(found.drawn[:, 0] - found.drawn[:, 1])
+            apart = found.interval(found.scores[0] - found.scores[1], found.drawn[:, 0] - found.drawn[:, 1])
         layers = [layer for _, layer in found.job.kinds]
-        beyond = found.interval(found.drawn[:, 0] - found.linear_drawn[:, layers])
+        beyond = found.interval(found.scores[0] - found.linear_scores[layers], found.drawn[:, 0] - found.linear_drawn[:, layers])
         for place, (kind, layer) in enumerate(found.job.kinds):
             adds = kind == "cumulative" and layer > 0
             score = float(found.scores[0, place])

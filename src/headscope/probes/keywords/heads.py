@@ -11,7 +11,8 @@ from headscope.probes.keywords.features import HOWS, Words
 from headscope.probes.keywords.learning import Standard
 from headscope.runs.kept import Kept
 from headscope.runs.table import Table
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 from headscope.stats.logistic import log_losses, one_by_one
 from headscope.stats.significance import holm, paired, welch
 
@@ -71,7 +72,9 @@ def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates
     sizes = np.einsum("dr,dhk->rhk", weights, usable.astype(np.float64))
     with np.errstate(invalid="ignore", divide="ignore"):
         relative = sums / sizes
-    low, high = percentile_interval(relative[1:], np.full(relative.shape[1:], len(set(documents)) > 1))
+    names, unit = np.unique(documents, return_inverse=True)
+    support = Support.of(np.stack([usable[unit == number].sum(0) for number in range(len(names))]))
+    low, high = interval(relative[0], relative[1:], support)
     there = usable[:, 0, 0]
     test, both = welch(key[there], other[there]), paired(key[there], other[there])
     corrected = np.stack([holm(row) for row in both.p])
@@ -108,6 +111,7 @@ def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates
             "gain": column(constant - loss),
             "direct": column(direct),
             "n": [int(there.sum())] * len(rows),
+            "documents": [int(support.documents[place]) for place in rows],
         }
     )
 

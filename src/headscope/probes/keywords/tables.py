@@ -11,8 +11,9 @@ from headscope.core.heads import HeadId
 from headscope.probes.keywords.features import HOWS
 from headscope.probes.keywords.learning import LEVELS
 from headscope.runs.table import Table
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.contrast import contrast
+from headscope.stats.inference import Support, interval
 from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.scores import ratio
 
@@ -35,7 +36,7 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
             own = numbers[:, place]
             found, wrong, missed = own.sum(0)
             again = score.resampled(own, units, weights)
-            low, high = percentile_interval(again[1:], np.array(weights.shape[0] > 1))
+            low, high = interval(again[0], again[1:], Support.of(np.bincount(units)), (0, 1))
             against = contrast(score, counted[BASE][:, place], own, documents, "bootstrap", replicates, seed)
             rows.append(
                 {
@@ -49,7 +50,7 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
                     "above": float(against.difference),
                     "above_low": float(against.low),
                     "above_high": float(against.high),
-                    "p": float(np.maximum(against.p, against.least_p)),
+                    "p": float(against.p),
                     "n": len(documents),
                     "documents": len(weights),
                 }

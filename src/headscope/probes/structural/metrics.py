@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.probes.structural.scoring import COLUMNS, LENGTHS
-from headscope.stats.bootstrap import percentile_interval, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -45,7 +47,7 @@ class Scored:
 
     def interval(self, values: Replicates) -> tuple[Float64[np.ndarray, "probe"], Float64[np.ndarray, "probe"]]:
         """Bounds of a metric or of a difference of two."""
-        return percentile_interval(values[1:], np.full(values.shape[1], len(set(self.units)) > 1))
+        return interval(values[0], values[1:], Support.of(np.array(list(Counter(self.units).values()))))
 
     def count(self, metric: str) -> Float64[np.ndarray, "probe"]:
         """What a metric is taken of: edges, words, sentences, sentences."""

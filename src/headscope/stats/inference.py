@@ -1,0 +1,178 @@
+"""Intervals and p values from bootstrap replicates over documents that hold when documents are few or unequal.
+
+A percentile interval of few documents is too narrow: it takes the spread between documents as known. Here it is an estimate, so that
+quantiles are those of Student's t. Its degrees of freedom are the effective number of documents: ten documents of which one holds half of
+the cases tell no more than about four. Where documents are skewed, the side that t gets wrong is widened by Hall's transformation (1992),
+whose skewness is that of the replicates: up to .4, beyond which it widens less again, and to twice the width at most. Since this also
+widens by chance, simulation does not ask for one degree of freedom less.
+`benchmarks/interval_coverage.py` measures what all this promises (docs/believe.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.stats.significance import two_sided
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Float64, Int64
+
+Bounds = tuple[np.ndarray, np.ndarray]  # lower and upper
+
+FEWEST = 6  # documents: below that there is neither interval nor p
+FEW = 20  # documents: below that results are marked
+SHARE = (0.0, 1.0)  # where a share can lie
+_SKEWED = 0.4  # skewness up to which Hall's transformation widens the more, the more there is
+_WIDEST = 2.0  # times t: as far as skewness widens
+_STRAIGHT = 1e-6  # skewness below which there is nothing to transform
+
+
+@dataclass(frozen=True)
+class Support:
+    """The documents that numbers rest on, and how many documents of equal weight would tell as much."""
+
+    documents: Int64[np.ndarray, "*shape"]
+    effective: Float64[np.ndarray, "*shape"]
+
+    @classmethod
+    def of(cls, weights: Float[np.ndarray, "document *shape"]) -> Support:
+        """Documents are counted where their weight (cases, texts, rows) is above 0; the effective number is Kish's."""
+        given = np.asarray(weights, dtype=np.float64)
+        return cls(np.asarray((given > 0).sum(0)), np.asarray(_effective(given.sum(0), (given**2).sum(0))))
+
+    @classmethod
+    def alike(cls, documents: int) -> Support:
+        """Documents that all weigh the same."""
+        return cls.of(np.ones(documents))
+
+    @classmethod
+    def in_groups(cls, weights: Float[np.ndarray, "group"], documents: int | None) -> Support:
+        """So many documents of which groups are resampled, with these weights; as many as groups where they were not counted."""
+        groups = cls.of(weights)
+        return groups if documents is None else cls(np.array(documents), groups.effective)
+
+    @classmethod
+    def drawn(cls, weight: Float64[np.ndarray, "replicate+1 *shape"]) -> Support:
+        """What replicates tell where documents were not counted: their total weight varies by the sum of squared weights. Documents are
+        at least as many as are effective; a total that is always a whole multiple of the data is one document's.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            times = weight[1:] / weight[:1]
+            squares = ((times - 1) ** 2).sum(0) / max(1, len(times))
+            several = (np.abs(times - np.rint(times)) > 1e-9).any(0)
+        effective = np.where(several, _effective(np.ones_like(squares), squares), weight[0] > 0)
+        return cls(np.ceil(effective - 1e-9).astype(np.int64), effective)
+
+    def both(self, other: Support) -> Support:
+        """That of a difference between numbers of the same documents: the lesser of the two."""
+        return Support(np.minimum(self.documents, other.documents), np.minimum(self.effective, other.effective))
+
+    def apart(self, other: Support, variances: tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]) -> Support:
+        """That of a difference between numbers of different documents, which have these variances (Welch and Satterthwaite)."""
+        one, two = variances
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = (one + two) ** 2 / (one**2 / self.effective + two**2 / other.effective)
+        return Support(
+            np.minimum(self.documents, other.documents), np.where(np.isfinite(found), found, np.minimum(self.effective, other.effective))
+        )
+
+    def where(self, chosen: Bool[np.ndarray, "*shape"]) -> Support:
+        """The same, with no document where something is not `chosen`."""
+        return Support(np.where(chosen, self.documents, 0), np.where(chosen, self.effective, 0.0))
+
+    def __getitem__(self, place: Any) -> Support:
+        return Support(self.documents[place], self.effective[place])
+
+    @property
+    def usable(self) -> Bool[np.ndarray, "*shape"]:
+        """Whether there is enough for an interval: documents, and no single one that holds nearly everything."""
+        return (self.documents >= FEWEST) & (self.effective >= 2)
+
+
+def reason(documents: int, usable: bool = False) -> str:
+    """Why a number of so many documents has no interval; "" where it has one."""
+    if usable:
+        return ""
+    if documents < FEWEST:
+        return f"{documents} document{'s' * (documents != 1)}: intervals and p values need {FEWEST} or more"
+    return "one document holds nearly all cases: it gives no interval"
+
+
+def interval(
+    value: Float64[np.ndarray, "*shape"],
+    replicates: Float64[np.ndarray, "replicate *shape"],
+    support: Support,
+    within: tuple[float, float] = (-np.inf, np.inf),
+    confidence: float = 0.95,
+) -> Bounds:
+    """Lower and upper bounds of a value; NaN where its support is not usable. `within` is where the true value can lie."""
+    from scipy.special import stdtrit
+
+    error, skewness, usable = _moments(value, replicates, support)
+    t = stdtrit(np.where(usable, support.effective, 1.0), 0.5 + confidence / 2)
+    below, above = (np.clip(sign * _untransformed(sign * t, skewness), t, _WIDEST * t) * error for sign in (1, -1))
+    return np.maximum(value - below, within[0]), np.minimum(value + above, within[1])
+
+
+def share_interval(value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support) -> Bounds:
+    """Bounds of a share of cases. Where all cases are right, or none, replicates do not vary, and the bound is the exact binomial one for
+    as many cases as there are effective documents.
+    """
+    low, high = interval(value, replicates, support, SHARE)
+    least = 0.025 ** (1 / np.maximum(support.effective, 1))
+    return np.where((value == 1) & (low == 1), least, low), np.where((value == 0) & (high == 0), 1 - least, high)
+
+
+def p_value(
+    value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
+) -> Float64[np.ndarray, "*shape"]:
+    """How likely a value so far from 0 is if the true one is 0, two-sided: below .05 where the 95 % interval excludes 0.
+
+    NaN where support is not usable. Where replicates do not vary, all documents agree: the sign test over documents gives p.
+    """
+    error, skewness, usable = _moments(value, replicates, support)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = np.where(error > 0, value / error, 0.0)
+    far = np.clip(np.sign(t) * _transformed(t, skewness), np.abs(t) / _WIDEST, np.abs(t))
+    p = np.where(
+        error > 0, two_sided(far, np.where(usable, support.effective, 1.0)), np.where(value == 0, 1.0, 2.0 ** (1 - support.documents))
+    )
+    return np.where(usable, p, np.nan)
+
+
+def _moments(
+    value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
+) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"], Bool[np.ndarray, "*shape"]]:
+    """Standard deviation, and skewness up to a limit, of the replicates that have a value, NaN where not usable; and where usable."""
+    given = np.isfinite(replicates)
+    n = given.sum(0)
+    usable = np.broadcast_to(support.usable, np.shape(value)) & np.isfinite(value) & (n > 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        drawn = replicates - np.where(given, replicates, 0).sum(0) / n
+        drawn[~given] = 0
+        error = np.sqrt((drawn**2).sum(0) / (n - 1))
+        same = error <= 1e-12 * np.abs(value)  # replicates of one same value differ by how their sums are rounded
+        skewness = np.where(same, 0.0, (drawn**3).sum(0) / n / error**3)
+    return np.where(usable, np.where(same, 0.0, error), np.nan), np.where(usable, np.clip(skewness, -_SKEWED, _SKEWED), 0.0), usable
+
+
+def _transformed(t: Float64[np.ndarray, "*shape"], skewness: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+    """Hall's transformation of a t statistic: what it would be without the skewness of its numerator."""
+    transformed: Float64[np.ndarray, "*shape"] = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
+    return transformed
+
+
+def _untransformed(t: Float64[np.ndarray, "*shape"], skewness: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+    """The inverse of it."""
+    bent = np.where(np.abs(skewness) > _STRAIGHT, skewness, 1.0)
+    inverse: Float64[np.ndarray, "*shape"] = np.where(bent == skewness, 3 / bent * (np.cbrt(1 + bent * (t - bent / 6)) - 1), t)
+    return inverse
+
+
+def _effective(total: np.ndarray, squares: np.ndarray) -> Float64[np.ndarray, "*shape"]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Float64[np.ndarray, "*shape"] = np.where(squares > 0, total**2 / squares, 0.0)
+    return found

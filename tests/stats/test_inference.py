@@ -1,0 +1,125 @@
+"""Intervals and p values from few documents: by hand, and against the same written out in scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import optimize, stats
+
+from headscope.stats.inference import FEWEST, Support, interval, p_value, reason, share_interval
+
+
+def test_support_by_hand() -> None:
+    """Six alike are six. (5 + 5)^2 / (25 + 5) = 10/3 for one of 5 and five of 1. A weight of 0 is no document."""
+    weights = np.array([[1.0, 5, 5], [1, 1, 0], [1, 1, 0], [1, 1, 0], [1, 1, 0], [1, 1, 0]])
+    support = Support.of(weights)
+    assert support.documents.tolist() == [6, 6, 1]
+    assert support.effective == pytest.approx([6, 10 / 3, 1])
+    assert support.usable.tolist() == [True, True, False]
+    assert Support.alike(7).effective == 7
+    one, other = Support.of(np.ones(9)), Support.of(np.ones(5))
+    assert (int(one.both(other).documents), float(one.both(other).effective)) == (5, 5)
+    apart = one.apart(other, (np.array(3.0), np.array(1.0)))  # 16 / (9/9 + 1/5)
+    assert int(apart.documents) == 5
+    assert float(apart.effective) == pytest.approx(16 / 1.2)
+
+
+def test_support_from_replicates_alone() -> None:
+    """A total weight varies by the sum of squared weights: of 10 and ten of 1, 20^2 / 110 = 3.6 are effective."""
+    rng = np.random.default_rng(0)
+    weights = np.array([10.0] + [1] * 10)
+    totals = np.concatenate([[20.0], rng.poisson(1, (200_000, 11)) @ weights])
+    support = Support.drawn(np.stack([totals, np.concatenate([[4.0], 4.0 * rng.poisson(1, 200_000)]), np.zeros(200_001)], 1))
+    assert support.effective[0] == pytest.approx(400 / 110, rel=0.02)
+    assert support.documents.tolist() == [4, 1, 0]
+    assert support.usable.tolist() == [False, False, False]
+
+
+def plain(value: float, replicates: NDArray[np.float64], df: float) -> tuple[float, float, float]:
+    """The interval by searching for the values that are not rejected, and p: scipy's t and skewness, written out."""
+    error = np.std(replicates, ddof=1)
+    skew = np.clip(np.mean((replicates - replicates.mean()) ** 3) / error**3, -0.4, 0.4)
+
+    def p_of(null: float) -> float:
+        t = (value - null) / error
+        hall = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
+        far = min(abs(t), max(hall * np.sign(t), abs(t) / 2))
+        return float(2 * stats.t.sf(far, df))
+
+    low, high = (optimize.brentq(lambda null: p_of(null) - 0.05, value, value + side * 12 * error) for side in (-1, 1))
+    return float(low), float(high), p_of(0.0)
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.5, -0.8, -2.0])
+def test_the_interval_is_what_the_test_does_not_reject(bend: float) -> None:
+    rng = np.random.default_rng(4)
+    normal = rng.standard_normal(400)
+    replicates = 1.5 + normal + bend * (normal**2 - 1)
+    support = Support.alike(8)
+    low, high, p = plain(1.5, replicates, 8)
+    found = interval(np.array(1.5), replicates, support)
+    assert found == pytest.approx((low, high), abs=1e-6)
+    assert p_value(np.array(1.5), replicates, support) == pytest.approx(p)
+
+
+def test_without_skewness_it_is_students_t() -> None:
+    replicates = np.array([-1.0, 1] * 50)[:, None] * [1.0, 2]
+    error = np.sqrt(100 / 99)
+    low, high = interval(np.array([0.0, 0]), replicates, Support.alike(10))
+    assert high == pytest.approx([error * 2.228139, 2 * error * 2.228139])  # t of 10 degrees of freedom, from a table
+    assert low == pytest.approx(-high)
+    assert p_value(np.array([error * 2.228139, 0]), replicates, Support.alike(10)) == pytest.approx([0.05, 1])
+    assert interval(np.array([0.0, 0]), replicates, Support.alike(10), within=(-1, 1))[1].tolist() == [1, 1]
+
+
+def test_too_few_documents_have_neither_interval_nor_p() -> None:
+    replicates = np.arange(40.0)
+    few = Support.alike(FEWEST - 1)
+    assert np.isnan([*interval(np.array(20.0), replicates, few), p_value(np.array(20.0), replicates, few)]).all()
+    assert np.isfinite(interval(np.array(20.0), replicates, Support.alike(FEWEST))).all()
+    most = Support.of(np.array([100.0] + [1] * 9))  # 109^2 / 10009 = 1.19 effective documents
+    assert np.isnan(interval(np.array(20.0), replicates, most)).all()
+    assert reason(1) == "1 document: intervals and p values need 6 or more"
+    assert reason(3) == "3 documents: intervals and p values need 6 or more"
+    assert reason(9) == "one document holds nearly all cases: it gives no interval"
+
+
+def test_replicates_that_are_missing_or_all_alike() -> None:
+    """NaN was not drawn and is left out. Eight documents that all agree: a coin falls so in 2 of 2^8 cases."""
+    replicates = np.stack([np.full(30, 2.0), np.zeros(30), np.tile([1.0, 3, np.nan], 10), np.full(30, np.nan)], 1)
+    value = np.array([2.0, 0, 2, 2])
+    low, high = interval(value, replicates, Support.alike(8))
+    error = np.sqrt(20 / 19)
+    assert low == pytest.approx([2, 0, 2 - 2.306004 * error, np.nan], nan_ok=True)
+    assert high == pytest.approx([2, 0, 2 + 2.306004 * error, np.nan], nan_ok=True)
+    assert p_value(value, replicates, Support.alike(8)) == pytest.approx([2 / 256, 1, 2 * stats.t.sf(2 / error, 8), np.nan], nan_ok=True)
+
+
+def test_skewness_widens_one_side_to_twice_the_width_of_t_at_most() -> None:
+    """Of 100 replicates one is far below the others: their skewness is -10, and counts as -.4. For 10 documents Hall's bound is then
+    3 / .4 (1 - (1 - .4 (2.228139 + .4 / 6))^(1/3)) = 4.2406 standard errors below; for 6 (t 2.446912) it would be 8.8, and is 2 t.
+    """
+    replicates = np.array([0.0] * 99 + [-100])
+    error = np.std(replicates, ddof=1)
+    for documents, t, below in ((10, 2.228139, 4.2406), (6, 2.446912, 2 * 2.446912)):
+        low, high = interval(np.array(0.0), replicates, Support.alike(documents))
+        assert (low / error, high / error) == (pytest.approx(-below, abs=1e-3), pytest.approx(t, abs=1e-5))
+
+
+def test_all_right_or_none_is_not_certain() -> None:
+    """Of 8 documents all agree: with a probability of .63 or more that is likelier than .025 (0.63^8 = .025). Others are as usual."""
+    value = np.array([1.0, 0, 0.5])
+    replicates = np.stack([np.ones(40), np.zeros(40), np.tile([0.4, 0.6], 20)], 1)
+    support = Support.of(np.ones((8, 3)))
+    low, high = share_interval(value, replicates, support)
+    usual = interval(value, replicates, support, (0, 1))
+    assert low == pytest.approx([stats.beta.ppf(0.025, 8, 1), 0, usual[0][2]])
+    assert high == pytest.approx([1, stats.beta.ppf(0.975, 1, 8), usual[1][2]])
+    assert np.isnan(share_interval(np.array(1.0), np.ones(40), Support.alike(5))).all()
+
+
+def test_documents_are_counted_where_only_their_groups_are_resampled() -> None:
+    support = Support.in_groups(np.array([4, 4, 0, 4]), 5)
+    assert (int(support.documents), float(support.effective)) == (5, 3)
+    assert int(Support.in_groups(np.array([4, 4, 0, 4]), None).documents) == 3
