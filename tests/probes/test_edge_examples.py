@@ -112,7 +112,17 @@ def test_intervals_draw_documents_and_seeds_again() -> None:
     rng = np.random.default_rng(3)
     counts = rng.integers(0, 9, size=(3, 2, 4, 5, 3)).astype(float)
     job: Any = SimpleNamespace(documents=[f"d{number}" for number in range(5)], layers=4)
-    found = Found(job, [0, 1, 2], counts, np.zeros((3, 2, 4, 4)), np.zeros((3, 2, 4)), np.zeros((3, 4, 0, 2)), replicates=6, seed=9)
+    found = Found(
+        job,
+        [0, 1, 2],
+        counts,
+        np.zeros((3, 2, 4, 4)),
+        np.zeros((3, 2, 4)),
+        np.zeros((3, 4, 0, 2)),
+        np.zeros((4, 5, 3)),
+        replicates=6,
+        seed=9,
+    )
     np.testing.assert_allclose(found.scores, np.mean([f1(counts[seed].sum(2)) for seed in range(3)], axis=0))
     weights = poisson_weights(job.documents, 6, 9)[:, 1:]
     for replicate in range(6):

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from headscope.core.annotation import Annotation
 from headscope.core.document import Edge, Word
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
+from headscope.probes.edge import linear
 from headscope.probes.edge.feeding import Feeder, Rows
 from headscope.probes.edge.items import Items, items
+from headscope.probes.edge.linear import fitted, linear_counts, span_vectors
 from headscope.probes.edge.mix import cumulative, shares, single, visible
 from headscope.probes.edge.probe import Probes, Shape
 from headscope.probes.edge.scoring import beliefs, counts, f1
+from headscope.probes.edge.summary import linear_warnings
 from headscope.probes.edge.training import Recipe, loss, train
 from headscope.probes.states import States
+from headscope.runs.table import Table
 
 CPU = torch.device("cpu")
 LAYERS, SIZE = 3, 6
@@ -112,7 +119,7 @@ def _trained(
 def test_a_probe_among_others_is_the_same_probe_alone(pairs: bool) -> None:
     states, own = _world(pairs)
     lot = own.labels[np.random.default_rng(1).permutation(len(own))]
-    recipe = Recipe(rate=0.02, batch=4, checks=8, halve_after=1, stop_after=3, clip=0.05)  # small enough to clip
+    recipe = Recipe(rate=0.02, batch=4, checks=8, check_every=3, stop_after=3, clip=0.05)  # small enough to clip
     shown = [*cumulative(LAYERS), *single(LAYERS)]
     many, scores, steps = _trained(states, own, shown, [5, 6, 7], [own.labels, lot], recipe)
     assert len(set(steps.ravel().tolist())) > 1  # they do not all end at the same step
@@ -127,11 +134,88 @@ def test_a_probe_among_others_is_the_same_probe_alone(pairs: bool) -> None:
 def test_probes_learn_what_is_there_and_only_where_it_is() -> None:
     states, own = _world(False, texts=80)
     probes, scores, _ = _trained(
-        states, own, [(0,), (2,), (0, 1, 2)], [0], [own.labels], Recipe(rate=0.02, batch=16, checks=25, stop_after=9)
+        states, own, [(0,), (2,), (0, 1, 2)], [0], [own.labels], Recipe(rate=0.02, batch=16, checks=25, check_every=5, stop_after=9)
     )
     assert scores[0, 1] > 0.95 > 0.85 > scores[0, 0]
     assert probes.weights[0, 2].argmax() == 2
     assert probes.weights[0, 2, 2] > 0.5
+
+
+def test_checks_follow_epochs_but_are_at_least_25_steps_apart() -> None:
+    """Nine texts in batches of four are epochs of three steps; in batches of one, 30 texts are epochs of 30."""
+    for texts, batch, every in ((9, 4, 25), (30, 1, 30)):
+        states, own = _world(False, texts)
+        _, _, steps = _trained(states, own, [(2,)], [0], [own.labels], Recipe(batch=batch, checks=1))
+        assert steps.tolist() == [[every]]
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_the_linear_baseline_is_a_logistic_regression(pairs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means of spans computed one by one; weights and decisions as scikit-learn computes them."""
+    states, own = _world(pairs, texts=60)
+    vectors = span_vectors(Rows(states, CPU), own, 2)
+    for target, edge in enumerate(own.edges):
+        text = own.sources[own.texts[target]]
+        spans = [edge.first] + ([edge.second] if edge.second else [])
+        tokens = [[token for token, word in enumerate(text.word_of) if a <= word < b] for a, b in spans]
+        means = np.concatenate([states[own.texts[target]][2, places].mean(0) for places in tokens])
+        np.testing.assert_allclose(vectors[target], means, atol=1e-6)
+    monkeypatch.setattr(linear, "STEPS", 1000)
+    monkeypatch.setattr(linear, "LEAST", 1e-12)
+    weights = fitted(vectors, torch.from_numpy(own.labels).float(), 4.0, torch.zeros(vectors.shape[1] + 1, 2))
+    sklearn = [LogisticRegression(C=0.25, tol=1e-8).fit(vectors.numpy(), column) for column in own.labels.T]
+    np.testing.assert_allclose(weights[:-1].T, [one.coef_[0] for one in sklearn], atol=2e-3)
+    np.testing.assert_allclose(weights[-1], [one.intercept_[0] for one in sklearn], atol=2e-3)
+
+    swapped = np.random.default_rng(1).random(len(own)) < 0.2  # so that neither the largest nor the smallest penalty is best
+    parts = _parts(replace(own, labels=own.labels ^ swapped[:, None]))
+    centre, scale = vectors[: len(parts["train"])].mean(0), vectors[: len(parts["train"])].std(0, correction=0)
+    scaled = {name: ((span_vectors(Rows(states, CPU), part, 2) - centre) / scale).numpy() for name, part in parts.items()}
+    losses, decisions = [], []
+    for penalty in linear.PENALTIES:
+        sklearn = [LogisticRegression(C=1 / penalty, tol=1e-8).fit(scaled["train"], column) for column in parts["train"].labels.T]
+        losses.append(sum(log_loss(parts["held"].labels[:, k], one.predict_proba(scaled["held"])) for k, one in enumerate(sklearn)))
+        decisions.append(np.stack([one.predict(scaled["dev"]) for one in sklearn], axis=1))
+    best = next(place for place, loss in enumerate(losses) if loss <= min(losses[place + 1 : place + 2], default=math.inf))
+    assert 0 < best < len(losses) - 1
+    true, found = parts["dev"].labels, decisions[best]
+    expected = [np.sum(found & true), np.sum(found & ~true), np.sum(~found & true)]
+    units = np.zeros(len(parts["dev"]), dtype=np.int64)
+    np.testing.assert_array_equal(linear_counts(Rows(states, CPU), parts, 2, np.ones(2, bool), units), [expected])
+
+
+def _parts(own: Items) -> dict[str, Items]:
+    bounds = {"train": range(25), "held": range(25, 40), "dev": range(40, 60)}
+    return {name: own.of_texts(texts) for name, texts in bounds.items()}
+
+
+def test_the_linear_baseline_knows_a_label_only_in_the_layer_that_holds_it() -> None:
+    """Labels follow from the last layer; decisions are counted per document, those of labels that count."""
+    states, own = _world(False, texts=60)
+    parts = _parts(own)
+    dev, units = parts["dev"], parts["dev"].texts - 40
+    first, last = (linear_counts(Rows(states, CPU), parts, layer, np.ones(2, bool), units) for layer in (0, 2))
+    assert f1(last.sum(0)) > 0.85 > 0.7 > f1(first.sum(0))
+    np.testing.assert_array_equal(last[:, [0, 2]].sum(1), np.bincount(units))  # each target has one label: found or missed
+    one = linear_counts(Rows(states, CPU), parts, 2, np.array([True, False]), units)
+    np.testing.assert_array_equal(one[:, [0, 2]].sum(1), np.bincount(units, dev.labels[:, 0]))
+
+
+def test_a_warning_where_the_linear_baseline_beats_a_probe() -> None:
+    """By the interval of the difference; without one, from half a point on."""
+    nan = math.nan
+    rows = [  # task, probe, layer, difference, its upper bound
+        ("pos", "cumulative", 0, -0.021, -0.004), ("pos", "cumulative", 1, 0.01, 0.02), ("pos", "single", 0, -0.021, -0.004),
+        ("pos", "single", 1, -0.01, 0.002), ("pos", "single", 2, 0.03, nan), ("pos", "single", 3, -0.032, nan),
+        ("pos", "single", 4, -0.004, nan), ("deps", "single", 0, -0.004, nan), ("srl", "single", 5, -0.006, nan),
+    ]  # fmt: skip
+    names = ("task", "probe", "layer", "beyond_linear", "beyond_linear_high")
+    first, second = linear_warnings(Table.of({name: [row[place] for row in rows] for place, name in enumerate(names)}))
+    assert first.startswith(
+        "pos: a logistic regression on one layer scores up to 3.2 points more than the probe (cumulative: layer 0; single: layers 0, 3). "
+    )
+    assert second.startswith("srl: a logistic regression on one layer scores up to 0.6 points more than the probe (single: layer 5). ")
+    assert second.endswith("use more texts (--limit) or train for longer (--checks)")
 
 
 def test_mixes() -> None:

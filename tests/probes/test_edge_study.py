@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +23,25 @@ from headscope.figures import render
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.probes.edge import job as jobs
+from headscope.probes.edge import linear, training
 from headscope.probes.edge.join import joined
 from headscope.probes.edge.sentences import sentences
 from headscope.probes.edge.spec import make_edge_spec
+from headscope.runs.results import Results
 from headscope.runs.table import Table
 from headscope.stats.layers import centre_of_gravity, expected_layer
 
 QUICK = {"checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
+pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short() -> Iterator[None]:
+    """Check after each epoch, however short: these tests do not need good probes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "MIN_STEPS", 1)
+        patch.setattr(linear, "STEPS", 10)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +76,10 @@ def test_tables_agree_with_each_other(study: hs.Study) -> None:
         # With layer 0 alone there is nothing to mix: a single probe and a cumulative one are the same.
         alone = scores.where(task=row["task"], probe="single")
         assert alone["score"][0] == curve["score"][0]
+        assert alone["linear"] == curve["linear"]
+        assert row["task"] != "pos" or min(curve["linear"]) > 0.5
+        for table in (curve, alone):
+            np.testing.assert_allclose(np.subtract(table["score"], table["linear"]), table["beyond_linear"])
         assert max(curve["documents"]) < 6
         assert all(map(math.isnan, [*curve["low"], *curve["high"]]))
     assert study["summary"]["task"] == study["edge_tasks"]["task"]
@@ -172,6 +189,11 @@ def test_decoders_and_encoder_decoders(architecture: str, tokenizer: str) -> Non
     assert study["edge_tasks"]["all_layers"] == [1.0]  # the words decide, and any layer knows them
 
 
+def _without_baseline(table: Table) -> Table:
+    """A table as studies without a linear baseline have it."""
+    return Table(table.arrow.select([name for name in table.columns if "linear" not in name]))
+
+
 def test_studies_are_joined_in_the_order_of_their_layers(study: hs.Study, model: object, tmp_path: Path) -> None:
     train = Corpus.of(_toy(number, "a cat sat", "x y y", other=True) for number in range(6))
     other = hs.probe_edge(model, train, **{**QUICK, "seeds": 1, "control": False, "examples": 0})  # type: ignore[arg-type]
@@ -179,7 +201,11 @@ def test_studies_are_joined_in_the_order_of_their_layers(study: hs.Study, model:
     with pytest.raises(RunError, match="no examples to show"):
         other.plot("tenney3")
     assert "size: F1" in repr(other)
-    whole = joined([study.results, other.results], tmp_path / "all")
+    earlier = {name: _without_baseline(other[name]) for name in other.results}
+    whole = joined([study.results, Results(other.results.manifest, earlier, None, states={})], tmp_path / "all")
+    assert [row["linear"] for row in whole["edge_scores"].where(task="size")] == [None] * 13
+    shown = CliRunner().invoke(app, ["show", str(tmp_path / "all"), "edge_scores"])
+    assert shown.exit_code == 0, shown.output
     assert sorted(whole["summary"]["task"]) == ["coref", "pos", "size"]
     layers = [value for value in whole["summary"]["expected_layer"] if value == value]
     assert layers == sorted(layers)
@@ -254,6 +280,10 @@ def test_the_command(tmp_path: Path) -> None:
         "1",
         "--checks",
         "2",
+        "--rate",
+        "0.00001",
+        "--replicates",
+        "0",
         "--hidden",
         "8",
         "--device",
@@ -264,6 +294,12 @@ def test_the_command(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, options)
     assert done.exit_code == 0, done.output
     assert "spans: F1" in done.output
+    warning = "warning: spans: a logistic regression on one layer scores up to"
+    assert warning in done.output
+    assert warning in CliRunner().invoke(app, ["show", str(out)]).output
+    page = CliRunner().invoke(app, ["report", str(out), "-o", str(tmp_path / "page.html")])
+    assert page.exit_code == 0, page.output
+    assert warning.removeprefix("warning: ") in (tmp_path / "page.html").read_text(encoding="utf-8")
     shown = CliRunner().invoke(app, ["show", str(out), "edge_scores", "--format", "csv"])
     assert shown.output.count("cumulative") == 13
     drawn = CliRunner().invoke(app, ["plot", str(out), "tenney2", "-o", str(tmp_path / "f.svg")])

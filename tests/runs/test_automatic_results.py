@@ -104,13 +104,14 @@ STUDIES: dict[str, tuple[Callable[..., hs.Study], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained
 @pytest.mark.parametrize("kind", STUDIES)
 def test_a_study(kind: str, automatic: Path, tmp_path: Path) -> None:
     make, settings = STUDIES[kind]
     study = make("mini", automatic, out=tmp_path / "study", **settings)
     assert PART in study.signature
     assert findings(study.results)[0].startswith(TOLD)
-    assert repr(study).startswith(TOLD)
+    assert TOLD in repr(study)
     assert study.results.manifest["identity"]["annotation"].startswith("automatic; spaCy")
     page = study.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert f'<p class="mind" role="note">{TOLD}' in page

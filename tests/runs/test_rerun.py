@@ -54,6 +54,7 @@ def test_a_run_is_the_same_again(run: Path) -> None:
     assert sorted(path.name for path in run.parent.iterdir()) == ["run"], "nothing is left beside it"
 
 
+@pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained
 @pytest.mark.parametrize(
     ("make", "settings"),
     [

@@ -45,7 +45,9 @@ def edge(
     max_length: Annotated[
         int, Option(help="tokens a text may have; longer sentences are left out, longer documents cut into windows")
     ] = 128,
-    checks: Annotated[int | None, Option(help="epochs at most [default: 10]", min=1)] = None,
+    checks: Annotated[
+        int | None, Option(help="checks at most: one per epoch, or per 25 steps if an epoch is shorter [default: 10]", min=1)
+    ] = None,
     rate: Annotated[float | None, Option(help="rate of learning [default: 0.002]")] = None,
     hidden: Annotated[int, Option(help="width of a probe", min=1)] = 256,
     format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,

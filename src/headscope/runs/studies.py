@@ -64,7 +64,9 @@ def finish(
     folder: Folder | None,
     said: Mapping[str, Any],
 ) -> Results:
-    """The results of a study, written to its folder if it has one; `said` goes into the manifest, too."""
+    """The results of a study, written to its folder if it has one. `said` goes into the manifest as well; its `warnings` come after that
+    of unknown tokens.
+    """
     signed = {name: Table(table.arrow.replace_schema_metadata({"signature": manifest["signature"]})) for name, table in tables.items()}
     complete = {
         **manifest,
@@ -73,10 +75,10 @@ def finish(
         "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in model.layout.sites],
         "counts": {**counts.numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
         "unknown_tokens": counts.unknown_tokens(),
-        "warnings": warning(counts, model.name),
         "read": counts.dropped.lines(read=True),
         "dropped": counts.dropped.lines(read=False),
         **said,
+        "warnings": [*warning(counts, model.name), *said.get("warnings", ())],
     }
     if folder is not None:
         complete = folder.finish(signed, states, complete)

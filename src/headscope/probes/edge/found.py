@@ -34,6 +34,7 @@ class Found:
     mix: Float64[np.ndarray, "seed variant probe layer"]
     steps: Float64[np.ndarray, "seed variant probe"]
     beliefs: Float64[np.ndarray, "seed layer target label"]
+    linear: Float64[np.ndarray, "layer document 3"]  # of the linear baseline
     negatives: Negatives = "keep"
     replicates: int = 1000
     seed: int = 0
@@ -41,9 +42,10 @@ class Found:
     @classmethod
     def of(cls, job: Job, kept: Kept) -> Found:
         """From what was kept of a task."""
-        counts, mix, steps, beliefs = (kept.numbers(f"{name}/{job.task}") for name in ("counts", "mix", "steps", "beliefs"))
+        names = ("counts", "mix", "steps", "beliefs", "linear")
+        counts, mix, steps, beliefs, linear = (kept.numbers(f"{name}/{job.task}") for name in names)
         seeds = [int(seed) for seed in kept.numbers(f"seed/{job.task}")]
-        return cls(job, seeds, counts, mix, steps, beliefs, job.spec.negatives, job.spec.replicates, job.spec.seed)
+        return cls(job, seeds, counts, mix, steps, beliefs, linear, job.spec.negatives, job.spec.replicates, job.spec.seed)
 
     @property
     def resampled(self) -> bool:
@@ -69,12 +71,25 @@ class Found:
     @cached_property
     def drawn(self) -> Float64[np.ndarray, "replicate variant probe"]:
         """The same where documents and seeds are drawn again."""
-        names = self.job.documents
-        weights = poisson_weights(names, self.replicates, self.seed)[:, 1:] if len(names) > 1 else np.ones((1, self.replicates))
-        sums = np.tensordot(weights, self.counts, axes=([0], [3]))
+        sums = np.tensordot(self._document_weights, self.counts, axes=([0], [3]))
         scores = f1(sums)  # replicate, seed, variant, probe
         found: Float64[np.ndarray, "replicate variant probe"] = scores[np.arange(self.replicates)[:, None], self.drawn_seeds].mean(1)
         return found
+
+    @cached_property
+    def _document_weights(self) -> Float64[np.ndarray, "document replicate"]:
+        names = self.job.documents
+        return poisson_weights(names, self.replicates, self.seed)[:, 1:] if len(names) > 1 else np.ones((1, self.replicates))
+
+    @cached_property
+    def linear_scores(self) -> Float64[np.ndarray, "layer"]:
+        """The scores of the linear baseline."""
+        return f1(self.linear.sum(1))
+
+    @cached_property
+    def linear_drawn(self) -> Float64[np.ndarray, "replicate layer"]:
+        """The same where documents are drawn again."""
+        return f1(np.tensordot(self._document_weights, self.linear, axes=([0], [1])))
 
     @cached_property
     def support(self) -> Support:

@@ -14,6 +14,7 @@ from headscope.errors import RunError
 from headscope.probes.edge.control import Control
 from headscope.probes.edge.feeding import Feeder, Rows
 from headscope.probes.edge.items import Items, items
+from headscope.probes.edge.linear import linear_counts
 from headscope.probes.edge.mix import cumulative, single
 from headscope.probes.edge.probe import Probes, Shape
 from headscope.probes.edge.reading import Texts
@@ -119,6 +120,9 @@ class Job:
         kept.add(f"mix/{self.task}", probes.weights.cpu().numpy().reshape(*shape, self.layers))
         kept.add(f"steps/{self.task}", result.steps.reshape(shape))
         kept.add(f"beliefs/{self.task}", self._beliefs(rows, probes))
+        if self.spec.seed in seeds:  # the baseline has no seed
+            baseline = [linear_counts(rows, self.parts, layer, self.counted, self._units("dev")) for layer in range(self.layers)]
+            kept.add(f"linear/{self.task}", np.stack(baseline))
         return kept
 
     def _beliefs(self, rows: Rows, probes: Probes) -> np.ndarray:

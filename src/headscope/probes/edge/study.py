@@ -18,7 +18,7 @@ from headscope.probes.edge.found import Found
 from headscope.probes.edge.job import Job
 from headscope.probes.edge.reading import Texts, found_tasks, gather
 from headscope.probes.edge.spec import EdgeSpec
-from headscope.probes.edge.summary import notes, summary, task_table
+from headscope.probes.edge.summary import linear_warnings, notes, summary, task_table
 from headscope.probes.edge.tables import example_tables, mix_table, score_table, seed_table
 from headscope.probes.states import hidden_states
 from headscope.runs.kept import Kept
@@ -102,7 +102,12 @@ class _Study:
                     ledger.add(number, {"edge": job.run(rows, seeds, self._teller(number)).state})
         assert ledger.merged is not None
         tables, told = self._tables(ledger.merged)
-        said = {"measures": {STUDY: {"tasks": list(self.spec.tasks or ())}}, "seconds": round(time.monotonic() - started, 3), "notes": told}
+        said = {
+            "measures": {STUDY: {"tasks": list(self.spec.tasks or ())}},
+            "seconds": round(time.monotonic() - started, 3),
+            "notes": told,
+            "warnings": linear_warnings(tables["edge_scores"]),
+        }
         results = finish(manifest, tables, self.model, self.texts.counts, ledger, ledger.merged, self.folder, said)
         if self.folder is not None and self.spec.cache is None:
             self.folder.drop(KEPT)

@@ -59,6 +59,30 @@ def notes(every: Sequence[Found]) -> list[str]:
     return found
 
 
+def linear_warnings(scores: Table) -> list[str]:
+    """One warning per task in which the linear baseline of a layer beats a probe that sees the layer: the interval of the difference is
+    below 0 or, where it has no interval, the difference is at least half a point.
+    """
+    beaten: dict[str, list[dict[str, Any]]] = {}
+    for row in scores:
+        bound = row["beyond_linear_high"]
+        if bound < 0 or (math.isnan(bound) and row["beyond_linear"] <= -0.005):
+            beaten.setdefault(row["task"], []).append(row)
+    return [f"{task}: {_beaten(rows)}" for task, rows in beaten.items()]
+
+
+def _beaten(rows: Sequence[Mapping[str, Any]]) -> str:
+    layers: dict[str, list[str]] = {}
+    for row in rows:
+        layers.setdefault(row["probe"], []).append(str(row["layer"]))
+    probes = "; ".join(f"{kind}: layer{'s' * (len(own) > 1)} {', '.join(own)}" for kind, own in layers.items())
+    most = -100 * min(row["beyond_linear"] for row in rows)
+    return (
+        f"a logistic regression on one layer scores up to {most:.1f} points more than the probe ({probes}). "
+        "These probes were not trained well enough: use more texts (--limit) or train for longer (--checks)"
+    )
+
+
 def _row(found: Found) -> dict[str, Any]:
     job, size = found.job, found.size
     weights = found.weights.mean(0)

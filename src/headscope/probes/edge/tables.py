@@ -14,7 +14,9 @@ from headscope.stats.layers import centre_of_gravity, differential_divergence, d
 
 
 def score_table(every: Sequence[Found]) -> Table:
-    """`edge_scores`: each probe's score; what its layer adds; beside it that of the control, and what lies between them."""
+    """`edge_scores`: each probe's score; what its layer adds; the scores of the control and of the linear baseline in its (last) layer,
+    and the differences from them.
+    """
     rows: list[dict[str, Any]] = []
     for found in every:
         low, high = found.interval(found.scores, found.drawn)
@@ -23,6 +25,8 @@ def score_table(every: Sequence[Found]) -> Table:
         control = found.scores.shape[0] > 1
         if control:
             apart = found.interval(found.scores[0] - found.scores[1], found.drawn[:, 0] - found.drawn[:, 1])
+        layers = [layer for _, layer in found.job.kinds]
+        beyond = found.interval(found.scores[0] - found.linear_scores[layers], found.drawn[:, 0] - found.linear_drawn[:, layers])
         for place, (kind, layer) in enumerate(found.job.kinds):
             adds = kind == "cumulative" and layer > 0
             score = float(found.scores[0, place])
@@ -42,6 +46,10 @@ def score_table(every: Sequence[Found]) -> Table:
                     "selectivity": score - other,
                     "selectivity_low": float(apart[0][place]) if control else np.nan,
                     "selectivity_high": float(apart[1][place]) if control else np.nan,
+                    "linear": float(found.linear_scores[layer]),
+                    "beyond_linear": score - float(found.linear_scores[layer]),
+                    "beyond_linear_low": float(beyond[0][place]),
+                    "beyond_linear_high": float(beyond[1][place]),
                     "n": len(found.job.parts["dev"]),
                     "documents": len(found.job.documents),
                     "seeds": len(found.seeds),

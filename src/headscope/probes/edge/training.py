@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     Tell = Callable[[int, int], None]  # steps done, and at most to do
 
 LEAST = 1e-4  # an improvement that counts
+MIN_STEPS = 25  # between two checks that follow epochs: with few texts an epoch is too short to improve the score
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How probes are trained. After `check_every` steps (None: an epoch) they are scored on texts that are held out.
+    """How probes are trained. After `check_every` steps (None: an epoch, and at least `MIN_STEPS`) they are scored on texts that are
+    held out.
 
     The rate of a probe is halved after `halve_after` checks without improvement, and its training ends after `stop_after` of them, after
     `checks` checks, or when its rate falls below `least_rate`. The rate of mixing weights is `mix_rate` times as large: they are few and
@@ -89,7 +91,7 @@ def train(
     some = next(iter(probes.parameters.values()))
     rate = torch.full((len(probes.seeds), len(variant)), recipe.rate, device=some.device, dtype=some.dtype)
     best = _Best(probes, recipe)
-    every = recipe.check_every or max(1, -(-len(feeder.items.laid) // recipe.batch))
+    every = recipe.check_every or max(MIN_STEPS, -(-len(feeder.items.laid) // recipe.batch))
     noise = [torch.Generator(some.device).manual_seed(seed) for seed in probes.seeds]
     for step, texts in enumerate(_batches(feeder, probes.seeds, recipe.batch), 1):
         batch = feeder.batch(texts)
