@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ACROSS, _WIDTH = 4, 11.0  # panels of a row, and inches
 _LONGEST = 16  # letters of a word
+FAR = 1.5  # times the rest: a diagonal as high as that does not set the scale, as in the browser
 _DIGITS = 0.24  # inches of a cell that has room for a number
 
 
@@ -29,7 +30,7 @@ def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highligh
     check_drawable(panels.values())
     with theme():
         positions = max(len(grid.rows) for grid in panels.values())
-        room = 2.2 if len(panels) > 1 else 5.5
+        room = 2.6 if len(panels) > 1 else 5.5
         cell = float(np.clip(room / positions, 0.11, 0.32))
         words = max(width_of(label(word, _LONGEST), 8) for grid in panels.values() for word in grid.rows)
         wide, tall = cell * positions + words + 0.95, cell * positions + words + 0.85
@@ -46,12 +47,10 @@ def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highligh
 
 
 def scale_of(weights: Float[np.ndarray, "row column"]) -> tuple[float, bool]:
-    """The value of the last colour, and whether there are higher values. A diagonal that exceeds all else does not set the scale."""
+    """The value of the last colour, and whether there are higher values: a diagonal far above the rest does not set the scale."""
     most = float(weights.max())
-    if weights.shape[0] == weights.shape[1] > 1:
-        apart = float(weights[~np.eye(len(weights), dtype=bool)].max())
-        return (apart or most or 1.0), bool(0 < apart < most)
-    return most or 1.0, False
+    apart = float(weights[~np.eye(*weights.shape, dtype=bool)].max(initial=0))
+    return (apart, True) if most > FAR * apart > 0 else (most or 1.0, False)
 
 
 def _panel(figure: Figure, axes: Axes, title: str, grid: Grid, cell: float, highlight: Highlight) -> None:

@@ -222,6 +222,8 @@ class View(Shown):
         data["influence"] = {**influence, **first_shown(self.measures, self._layers)}
         if self.measures or self._every:
             data["view"] = "influence" if self.measures else "model"
+        if self._every and self._layers:
+            data["layers"] = sorted({head.layer + 1 for head in self._every})
         if any(self._red):
             named, relation = self._red
             data["highlight"] = {"name": ", ".join([*named, *([relation] if relation else [])]), "pairs": self._pairs()}
