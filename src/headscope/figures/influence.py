@@ -49,7 +49,7 @@ def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highligh
 def scale_of(weights: Float[np.ndarray, "row column"]) -> tuple[float, bool]:
     """The value of the last colour, and whether there are higher values: a diagonal far above the rest does not set the scale."""
     most = float(weights.max())
-    apart = float(weights[~np.eye(*weights.shape, dtype=bool)].max(initial=0))
+    apart = float(weights[~np.eye(weights.shape[0], weights.shape[1], dtype=bool)].max(initial=0))
     return (apart, True) if most > FAR * apart > 0 else (most or 1.0, False)
 
 
