@@ -47,7 +47,7 @@ export function themeSheet(): string {
 }
 
 /** The colour of lines in thumbnails, which can be seen on light and dark. */
-export const LINE = "43,140,201";
+export const LINE = "52,148,212";
 
 type Rgb = [number, number, number];
 // Cividis, which colour-blind readers see as others do, at even steps.

@@ -53,7 +53,7 @@ export function InfluenceView(props: Shared & { influence: InfluenceData }): JSX
     <Frame
       name={`influence-${measure}-${layer}-${text.id}`}
       caption={grid && subject ? captionOf(grid, measure, offered.measures[measure] ?? "", which, choice, subject.over, packed?.note ?? "", marking.name) : "No measure yet."}
-      signature={data.signature}
+      signature={[data.signature, ...(packed ? [packed.settings] : [])].join("|")}
       csv={() => (grid ? rows(grid, measure, layer) : "")}
       svg={() => grid && subject && heatmapSvg(grid, subject, near ?? whole(grid), marking.marked)}
     >

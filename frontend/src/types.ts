@@ -216,6 +216,7 @@ export interface PackedInfluence {
   scales: number[]; // what 65535 is in each layer
   values: string;
   note: string; // how it was estimated; "" where it is exact
+  settings: string; // for the signature: "measure:G|norm:frobenius"
 }
 
 /** Where maps come from: the page itself, a server, a notebook's kernel. Rows are queries. */

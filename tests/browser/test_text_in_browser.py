@@ -64,6 +64,7 @@ def test_influence_is_what_python_computes(mini: Model, visitor: Visitor, tmp_pa
     assert "G* (takes longer to compute: make the page with --measure G*" in page.locator(".hs-text").inner_text()
     svg = downloaded(page, page.get_by_role("button", name="as SVG")).decode()
     assert "influence of →" in svg
+    assert "|measure:rollout" in svg
     red = page.locator("svg text").evaluate_all(f"texts => texts.filter(t => getComputedStyle(t).fill == '{RED}').map(t => t.textContent)")
     assert red == ["hopped", "rabbit"], "the row, and the column"
     assert violations(page) == []

@@ -84,6 +84,7 @@ class InfluenceOut(BaseModel):
 
     scales: list[float] = Field(description="the highest value of each layer")
     values: str = Field(description="base64 of little-endian 16-bit numbers, layer by layer and row by row; 65535 is the layer's scale")
+    settings: str = Field(description="what could change the numbers, as in measure:G|norm:frobenius")
     note: str = Field(description="how a sketched measure was estimated, and its error; empty for an exact one")
 
 

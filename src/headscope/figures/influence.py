@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ACROSS, _WIDTH = 4, 11.0  # panels of a row, and inches
+_ACROSS, _WIDTH = 4, 11.5  # panels of a row, and inches
 _LONGEST = 16  # letters of a word
 FAR = 1.5  # times the rest: a diagonal as high as that does not set the scale, as in the browser
 _DIGITS = 0.24  # inches of a cell that has room for a number
@@ -30,7 +30,7 @@ def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highligh
     check_drawable(panels.values())
     with theme():
         positions = max(len(grid.rows) for grid in panels.values())
-        room = 2.6 if len(panels) > 1 else 5.5
+        room = 2.2 if len(panels) > 1 else 5.5
         cell = float(np.clip(room / positions, 0.11, 0.32))
         words = max(width_of(label(word, _LONGEST), 8) for grid in panels.values() for word in grid.rows)
         wide, tall = cell * positions + words + 0.95, cell * positions + words + 0.85

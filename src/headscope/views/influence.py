@@ -21,7 +21,7 @@ def pack_influence(influence: Influence, measure: Kind) -> dict[str, Any]:
     scales = values.max((1, 2))
     shares = values / np.where(scales > 0, scales, 1)[:, None, None]
     flat = quantised(shares.reshape(-1, shares.shape[-1]))
-    return {"scales": scales.tolist(), "values": packed(flat), "note": influence.note(measure)}
+    return {"scales": scales.tolist(), "values": packed(flat), "note": influence.note(measure), "settings": influence.settings(measure)}
 
 
 def first_shown(measures: Iterable[Kind], layers: Iterable[Layer]) -> dict[str, Any]:
