@@ -23,6 +23,7 @@ function useInfluence(source: MapSource, text: Text, measure: string): Arrived {
     let wanted = true;
     setArrived(null);
     const arrive = (result: Arrived): void => void (wanted && setArrived(result));
+    if (!measure) return undefined;
     const asked = source.influence?.(text, measure) ?? Promise.reject(new Error("there is no influence here"));
     asked.then((packed) => arrive({ measure, packed }), (error: unknown) => arrive({ measure, trouble: String(error instanceof Error ? error.message : error) }));
     return () => {
@@ -60,13 +61,13 @@ export function InfluenceView(props: Shared & { influence: InfluenceData }): JSX
       <div class="hs-text">
         <div class="hs-controls">
           {props.tabs}
-          <Select label="measure" value={measure} options={measures.map((name) => [name, name] as const)} onChange={setMeasure} />
+          {measure && <Select label="measure" value={measure} options={measures.map((name) => [name, name] as const)} onChange={setMeasure} />}
           <Select label="layer" value={layer} options={[["mean", "mean"], ...Array.from({ length: layers }, (_, i) => [String(i + 1), String(i + 1)] as const)]} onChange={setLayer} />
           {props.controls}
           <Marks marking={marking} label="in red" />
-          <span role="status" class="hs-busy">{!arrived && `computing ${measure} …`}</span>
+          <span role="status" class="hs-busy">{measure && !arrived && `computing ${measure} …`}</span>
         </div>
-        <p class="hs-note">{measure}: {offered.measures[measure]}.</p>
+        {measure && <p class="hs-note">{measure}: {offered.measures[measure]}.</p>}
         {missing.length > 0 && <p class="hs-note">Not here: {missing.map(([name, why]) => `${name} (${why})`).join("; ")}.</p>}
         {arrived && "trouble" in arrived && <p class="hs-trouble" role="alert">{arrived.trouble}</p>}
         {grid && subject && <Heatmap grid={grid} subject={subject} marked={marking.marked} view={near ?? whole(grid)} onView={setNear} />}

@@ -15,12 +15,14 @@ import { lineThumbnail, plain, thumbnail, useMaps, usePictures } from "./thumbs"
 import { Frame } from "./ui";
 
 type Style = "lines" | "maps";
+const LONG = 40; // tokens of a text whose lines can be told apart, as in figures
+const SAMPLE = 300; // letters of the text
 
 export function ModelView(props: Shared & { onSelect: (head: string) => void }): JSX.Element {
   const { data, source, choice, onSelect } = props;
   const { text } = data;
   const sites = useMemo(() => data.sites.filter(({ layer }) => !data.layers || data.layers.includes(layer)), [data]);
-  const [style, setStyle] = useState<Style>("lines");
+  const [style, setStyle] = useState<Style>(text.source.tokens.length > LONG ? "maps" : "lines");
   const heads = useMemo(() => allHeads(sites).map((head, at) => ({ head, at })), [sites]);
   const names = useMemo(() => heads.map(({ head }) => head.name), [heads]);
   const held = useMemo(() => names.filter((name) => source.has?.(text, name) ?? true), [names, source, text]);
@@ -41,6 +43,7 @@ export function ModelView(props: Shared & { onSelect: (head: string) => void }):
     },
     [sites, heads, held, pictures, style],
   );
+  const sample = plain(text);
   const way = style === "lines" ? "on the left what attends, on the right what is attended to, and lines as strong as the weights" : "one row per query, one column per key, coloured by the square root of the weight";
   return (
     <Frame
@@ -55,7 +58,7 @@ export function ModelView(props: Shared & { onSelect: (head: string) => void }):
         {props.controls}
         <span role="status" class="hs-busy">{maps.weights.size < held.length && !maps.trouble && `loading ${maps.weights.size} of ${held.length} …`}</span>
       </div>
-      <p class="hs-about hs-sample">“{plain(text)}”</p>
+      <p class="hs-about hs-sample">“{sample.length > SAMPLE ? `${sample.slice(0, SAMPLE)}…` : sample}”</p>
       {held.length < names.length && <p class="hs-note">The page holds {held.length} of {names.length} heads: the text is long.</p>}
       {maps.trouble && <p class="hs-trouble" role="alert">{maps.trouble}</p>}
       <Plot label="all heads">{draw}</Plot>

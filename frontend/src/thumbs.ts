@@ -36,7 +36,7 @@ export function lineThumbnail(weights: Float32Array, rows: number, columns: numb
   const { canvas, context } = canvasOf(side, side);
   const place = (at: number, of: number): number => ((at + 0.5) / of) * side;
   context.strokeStyle = `rgb(${LINE})`;
-  context.lineWidth = 2;
+  context.lineWidth = Math.min(2, (0.6 * side) / Math.max(rows, columns));
   for (let i = 0; i < rows; i++) {
     for (let j = 0; j < columns; j++) {
       const weight = weights[i * columns + j]!;

@@ -73,7 +73,7 @@ def test_influence_between_tokens(client: TestClient, start: Start, bert: Model)
             answer = client.get(f"/api/texts/{told['id']}/influence/{measure}").json()
         values = np.frombuffer(base64.b64decode(answer["values"]), "<u2").reshape(2, len(told["text"]["source"]["tokens"]), -1) / 65535
         for layer in (1, 2):
-            weights = expected.grid(measure, layer, "token").weights  # type: ignore[arg-type]
+            weights = expected.grid(measure, layer, "token").weights
             assert_allclose(values[layer - 1] * answer["scales"][layer - 1], weights, atol=1e-4)
     for address, status, says in (
         (f"/api/texts/{told['id']}/influence/H", 404, "The measures are A, G, G*, rollout, norms"),

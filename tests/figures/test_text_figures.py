@@ -84,3 +84,18 @@ def test_lines_of_named_words_are_red_and_above_the_others() -> None:
     assert_allclose(colours[:, 3], [0.4, 0.6, 0.7, 0.3])
     shown = [(text.get_text(), to_hex(text.get_color())) for text in axes.texts[1:]]
     assert shown == [("a", lines.INK), ("b", lines.RED), ("a", lines.RED), ("b", lines.INK)]
+
+
+def test_thumbnails_of_a_long_text_are_maps() -> None:
+    words = tuple(map(str, range(41)))
+    weights = np.eye(41)
+    weights[0, 1] = 0.25
+    figure = model_view.draw({HeadId("encoder", 0, head): Grid(weights, words, words) for head in (0, 2)}, "0 1 2", "41 words", "signed")
+    (axes,) = figure.axes
+    assert len(axes.images) == 2
+    assert not axes.collections
+    assert_allclose(np.asarray(axes.images[0].get_array())[0, :3], [1, 0.5, 0], err_msg="square roots")
+    first, second = (image.get_extent() for image in axes.images)
+    assert_allclose([second[0] - first[0], second[2] - first[2]], [2 * 0.61, 0], err_msg="two heads to the right, in the same row")
+    assert axes.get_xlim() == (0, figure.get_figwidth())
+    assert model_view.shrunk(np.arange(20.0).reshape(4, 5), 3).tolist() == [[6, 8, 9], [16, 18, 19]]

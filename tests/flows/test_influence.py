@@ -16,9 +16,9 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.corpora import Corpus
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
-from headscope.flows import study as studies
 from headscope.flows.grouping import to_words
 from headscope.flows.influence import Influence, find_layers, find_measures
+from headscope.flows.precision import Precision
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.runs.texts import look, typed
@@ -37,8 +37,8 @@ def bert() -> Model:
 def test_numbers_are_those_of_the_flow_study(bert: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """A study over the same sentence, looked at while it observes it: bit for bit, sketches of G* included."""
     seen = []
-    observe = studies.Studies.observe
-    monkeypatch.setattr(studies.Studies, "observe", lambda self, job, found: (seen.append((job.text, found)), observe(self, job, found))[1])
+    monkeypatch.setattr(Precision, "observe", lambda self, text, found: seen.append((text, found)))
+    monkeypatch.setattr(Precision, "tables", lambda self: {})
     tags = ("DET", "NOUN", "VERB", "ADP", "NOUN")
     words = tuple(Word(form, upos=tag) for form, tag in zip(WORDS, tags, strict=True))
     hs.flow(bert, Corpus.of([Document("d", (Sentence(words),))]), parts=["classes"], measures=list(KINDS), replicates=0, max_length=32)
@@ -78,12 +78,8 @@ def test_g_of_one_layer_against_autograd(bert: Model) -> None:
         states = bert.network(**bert.inputs([encoded]), output_hidden_states=True).hidden_states[0]
     layer = bert.network.encoder.layer[0]
 
-    def run(x: torch.Tensor) -> torch.Tensor:
-        found = layer(x)
-        return found[0] if isinstance(found, tuple) else found
-
-    jacobian = torch.autograd.functional.jacobian(run, states)[0, :, :, 0]  # [target, feature, source, feature]
-    expected = jacobian.square().sum((1, 3)).sqrt().numpy()
+    jacobian = torch.autograd.functional.jacobian(lambda x: layer(x[None])[0], states[0])  # type: ignore[no-untyped-call]
+    expected = jacobian.square().sum((1, 3)).sqrt().numpy()  # over the features of targets and of sources
     assert_allclose(Influence(bert, encoded).grid("G", 1, "token").weights, expected, rtol=1e-3)
 
 

@@ -211,3 +211,16 @@ def test_the_example_notebook_runs_and_holds_no_output(tmp_path: Path) -> None:
     assert sum(LIVE in data for data in shown) == 2
     assert sum("text/html" in data and "<iframe" in data["text/html"] for data in shown) == 2
     assert "keys.html keys.svg" in str(done.cells[-1].outputs)
+
+
+def test_an_encoder_decoder_has_red_words_in_the_attention_whose_texts_have_them(tmp_path: Path) -> None:
+    tokens = FAMILIES["t5"]()
+    build("t5", vocabulary=len(tokens)).save_pretrained(tmp_path / "t5")
+    tokens.save_pretrained(tmp_path / "t5")
+    model = hs.load(tmp_path / "t5")
+    view = hs.view(model, "The cat sat", "A dog", heads="all", highlight="dog→cat")
+    assert view.data()["text"]["highlight"] == {"name": "dog→cat", "pairs": {"cross": [[1, 1]]}}
+    assert view.save(tmp_path / "heads.svg").stat().st_size > 10_000
+    with pytest.raises(RunError, match=re.escape("'dog' is no word of the text. Its words are: The cat sat")):
+        hs.view(model, "The cat sat", "A dog", highlight="dog→cat")  # heads of the encoder are shown
+    assert hs.view(model, "The cat sat", "A dog", measure="A").grids()["A, mean over 2 layers"].rows[:3] == ("The", "cat", "sat")

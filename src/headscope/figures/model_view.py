@@ -9,23 +9,27 @@ import numpy as np
 
 from headscope.core.heads import HeadId
 from headscope.figures.lines import INK, check_drawable, colours_of, label
-from headscope.figures.theme import sign, theme
+from headscope.figures.theme import SEQUENTIAL, sign, theme
 from headscope.runs.grids import Grid
 from headscope.runs.highlight import Highlight
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LEAST = 0.05  # a fainter line cannot be seen in a thumbnail
 _SIDE, _GAP = 0.52, 0.09  # inches of a thumbnail, and between two
 _LEFT, _TOP, _BETWEEN = 0.42, 0.62, 0.5  # inches left of the thumbnails, above them, and between kinds of attention
-_VECTORS = 20_000  # lines; more are drawn as a picture
+LONG = 40  # positions of a text whose lines can be told apart; maps of a longer one are drawn as heatmaps
 _LONGEST = 110  # letters of the title
 
 
 def draw(grids: Mapping[HeadId, Grid], title: str, n: str, signature: str, highlights: Mapping[HeadId, Highlight] | None = None) -> Figure:
-    """A thumbnail per head: on the left the words that attend, on the right those attended to, and lines as dark as the weights."""
+    """A thumbnail per head: on the left the words that attend, on the right those attended to, and lines as dark as the weights.
+
+    Of a text of more than 40 words, rows that attend to columns, coloured by the square root of the weight.
+    """
     from matplotlib.figure import Figure
 
     check_drawable(grids.values())
@@ -39,8 +43,6 @@ def draw(grids: Mapping[HeadId, Grid], title: str, n: str, signature: str, highl
         figure = Figure(figsize=(width, height))
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
-        axes.set_xlim(0, width)
-        axes.set_ylim(height, 0)
         room = min(_LONGEST, int(width * 72 / 4.6))
         axes.text(_LEFT, 0.16, label(title, room), fontsize=8, color=INK, va="center", parse_math=False)
         for kind, top in zip(kinds, tops, strict=False):
@@ -56,12 +58,33 @@ def draw(grids: Mapping[HeadId, Grid], title: str, n: str, signature: str, highl
             head: (_LEFT + head.head * step, float(tops[kinds.index(head.kind)]) + layers[head.kind].index(head.layer) * step)
             for head in grids
         }
-        _thumbnails(axes, grids, places, highlights or {})
+        if max(max(grid.weights.shape) for grid in grids.values()) > LONG:
+            _maps(axes, grids, places)
+        else:
+            _lines(axes, grids, places, highlights or {})
+        axes.set_xlim(0, width)
+        axes.set_ylim(height, 0)
         sign(figure, n, signature)
     return figure
 
 
-def _thumbnails(
+def _maps(axes: Axes, grids: Mapping[HeadId, Grid], places: Mapping[HeadId, tuple[float, float]]) -> None:
+    for head, grid in grids.items():
+        x, y = places[head]
+        extent = (x, x + _SIDE, y + _SIDE, y)
+        weights = np.sqrt(shrunk(grid.weights))
+        axes.imshow(weights, cmap=SEQUENTIAL, vmin=0, vmax=1, extent=extent, aspect="auto", interpolation="nearest")
+
+
+def shrunk(weights: Float[np.ndarray, "row column"], most: int = 64) -> Float[np.ndarray, "row column"]:
+    """A map of at most so many rows and columns, each cell the largest weight of a block, as in the browser."""
+    step = -(-max(weights.shape) // most)
+    for axis, size in enumerate(weights.shape):
+        weights = np.maximum.reduceat(weights, range(0, size, step), axis)
+    return weights
+
+
+def _lines(
     axes: Axes, grids: Mapping[HeadId, Grid], places: Mapping[HeadId, tuple[float, float]], highlights: Mapping[HeadId, Highlight]
 ) -> None:
     """The frames and lines of all heads, in inches from the upper left corner."""
@@ -81,5 +104,5 @@ def _thumbnails(
             red.append(bool(marked[row, column]))
     colours = colours_of(np.array(weights), np.array(red, dtype=bool))
     order = np.lexsort((weights, red))
-    lines = LineCollection([ends[at] for at in order], colors=colours[order], linewidths=0.7, rasterized=len(ends) > _VECTORS)
+    lines = LineCollection([ends[at] for at in order], colors=colours[order], linewidths=0.7)
     axes.add_collection(lines, autolim=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from headscope.core.heads import Kind as HeadKind
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import group
 from headscope.errors import RunError
@@ -65,9 +66,9 @@ def find_measures(names: Iterable[str]) -> tuple[Kind, ...]:
     return tuple(found)
 
 
-def find_layers(layers: Iterable[Layer] | None, model: Model) -> tuple[Layer, ...]:
-    """The layers that are named, each once; an error for one that the model does not have."""
-    last = max(site.layer for site in model.sites) + 1
+def find_layers(layers: Iterable[Layer] | None, model: Model, kind: HeadKind | None = None) -> tuple[Layer, ...]:
+    """The layers that are named, each once; an error for one that the model, or its attention of that kind, does not have."""
+    last = max(site.layer for site in model.sites if kind in (None, site.kind)) + 1
     found = tuple(dict.fromkeys(layers or ()))
     if unknown := [layer for layer in found if layer != "mean" and not (isinstance(layer, int) and 1 <= layer <= last)]:
         raise RunError(f"{model.name} has no layer {unknown[0]}", f"Its layers are 1 to {last}; mean is their mean")
@@ -107,7 +108,7 @@ class Influence:
 
         Between words it is the mean over the tokens of both, as in the flow study; a special token stands for itself.
         """
-        find_layers([layer], self._model)
+        find_layers([layer], self._model, self._model.sites[0].kind)
         values = self.values(measure)
         chosen = values.mean(0, keepdims=True) if layer == "mean" else values[layer - 1 : layer]
         if level == "word":

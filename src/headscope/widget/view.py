@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -62,7 +62,7 @@ class View(Shown):
         self.model = model
         self.level, self.specials = level, specials
         self.measures: tuple[Measure, ...] = find_measures(measures) if measures is not None else ()
-        self._layers = find_layers(layers, model)
+        self._layers = find_layers(layers, model, model.sites[0].kind if self.measures else None)
         if self._layers and not self.measures and heads != ALL:
             raise RunError("a layer is chosen for a measure or for all heads", "Use --layer with --measure, or with --heads all")
         self._every = self._heads_of_layers() if heads == ALL else ()
@@ -73,7 +73,7 @@ class View(Shown):
         self.text = self._typed.encoded
         self._influence = Influence(model, self.text)
         self._red = (tuple(highlight), relation)
-        self.highlight(self._named[0].kind if self._named else model.sites[0].kind)  # what cannot be found is an error now
+        self._highlights(head.kind for head in self._named or self._every or model.layout.ids()[:1])  # what cannot be found is an error now
         self.height = min(360 + 18 * self.text.cost, 900)
 
     def _heads_of_layers(self) -> tuple[HeadId, ...]:
@@ -85,6 +85,19 @@ class View(Shown):
     def highlight(self, kind: Kind) -> Highlight:
         """The words and links that are red in maps of a kind of attention."""
         return find_highlight(*self._red, *sides(self.text, kind))
+
+    def _highlights(self, kinds: Iterable[Kind]) -> dict[Kind, Highlight]:
+        """The same for those of several kinds whose texts have the words; an error if none has."""
+        found: dict[Kind, Highlight] = {}
+        missing: list[RunError] = []
+        for kind in dict.fromkeys(kinds):
+            try:
+                found[kind] = self.highlight(kind)
+            except RunError as error:
+                missing.append(error)
+        if not found:
+            raise missing[0]
+        return found
 
     @property
     def signature(self) -> str:
@@ -109,8 +122,7 @@ class View(Shown):
     def map(self, head: str | HeadId) -> Float[np.ndarray, "query key"]:
         """A head's weights between tokens."""
         (found,) = find_heads(self.model, [head])
-        kept = self._looked.maps
-        return kept[found] if found in kept else look(self.model, self.text, [found])[found]
+        return self._maps([found])[found]
 
     def grid(self, head: str | HeadId) -> Grid:
         """A head's map at the view's level, with the words of its rows and columns."""
@@ -139,7 +151,16 @@ class View(Shown):
         return {f"Head {head}": shown for head, shown in self._head_grids().items()}
 
     def _head_grids(self) -> dict[HeadId, Grid]:
-        return {head: self.grid(head) for head in (self._named or self._every or self.heads[:FIRST])}
+        wanted = self._named or self._every or self.heads[:FIRST]
+        shown: dict[HeadId, Grid] = {}
+        for _, layer in groupby(wanted, lambda head: (head.kind, head.layer)):  # one pass for each, where not all maps are kept
+            maps = self._maps(heads := list(layer))
+            shown |= {head: grid(self.text, head, maps[head], self.level or "word", self.specials or "show") for head in heads}
+        return shown
+
+    def _maps(self, heads: Sequence[HeadId]) -> Maps:
+        kept = self._looked.maps
+        return kept if all(head in kept for head in heads) else look(self.model, self.text, heads)
 
     def figure(self) -> Figure:
         """Heatmaps of influence, thumbnails of all heads, or the heads that were named in the manner of Clark et al.'s Figure 5."""
@@ -152,8 +173,8 @@ class View(Shown):
             panels, signed = self.grids(), "|".join([self.signature, *map(self._influence.settings, self.measures)])
             return influence.draw(panels, size, signed, self.highlight(self.model.sites[0].kind))
         grids = self._head_grids()
-        red = {kind: self.highlight(kind) for kind in dict.fromkeys(head.kind for head in grids)}
-        highlights = {head: red[head.kind] for head in grids}
+        red = self._highlights(head.kind for head in grids)
+        highlights = {head: red[head.kind] for head in grids if head.kind in red}
         if self._every:
             return model_view.draw(grids, opening_of(self.text, 30), size, self.signature, highlights)
         return lines.draw(grids, size, self.signature, highlights)
@@ -197,8 +218,7 @@ class View(Shown):
         return self._page({head: self.map(head) for head in first}, "; ".join([*self.notes(), note]))
 
     def _page(self, maps: Maps, note: str) -> str:
-        room = ROOM - sum(weights.size * 2 for weights in maps.values())
-        held = held_influence(self._influence, self.measures, room)
+        held = held_influence(self._influence, self.measures, ROOM // 2)
         return text_page(self._payload(maps, held), title_of(self.model, self.text), note)
 
     def data(self) -> dict[str, Any]:
@@ -226,16 +246,10 @@ class View(Shown):
             data["layers"] = sorted({head.layer + 1 for head in self._every})
         if any(self._red):
             named, relation = self._red
-            data["highlight"] = {"name": ", ".join([*named, *([relation] if relation else [])]), "pairs": self._pairs()}
+            red = self._highlights(site.kind for site in self.model.sites)
+            pairs = {kind: sorted(map(list, highlight.pairs), key=str) for kind, highlight in red.items()}
+            data["highlight"] = {"name": ", ".join([*named, *([relation] if relation else [])]), "pairs": pairs}
         return data if self._named or self._every else {**data, "why": WHY}
-
-    def _pairs(self) -> dict[str, list[list[int | None]]]:
-        """The red pairs for each kind of attention whose texts have the words."""
-        found: dict[str, list[list[int | None]]] = {}
-        for kind in dict.fromkeys(site.kind for site in self.model.sites):
-            with suppress(RunError):  # the words are in the other text; the kind that is shown was checked
-                found[kind] = sorted((list(pair) for pair in self.highlight(kind).pairs), key=str)
-        return found
 
     def __repr__(self) -> str:
         lines = [f"View({self.signature})"]
