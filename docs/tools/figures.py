@@ -23,6 +23,7 @@ from headscope.measures.own import find
 IMG = Path(__file__).parents[1] / "img"
 PAGE = Path(__file__).parents[1] / "adding-a-measure.md"
 TEXT = "The keys to the old cabinet that my sister bought are on the table."
+PAIR = ("the rabbit quickly hopped", "the turtle slowly crawled")
 # What the picture of a report has no room for: the table of contents, curves of the card, all but two examples.
 LEFT_OUT = ["body > nav", "main > nav", ".hs-card > .hs-columns", ".hs-near", ".hs-examples figure:nth-of-type(n + 3)"]
 # Every measure of the demo, so that heads can be named by what they do.
@@ -36,6 +37,8 @@ def embedded(folder: Path) -> None:
     save(run["distances"].plot("clark6"), IMG / "clark6.svg")
     save(run["relations"].plot("heatmap", quantity="obj"), IMG / "obj.svg")
     hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
+    hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")
+    smaller(hs.view("mini", *PAIR, heads="all", layer=range(1, 7)).save(IMG / "heads.png"))
     example = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert example is not None
     (folder / "reach.py").write_text(example.group(1), encoding="utf-8")
@@ -67,8 +70,13 @@ def picture(report: Path) -> None:
         page.wait_for_timeout(1000)
         page.locator("#explore > .hs").screenshot(path=IMG / "report.png")
         browser.close()
-    with Image.open(IMG / "report.png") as picture:
-        picture.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE).save(IMG / "report.png", optimize=True)  # a quarter of the size
+    smaller(IMG / "report.png")
+
+
+def smaller(path: Path) -> None:
+    """Write a picture again with 256 colours: a quarter of the size."""
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE).save(path, optimize=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ interface Shown {
 const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 /** How many positions there are, special tokens apart: `15 words and 2 special tokens`, `26 tokens (2 special)`. */
-function counted(positions: Position[], level: Choice["level"], side = ""): string {
+export function counted(positions: Position[], level: Choice["level"], side = ""): string {
   const special = positions.filter((position) => position.special).length;
   if (level === "token") return `${plural(positions.length, `${side}token`)}${special ? ` (${special} special)` : ""}`;
   return `${plural(positions.length - special, `${side}word`)}${special ? ` and ${plural(special, "special token")}` : ""}`;

@@ -32,6 +32,7 @@ export interface Look {
   fill: string | null; // null where there is no value
   text?: string;
   image?: string | undefined;
+  smooth?: boolean; // not to be shown pixel by pixel
   name?: boolean; // write the head's name, too
   dim?: boolean;
   strong?: boolean;
@@ -147,7 +148,7 @@ function Face({ look, size, name }: { look: Look; size: Size; name: string }): J
   return (
     <>
       <rect class="hs-face" x={0.75} y={0.75} width={width - 1.5} height={height - 1.5} rx={2} fill={fill} opacity={look.dim ? 0.15 : 1} />
-      {look.image && <image href={look.image} x={1.5} y={1.5} width={width - 3} height={height - 3 - room} preserveAspectRatio="none" opacity={look.dim ? 0.15 : 1} style={{ imageRendering: "pixelated" }} />}
+      {look.image && <image href={look.image} x={1.5} y={1.5} width={width - 3} height={height - 3 - room} preserveAspectRatio="none" opacity={look.dim ? 0.15 : 1} style={look.smooth ? undefined : { imageRendering: "pixelated" }} />}
       {look.name && <text x={width / 2} y={room ? height - 4 : height / 2 - 3} font-size={Math.min(9.5, (width - 4) / (name.length * 0.56))} text-anchor="middle" style={{ fill: room ? "var(--hs-ink)" : ink }}>{name}</text>}
       {look.text && !look.dim && (
         <text x={width / 2} y={look.name ? middle + 6 : middle} font-size={font} font-weight={look.strong ? 700 : 400} text-anchor="middle" style={{ fill: ink }}>{look.text}</text>

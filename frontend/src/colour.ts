@@ -46,6 +46,9 @@ export function themeSheet(): string {
   );
 }
 
+/** The colour of lines in thumbnails, which can be seen on light and dark. */
+export const LINE = "52,148,212";
+
 type Rgb = [number, number, number];
 // Cividis, which colour-blind readers see as others do, at even steps.
 const CIVIDIS: Rgb[] = [[0, 34, 78], [26, 56, 111], [67, 78, 108], [102, 101, 112], [132, 125, 120], [165, 151, 114], [202, 179, 97], [235, 206, 70], [254, 232, 56]];

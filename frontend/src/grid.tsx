@@ -14,7 +14,7 @@ import { facts, first, grouped, keyOf, lift, ruleOf, sampleSize, titled } from "
 import type { Cell } from "./save";
 import { csvFile, mapsFile } from "./save";
 import { powerOf, shadeOf, short, timesPower, WEIGHTS } from "./shade";
-import { plain, useMaps } from "./thumbs";
+import { plain, thumbnail, useMaps, usePictures } from "./thumbs";
 import type { MapSource, Quantity, Run, Text } from "./types";
 import { Frame, Select } from "./ui";
 
@@ -30,6 +30,11 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
   const pictures = run.stacks.length > 0 && (state.mode === "map" || !quantity);
   const text = pictures ? (run.texts[run.stacks[state.text]?.text ?? -1] ?? null) : null;
   const maps = useMaps(source, text, names);
+  const picture = useCallback((weights: Float32Array, head: string): string => {
+    const { queries, keys } = sidesOf(text!, head);
+    return thumbnail(weights, queries.tokens.length, keys.tokens.length);
+  }, [text]);
+  const drawn = usePictures(maps.weights, picture);
   const above = state.scale === "above" && !pictures;
 
   const { shown, passes, ranked } = useMemo(() => {
@@ -46,14 +51,14 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
       const look = (at: number): Look => {
         const value = shown[at] ?? null;
         const common = { dim: !passes[at], name: ranked !== null };
-        if (pictures) return { ...common, fill: null, image: maps.pictures.get(names[at]!) ?? "" };
+        if (pictures) return { ...common, fill: null, image: drawn.get(names[at]!) ?? "" };
         return { ...common, fill: value === null ? null : shade.colour(value), text: value === null ? "" : short(value * 10 ** power) };
       };
       const note = (at: number): string[] => [`head ${names[at]}`, ...(quantity ? facts(run, quantity, at) : [])];
       const legend = pictures ? "weight" : quantity ? `${inWords(quantity.name)}${above ? ` − ${ruleOf(run, quantity)}` : ""}${power ? `; numbers${timesPower(power)}` : ""}` : "";
       return <GridBoard {...{ sites: run.sites, heads, ranked, pictures, shade, legend, look, note, selected, onSelect, width, point }} />;
     },
-    [run, shown, passes, ranked, maps, pictures, selected, onSelect],
+    [run, shown, passes, ranked, drawn, pictures, selected, onSelect],
   );
 
   const filter = filterWords(run, heads, passes, quantity, state, above);

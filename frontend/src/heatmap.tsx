@@ -6,7 +6,7 @@ import { sequential, sequentialRgb } from "./colour";
 import { useWidth } from "./hooks";
 import { fit, visible, widthOf } from "./labels";
 import type { Grid, Position } from "./maps";
-import { isMarked } from "./scene";
+import { isMarked, markedWords } from "./highlight";
 import { Button, show } from "./ui";
 
 /** The cells in view: the first row and column, and how many of each. */
@@ -25,7 +25,29 @@ interface Plot {
 }
 
 const FONT = 11.5, LEGEND = 34;
-const CORNER = ["attended to →", "attending ↓"]; // what columns and rows are
+
+/** What a heatmap shows: words for its columns and rows, its values, and the value of the last colour. */
+export interface Subject {
+  name: string;
+  corner: [columns: string, rows: string];
+  unit: string;
+  most: number;
+  over: boolean; // whether there are higher values
+}
+
+const highest = (values: Float32Array): number => values.reduce((most, value) => Math.max(most, value), 0);
+
+/** The subject of a head's map. */
+export const attention = (grid: Grid, head: string): Subject => ({ name: `head ${head}`, corner: ["attended to →", "attending ↓"], unit: "weight", most: highest(grid.weights) || 1, over: false });
+
+const FAR = 1.5; // times the rest: a diagonal as high as that does not set the scale, as in figures
+
+/** The subject of a measure of influence. What a word keeps for itself is often far above the rest, and would hide it. */
+export function influence(grid: Grid, measure: string): Subject {
+  const most = highest(grid.weights), apart = highest(grid.weights.filter((_, at) => Math.floor(at / grid.columns.length) !== at % grid.columns.length));
+  const over = apart > 0 && most > FAR * apart;
+  return { name: measure, corner: ["influence of →", "on ↓"], unit: measure, most: (over ? apart : most) || 1, over };
+}
 
 /** The whole map in view. */
 export const whole = (grid: Grid): View => ({ row: 0, column: 0, rows: grid.rows.length, columns: grid.columns.length });
@@ -46,9 +68,9 @@ const moved = (view: View, grid: Grid, down: number, right: number): View => ({
   column: clamp(view.column + right, 0, grid.columns.length - view.columns),
 });
 
-function plotOf(grid: Grid, room: number): Plot {
+function plotOf(grid: Grid, subject: Subject, room: number): Plot {
   const widest = (positions: Position[], most: number, least: number): number => Math.ceil(Math.max(least, Math.min(most, positions.reduce((wide, position) => Math.max(wide, widthOf(visible(position), FONT)), 20)))) + 8;
-  const x = widest(grid.rows, room * 0.28, widthOf(CORNER[0]!, 10)), y = widest(grid.columns, 110, 26);
+  const x = widest(grid.rows, room * 0.28, widthOf(subject.corner[0], 10)), y = widest(grid.columns, 110, 26);
   const cell = Math.min(30, (room - x - 8) / grid.columns.length, 640 / grid.rows.length);
   return { x, y, width: Math.max(60, cell * grid.columns.length), height: Math.max(60, cell * grid.rows.length) };
 }
@@ -74,22 +96,18 @@ function raster(grid: Grid, view: View, most: number): HTMLCanvasElement {
   return canvas;
 }
 
-const highest = (grid: Grid): number => grid.weights.reduce((most, weight) => Math.max(most, weight), 0) || 1;
-
 /** The view as an SVG element of its own, the cells as a picture inside, for saving. */
-export function heatmapSvg(grid: Grid, view: View, marked: ReadonlySet<number>): SVGSVGElement | null {
+export function heatmapSvg(grid: Grid, subject: Subject, view: View, marked: ReadonlySet<number>): SVGSVGElement | null {
   const holder = document.createElement("div");
-  const most = highest(grid);
-  render(<Drawing grid={grid} view={view} plot={plotOf(grid, 720)} most={most} marked={marked} image={raster(grid, view, most).toDataURL("image/png")} cell={null} />, holder);
+  render(<Drawing grid={grid} subject={subject} view={view} plot={plotOf(grid, subject, 720)} marked={marked} image={raster(grid, view, subject.most).toDataURL("image/png")} cell={null} />, holder);
   return holder.querySelector("svg");
 }
 
-export function Heatmap(props: { grid: Grid; head: string; marked: ReadonlySet<number>; view: View; onView: (view: View) => void }): JSX.Element {
-  const { grid, view, onView } = props;
+export function Heatmap(props: { grid: Grid; subject: Subject; marked: ReadonlySet<number>; view: View; onView: (view: View) => void }): JSX.Element {
+  const { grid, subject, view, onView } = props;
   const body = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), cells = useRef<HTMLDivElement>(null);
   const room = useWidth(body);
-  const plot = useMemo(() => plotOf(grid, clamp(room - 4, 260, 720)), [grid, room]);
-  const most = useMemo(() => highest(grid), [grid]);
+  const plot = useMemo(() => plotOf(grid, subject, clamp(room - 4, 260, 720)), [grid, room]);
   const [cell, setCell] = useState<[number, number] | null>(null);
   const dragged = useRef<{ x: number; y: number; view: View } | null>(null);
   const centre: [number, number] = [view.row + view.rows / 2, view.column + view.columns / 2];
@@ -101,8 +119,8 @@ export function Heatmap(props: { grid: Grid; head: string; marked: ReadonlySet<n
     element.width = Math.round(plot.width * scale);
     element.height = Math.round(plot.height * scale);
     pen.imageSmoothingEnabled = view.columns > element.width || view.rows > element.height;
-    pen.drawImage(raster(grid, view, most), 0, 0, element.width, element.height);
-  }, [grid, view, plot, most]);
+    pen.drawImage(raster(grid, view, subject.most), 0, 0, element.width, element.height);
+  }, [grid, view, plot, subject.most]);
 
   const cellAt = (event: MouseEvent): [number, number] => {
     const box = cells.current!.getBoundingClientRect();
@@ -162,9 +180,9 @@ export function Heatmap(props: { grid: Grid; head: string; marked: ReadonlySet<n
       </div>
       <div class="hs-heatmap" style={{ width: `${plot.x + plot.width + 8}px` }}>
         <canvas ref={canvas} aria-hidden="true" style={{ left: `${plot.x}px`, top: `${plot.y}px`, width: `${plot.width}px`, height: `${plot.height}px` }} />
-        <Drawing grid={grid} view={view} plot={plot} most={most} marked={props.marked} image={null} cell={cell} />
+        <Drawing grid={grid} subject={subject} view={view} plot={plot} marked={props.marked} image={null} cell={cell} />
         <div
-          ref={cells} class="hs-cells" tabIndex={0} role="application" aria-label={`heatmap of head ${props.head}; arrows move from cell to cell, plus and minus zoom, 0 shows all`}
+          ref={cells} class="hs-cells" tabIndex={0} role="application" aria-label={`heatmap of ${subject.name}; arrows move from cell to cell, plus and minus zoom, 0 shows all`}
           style={{ left: `${plot.x}px`, top: `${plot.y}px`, width: `${plot.width}px`, height: `${plot.height}px`, cursor: inView ? "grab" : "crosshair", touchAction: inView ? "none" : "pan-y" }}
           onKeyDown={onKeyDown} onPointerDown={onPointerDown} onPointerMove={onPointerMove}
           onPointerUp={() => (dragged.current = null)} onPointerCancel={() => (dragged.current = null)} onPointerLeave={() => !dragged.current && setCell(null)}
@@ -175,15 +193,16 @@ export function Heatmap(props: { grid: Grid; head: string; marked: ReadonlySet<n
 }
 
 /** Labels, marked cells and the scale around the cells; with `image`, the cells themselves. */
-function Drawing(props: { grid: Grid; view: View; plot: Plot; most: number; marked: ReadonlySet<number>; image: string | null; cell: [number, number] | null }): JSX.Element {
-  const { grid, view, plot, most, cell } = props;
+function Drawing(props: { grid: Grid; subject: Subject; view: View; plot: Plot; marked: ReadonlySet<number>; image: string | null; cell: [number, number] | null }): JSX.Element {
+  const { grid, subject, view, plot, cell } = props;
   const high = plot.height / view.rows, wide = plot.width / view.columns;
   const around = useMemo(() => {
     const every = { row: Math.ceil((FONT + 1) / high), column: Math.ceil((FONT + 1) / wide) };
-    const label = (position: Position, x: number, y: number, room: number, turned: boolean): JSX.Element => {
+    const red = markedWords(props.marked, grid.rows, grid.columns);
+    const label = (position: Position, x: number, y: number, room: number, turned: boolean, named: boolean): JSX.Element => {
       const full = visible(position), text = fit(full, room, FONT);
       return (
-        <text x={x} y={y} text-anchor={turned ? "start" : "end"} transform={turned ? `rotate(-90 ${x} ${y})` : undefined} style={`unicode-bidi:plaintext${position.special ? ";fill:var(--hs-faint)" : ""}`}>
+        <text x={x} y={y} text-anchor={turned ? "start" : "end"} transform={turned ? `rotate(-90 ${x} ${y})` : undefined} font-weight={named ? 700 : undefined} style={`unicode-bidi:plaintext${named ? ";fill:var(--hs-red)" : position.special ? ";fill:var(--hs-faint)" : ""}`}>
           {text}
           {text !== full && <title>{full}</title>}
         </text>
@@ -195,14 +214,14 @@ function Drawing(props: { grid: Grid; view: View; plot: Plot; most: number; mark
     return (
       <>
         <g font-size={FONT}>
-          {rows.map((row, i) => i % every.row === 0 && label(row, plot.x - 5, plot.y + (i + 0.5) * high + FONT * 0.35, plot.x - 6, false))}
-          {columns.map((column, j) => j % every.column === 0 && label(column, plot.x + (j + 0.5) * wide + FONT * 0.35, plot.y - 5, plot.y - 6, true))}
+          {rows.map((row, i) => i % every.row === 0 && label(row, plot.x - 5, plot.y + (i + 0.5) * high + FONT * 0.35, plot.x - 6, false, red.row.has(view.row + i)))}
+          {columns.map((column, j) => j % every.column === 0 && label(column, plot.x + (j + 0.5) * wide + FONT * 0.35, plot.y - 5, plot.y - 6, true, red.column.has(view.column + j)))}
         </g>
         <g fill="none" stroke="var(--hs-red)" stroke-width={2}>{marks}</g>
       </>
     );
   }, [grid, view, plot, props.marked]);
-  const low = plot.y + plot.height, bar = Math.min(160, Math.max(24, plot.width - 48));
+  const low = plot.y + plot.height, bar = Math.min(160, Math.max(24, plot.width - (subject.over ? 108 : 48)));
   const faint = { fill: "var(--hs-faint)" };
   return (
     <svg viewBox={`0 0 ${plot.x + plot.width + 8} ${low + LEGEND}`} width={plot.x + plot.width + 8} height={low + LEGEND} role="img" aria-label="heatmap with its words and scale">
@@ -214,13 +233,13 @@ function Drawing(props: { grid: Grid; view: View; plot: Plot; most: number; mark
         </g>
       )}
       <g font-size={10} text-anchor="end">
-        {CORNER.map((words, i) => <text x={plot.x - 5} y={plot.y - 21 + i * 12} style={faint}>{words}</text>)}
+        {subject.corner.map((words, i) => <text x={plot.x - 5} y={plot.y - 21 + i * 12} style={faint}>{words}</text>)}
       </g>
       <g font-size={11}>
-        <text x={plot.x - 5} y={low + 24} text-anchor="end" style={faint}>weight</text>
+        <text x={plot.x - 5} y={low + 24} text-anchor="end" style={faint}>{subject.unit}</text>
         <text x={plot.x} y={low + 24}>0</text>
         {Array.from({ length: 32 }, (_, i) => <rect x={plot.x + 12 + (i * bar) / 32} y={low + 14} width={bar / 32 + 0.5} height={11} fill={sequential(i / 31)} />)}
-        <text x={plot.x + bar + 18} y={low + 24}>{show(most)}</text>
+        <text x={plot.x + bar + 18} y={low + 24}>{show(subject.most)}{subject.over && " and more"}</text>
       </g>
     </svg>
   );

@@ -1,7 +1,8 @@
 /** Which links of a text are drawn in red: those of a relation, or those between mentions of one entity. */
 import { inWords } from "./directions";
-import { sidesOf } from "./heads";
-import type { Side, Text } from "./types";
+import { kindOf, sidesOf } from "./heads";
+import type { Position } from "./maps";
+import type { NamedPairs, Side, Text } from "./types";
 
 export type Direction = "dep-to-head" | "head-to-dep";
 
@@ -32,8 +33,32 @@ export function highlightOptions(text: Text, head: string, first = ""): [key: st
   return wordPairs(text, head, "coreferent").size ? [...relations, ["coreferent", "coreferent mentions"]] : relations;
 }
 
+const WORDS = 0x100000; // more than a text has
+const ANY = WORDS - 1; // in place of a word: all words and special tokens
+
+/** The value of the select that means the pairs that were named. */
+export const NAMED = "named";
+
 /** A pair of words as one number, to look up in the set that `wordPairs` gives. */
-export const pairNumber = (query: number, key: number): number => query * 0x100000 + key;
+export const pairNumber = (query: number, key: number): number => query * WORDS + key;
+
+/** The pairs that were named, of the kind of attention that a head is. */
+export const namedPairs = (named: NamedPairs | undefined, head: string): Set<number> => new Set((named?.pairs[kindOf(head)] ?? []).map(([query, key]) => pairNumber(query ?? ANY, key ?? ANY)));
+
+/** Whether a link is of a marked pair. */
+export function isMarked(marked: ReadonlySet<number>, row: Position, column: Position): boolean {
+  const query = row.word < 0 ? null : row.word, key = column.word < 0 ? null : column.word;
+  if (query !== null && marked.has(pairNumber(query, ANY))) return true;
+  if (key !== null && marked.has(pairNumber(ANY, key))) return true;
+  return query !== null && key !== null && marked.has(pairNumber(query, key));
+}
+
+/** The rows and columns whose words are in marked pairs. */
+export function markedWords(marked: ReadonlySet<number>, rows: readonly Position[], columns: readonly Position[]): { row: Set<number>; column: Set<number> } {
+  const queries = new Set([...marked].map((pair) => Math.floor(pair / WORDS))), keys = new Set([...marked].map((pair) => pair % WORDS));
+  const among = (positions: readonly Position[], words: ReadonlySet<number>): Set<number> => new Set(positions.flatMap(({ word }, at) => (word >= 0 && words.has(word) ? [at] : [])));
+  return { row: among(rows, queries), column: among(columns, keys) };
+}
 
 /** The pairs of words (attending, attended to) that a highlight means. */
 export function wordPairs(text: Text, head: string, key: string): Set<number> {

@@ -1,6 +1,6 @@
 /** Texts and maps from the server that a page came from. */
 import { fromUint16 } from "./maps";
-import type { MapSource, Text, TextData } from "./types";
+import type { MapSource, PackedInfluence, Text, TextData } from "./types";
 
 export interface Request {
   model: string;
@@ -50,6 +50,7 @@ export async function send(request: Request, signal?: AbortSignal): Promise<Answ
 /** Maps of a text that the server holds. One that it has forgotten is sent again, once. */
 export class Served implements MapSource {
   private readonly kept = new Map<string, Promise<Float32Array>>();
+  private readonly influences = new Map<string, Promise<PackedInfluence>>();
   private readonly stop = new AbortController();
 
   constructor(private readonly request: Request) {}
@@ -63,20 +64,32 @@ export class Served implements MapSource {
     return found;
   }
 
+  influence(text: Text, measure: string): Promise<PackedInfluence> {
+    const address = `/api/texts/${text.id}/influence/${encodeURIComponent(measure)}`;
+    const found = this.influences.get(measure) ?? this.answered(address).then(async (answer) => (await answer.json()) as PackedInfluence);
+    this.influences.set(measure, found);
+    found.catch(() => this.influences.delete(measure));
+    return found;
+  }
+
   /** Let go of what is still under way. */
   close(): void {
     this.stop.abort();
   }
 
   private async fetched(text: Text, head: string): Promise<Float32Array> {
-    const address = `/api/texts/${text.id}/heads/${head}`;
+    const answer = await this.answered(`/api/texts/${text.id}/heads/${head}`);
+    return fromUint16(numbers(await answer.arrayBuffer()));
+  }
+
+  /** What the server answers; a text that it has forgotten is sent again, once. */
+  private answered(address: string): Promise<Response> {
     const options = { signal: this.stop.signal };
-    const answer = await asked(address, options).catch(async (error: unknown) => {
+    return asked(address, options).catch(async (error: unknown) => {
       if (!(error instanceof Refused) || error.status !== 404) throw error;
       await send(this.request, this.stop.signal);
       return asked(address, options);
     });
-    return fromUint16(numbers(await answer.arrayBuffer()));
   }
 }
 

@@ -42,7 +42,7 @@ export function runSource(run: Run): MapSource {
   });
 }
 
-export const textSource = (data: TextData): MapSource => new Embedded(() => data.maps);
+export const textSource = (data: TextData): MapSource => new Embedded(() => data.maps, data.influence?.held);
 
 /** What can be done to the views of a run once they are drawn. */
 export interface Mounted {

@@ -1,5 +1,5 @@
 /** Arithmetic on one head's map: between words, without special tokens, and what to draw of it. */
-import type { MapSource, Packed, Side, Text } from "./types";
+import type { MapSource, Packed, PackedInfluence, Side, Text } from "./types";
 import { WORD } from "./types";
 import { sidesOf } from "./heads";
 
@@ -30,11 +30,30 @@ export function fromUint16(values: Uint16Array): Float32Array {
   return weights;
 }
 
+/** Influence by one measure, a matrix for each layer. */
+export function unpackInfluence({ scales, values }: PackedInfluence): Float32Array[] {
+  const shares = unpack(values), size = shares.length / scales.length;
+  return scales.map((scale, layer) => shares.slice(layer * size, (layer + 1) * size).map((share) => share * scale));
+}
+
+/** The mean of matrices of one size. */
+export const meanOf = (matrices: readonly Float32Array[]): Float32Array => matrices[0]!.map((_, at) => matrices.reduce((sum, matrix) => sum + matrix[at]!, 0) / matrices.length);
+
 const NAMED = 3; // heads in a message
 
-/** Maps that came with the page. */
+/** Maps, and measures of influence, that came with the page. */
 export class Embedded implements MapSource {
-  constructor(private readonly maps: (text: Text) => Packed | undefined) {}
+  constructor(private readonly maps: (text: Text) => Packed | undefined, private readonly held: Record<string, PackedInfluence> = {}) {}
+
+  has(text: Text, head: string): boolean {
+    return this.maps(text)?.[head] !== undefined;
+  }
+
+  async influence(_: Text, measure: string): Promise<PackedInfluence> {
+    const packed = this.held[measure];
+    if (!packed) throw new Error(`this page does not hold ${measure}; make the page with --measure ${measure}`);
+    return packed;
+  }
 
   async map(text: Text, head: string): Promise<Float32Array> {
     const held = this.maps(text) ?? {}, packed = held[head];
@@ -71,16 +90,20 @@ const grouped = (side: Side): Position[] => {
   });
 };
 
-/** Attention between words: summed over the tokens attended to, averaged over the attending ones (Clark et al. §4.1). */
-export function wordMap(weights: Float32Array, queries: Side, keys: Side): Float32Array {
+/** How tokens attended to make a word: attention to them is summed (Clark et al. §4.1), sizes of influence are averaged (Westera). */
+export type Grouping = "sum" | "mean";
+
+/** A map between words: summed or averaged over the tokens of a column, averaged over those of a row. */
+export function wordMap(weights: Float32Array, queries: Side, keys: Side, grouping: Grouping = "sum"): Float32Array {
   const q = groups(queries), k = groups(keys);
   const height = (q.at(-1) ?? -1) + 1, width = (k.at(-1) ?? -1) + 1;
-  const sums = new Float32Array(height * width), sizes = new Float32Array(height);
+  const sums = new Float32Array(height * width), tall = new Float32Array(height), wide = new Float32Array(width);
+  for (const row of q) tall[row]! += 1;
+  for (const column of k) wide[column]! += 1;
   q.forEach((row, i) => {
-    sizes[row]! += 1;
     for (let j = 0; j < k.length; j++) sums[row * width + k[j]!]! += weights[i * k.length + j]!;
   });
-  for (let at = 0; at < sums.length; at++) sums[at]! /= sizes[Math.floor(at / width)]!;
+  for (let at = 0; at < sums.length; at++) sums[at]! /= tall[Math.floor(at / width)]! * (grouping === "mean" ? wide[at % width]! : 1);
   return sums;
 }
 
@@ -98,11 +121,11 @@ export function positions(text: Text, head: string, choice: Choice): { rows: Pos
 }
 
 /** What to draw of a map. Without special tokens rows keep their weights, or are divided by what is left of them. */
-export function chosen(weights: Float32Array, text: Text, head: string, choice: Choice): Grid {
+export function chosen(weights: Float32Array, text: Text, head: string, choice: Choice, grouping: Grouping = "sum"): Grid {
   const { queries, keys } = sidesOf(text, head);
   const byWord = choice.level === "word";
   const full: Grid = {
-    weights: byWord ? wordMap(weights, queries, keys) : weights,
+    weights: byWord ? wordMap(weights, queries, keys, grouping) : weights,
     rows: byWord ? grouped(queries) : tokens(queries),
     columns: byWord ? grouped(keys) : tokens(keys),
   };

@@ -1,5 +1,5 @@
 /** What a picture of lines holds: the words, where they stand, and the links between them. */
-import { pairNumber } from "./highlight";
+import { isMarked } from "./highlight";
 import { fit, visible, widthOf } from "./labels";
 import type { Link, Position } from "./maps";
 import { links } from "./maps";
@@ -66,9 +66,6 @@ export function linesOf(
   lines.sort((a, b) => Number(a.strong) - Number(b.strong) || a.weight - b.weight);
   return { lines: lines.slice(-MOST), of: lines.length };
 }
-
-export const isMarked = (marked: ReadonlySet<number>, row: Position, column: Position): boolean =>
-  row.word >= 0 && column.word >= 0 && marked.has(pairNumber(row.word, column.word));
 
 /** The links of one word in one head, the strongest first. */
 export function linksAt(layer: Layer, height: number, width: number, { side, at }: Place): { other: number; weight: number }[] {

@@ -1,6 +1,6 @@
 /** Numbers as colours, and how they are printed where there is little room. */
 import { scaleLinear } from "d3-scale";
-import { diverging, sequential } from "./colour";
+import { diverging, LINE, sequential } from "./colour";
 import { show } from "./ui";
 
 export type Maybe = number | null | undefined;
@@ -26,6 +26,9 @@ export function shadeOf(values: readonly Maybe[], centred = false): Shade {
   const high = most || 1;
   return { low: 0, high, ticks: scaleLinear([0, high], [0, 1]).ticks(4), colour: (v) => sequential(v / high) };
 }
+
+/** Weights as lines of thumbnails are drawn. */
+export const LINES: Shade = { low: 0, high: 1, ticks: [0, 0.5, 1], colour: (v) => `rgba(${LINE},${v})` };
 
 /** Weights as maps are coloured in small: by their square root, so that broad heads do not vanish. */
 export const WEIGHTS: Shade = { low: 0, high: 1, ticks: [0, 0.25, 0.5, 1], colour: (v) => sequential(Math.sqrt(v)) };

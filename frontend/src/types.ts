@@ -190,10 +190,39 @@ export interface TextData {
   why?: string; // they were chosen: "it links far words most clearly"
   level?: "token" | "word"; // at first; without them the view decides
   specials?: "show" | "hide" | "renormalise";
+  view?: "lines" | "heatmap" | "influence" | "model"; // at first
+  layers?: number[]; // of all heads at a glance; without it, all
   maps?: Packed;
+  influence?: InfluenceData;
+  highlight?: NamedPairs; // in red at first
+}
+
+/** Pairs of words that were named, the attending one first, by kind of attention. null stands for every word and special token. */
+export interface NamedPairs {
+  name: string;
+  pairs: Partial<Record<Kind, [query: number | null, key: number | null][]>>;
+}
+
+/** The measures of influence between the tokens of a text, and what is shown first. */
+export interface InfluenceData {
+  measures: Record<string, string>; // that can be shown, and what each is
+  missing: Record<string, string>; // that cannot be shown here, and why
+  held?: Record<string, PackedInfluence>; // those that came with the page
+  measure: string;
+  layer: number | "mean";
+}
+
+/** Influence by one measure: base64 of little-endian uint16, layer by layer and row by row. Rows are what is influenced. */
+export interface PackedInfluence {
+  scales: number[]; // what 65535 is in each layer
+  values: string;
+  note: string; // how it was estimated; "" where it is exact
+  settings: string; // for the signature: "measure:G|norm:frobenius"
 }
 
 /** Where maps come from: the page itself, a server, a notebook's kernel. Rows are queries. */
 export interface MapSource {
   map(text: Text, head: string): Promise<Float32Array>;
+  has?(text: Text, head: string): boolean; // without it, all heads are there
+  influence?(text: Text, measure: string): Promise<PackedInfluence>;
 }

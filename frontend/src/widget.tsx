@@ -3,7 +3,7 @@ import { render as paint } from "preact";
 import { draw, mountRun } from "./main";
 import { fromUint16, unpack } from "./maps";
 import { TextView } from "./text";
-import type { MapSource, Run, Text, TextData } from "./types";
+import type { MapSource, PackedInfluence, Run, Text, TextData } from "./types";
 
 /** What anywidget gives: the parts of it that are used. */
 export interface Model {
@@ -16,8 +16,9 @@ export interface Model {
 }
 
 interface Reply {
-  kind: "map";
+  kind: "map" | "influence";
   id: string;
+  influence?: PackedInfluence;
   trouble?: string;
 }
 
@@ -36,15 +37,26 @@ export class KernelMaps implements MapSource {
   async map(_: Text, head: string): Promise<Float32Array> {
     const packed = this.data.maps?.[head];
     if (packed !== undefined) return unpack(packed);
+    const { reply, buffer } = await this.ask("map", { head }, PATIENCE);
+    if (!buffer) throw new Error(reply.trouble ?? "the kernel sent no map");
+    return fromUint16(new Uint16Array(buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength)));
+  }
+
+  async influence(_: Text, measure: string): Promise<PackedInfluence> {
+    const { reply } = await this.ask("influence", { measure }, 10 * PATIENCE);
+    if (!reply.influence) throw new Error(reply.trouble ?? "the kernel sent nothing");
+    return reply.influence;
+  }
+
+  private ask(kind: Reply["kind"], what: Record<string, string>, patience: number): Promise<{ reply: Reply; buffer: DataView | undefined }> {
     const id = `${this.name}/${(this.count += 1)}`;
-    return await new Promise((done, fail) => {
-      const late = setTimeout(() => this.receive({ kind: "map", id, trouble: "the kernel does not answer; it may be busy, or not be running" }, []), PATIENCE);
+    return new Promise((done) => {
+      const late = setTimeout(() => this.receive({ kind, id, trouble: "the kernel does not answer; it may be busy, or not be running" }, []), patience);
       this.waiting.set(id, (reply, buffer) => {
         clearTimeout(late);
-        if (buffer) done(fromUint16(new Uint16Array(buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength))));
-        else fail(new Error(reply.trouble ?? "the kernel sent no map"));
+        done({ reply, buffer });
       });
-      this.model.send({ kind: "map", id, head });
+      this.model.send({ kind, id, ...what });
     });
   }
 
@@ -55,7 +67,7 @@ export class KernelMaps implements MapSource {
 
   private readonly receive = (content: unknown, buffers: DataView[]): void => {
     const reply = content as Reply;
-    const wake = reply?.kind === "map" ? this.waiting.get(reply.id) : undefined;
+    const wake = reply?.kind === "map" || reply?.kind === "influence" ? this.waiting.get(reply.id) : undefined;
     if (!wake) return;
     this.waiting.delete(reply.id);
     wake(reply, buffers[0]);

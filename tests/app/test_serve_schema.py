@@ -25,6 +25,7 @@ OPERATIONS = [
     ("GET", "/api/models"),
     ("POST", "/api/texts"),
     ("GET", "/api/texts/{id}/heads/{head}"),
+    ("GET", "/api/texts/{id}/influence/{measure}"),
 ]
 # A text that is well-formed may still name no model that there is, so that data that fit are not always accepted.
 NAMES = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import threading
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from numpy.testing import assert_allclose
 
 from headscope.app.create import create_app
 from headscope.core.heads import HeadId
+from headscope.flows.influence import Influence
 from headscope.models.model import Model
 from headscope.runs.texts import look, typed
 
@@ -60,6 +62,31 @@ def test_a_text_and_all_its_maps(client: TestClient, bert: Model) -> None:
     assert told["heads"][0] in map(str, expected)
     for head, weights in expected.items():
         assert_allclose(fetch(client, told["id"], str(head)), weights, rtol=0, atol=1 / 65535)
+
+
+def test_influence_between_tokens(client: TestClient, start: Start, bert: Model) -> None:
+    told = send(client, TEXT)
+    assert list(told["influence"]["measures"]) == ["A", "G", "G*", "rollout", "norms"]
+    expected = Influence(bert, typed(bert, TEXT).encoded)
+    for measure in ("A", "G", "G*"):
+        for _ in range(2):  # computed, and kept
+            answer = client.get(f"/api/texts/{told['id']}/influence/{measure}").json()
+        values = np.frombuffer(base64.b64decode(answer["values"]), "<u2").reshape(2, len(told["text"]["source"]["tokens"]), -1) / 65535
+        for layer in (1, 2):
+            weights = expected.grid(measure, layer, "token").weights
+            assert_allclose(values[layer - 1] * answer["scales"][layer - 1], weights, atol=1e-4)
+    for address, status, says in (
+        (f"/api/texts/{told['id']}/influence/H", 404, "The measures are A, G, G*, rollout, norms"),
+        ("/api/texts/none/influence/A", 404, "Send the text again"),
+    ):
+        answer = client.get(address)
+        assert answer.status_code == status
+        assert answer.json()["remedy"] == says
+    with start(influence_tokens=4, map_bytes=8) as small:
+        id = send(small, TEXT)["id"]
+        answer = small.get(f"/api/texts/{id}/influence/G*")
+        assert (answer.status_code, answer.json()["remedy"]) == (422, "Shorten the text, or use headscope view --measure G*")
+        assert small.get(f"/api/texts/{id}/influence/rollout").status_code == 200
 
 
 def test_windows(client: TestClient) -> None:

@@ -123,6 +123,19 @@ def test_two_texts_and_words_with_hidden_specials(server: str, visitor: Visitor)
     assert all(abs(total - 1) < 1e-3 for total in sums.values())
 
 
+def test_influence_and_all_heads_of_a_typed_text(server: str, visitor: Visitor) -> None:
+    page = visitor.open(f"{server}/live?text=A+cat+sat.")
+    page.wait_for_selector("figure svg text")
+    page.get_by_role("button", name="influence").click()
+    page.locator("figcaption", has_text="Influence by A").wait_for()
+    page.get_by_label("measure").select_option("norms")
+    page.locator("figcaption", has_text="Influence by norms ").wait_for()
+    page.get_by_role("button", name="all heads").click()
+    expect(page.locator(".hs-cell image")).to_have_count(144)
+    page.get_by_role("button", name=re.compile("^head 8-4,")).click()
+    page.locator("figcaption", has_text="head 8-4").wait_for()
+
+
 def test_two_runs_are_compared(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}/compare?a=one&b=two")
     text = page.locator(".hs-compare").inner_text()

@@ -47,8 +47,10 @@ class Kernel:
         self.asked: list[tuple[str, str]] = []
 
     def __call__(self, id: str, message: dict[str, Any]) -> dict[str, Any]:
+        content = {"kind": message["kind"], "id": message["id"]}
+        if message["kind"] == "influence":
+            return {"content": {**content, "influence": plain(self.views[id].influence_of(message["measure"]))}}
         self.asked.append((id, message["head"]))
-        content = {"kind": "map", "id": message["id"]}
         return {"content": content, "bytes": base64.b64encode(self.views[id].bytes_of(message["head"])).decode()}
 
 
@@ -84,6 +86,18 @@ def test_two_live_views_fetch_maps_and_do_not_disturb_each_other(visitor: Any, t
     assert one.locator("button").first.is_visible(), "the notebook's own styles stay outside"
     ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map((element) => element.id)")
     assert sorted(ids) == ["one", "two"], "no ids leak into the notebook"
+
+
+def test_a_live_view_fetches_influence_and_all_heads(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
+    page, kernel = notebook(visitor, tmp_path, {"two": views["two"]})
+    two = page.locator("#two")
+    two.get_by_role("button", name="influence").click()
+    two.get_by_label("measure").select_option("rollout")
+    two.locator("figcaption", has_text="Influence by rollout").wait_for()
+    two.get_by_role("button", name="all heads").click()
+    two.locator("figcaption", has_text="144 heads").wait_for()
+    page.wait_for_function("() => document.querySelector('#two > div').shadowRoot.querySelectorAll('.hs-cell image').length === 144")
+    assert len(kernel.asked) == 143, "one came with the data"
 
 
 def test_a_closed_view_leaves_nothing_behind(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from architectures import build
 from families import FAMILIES
+from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
 from headscope.errors import HeadscopeError
+from headscope.flows.influence import Influence
 
 TEXT = "The keys to the old cabinet that my sister bought are on the table."
 
@@ -81,6 +85,60 @@ def test_a_picture_whose_font_lacks_letters_says_so(tmp_path: Path) -> None:
     assert "它" in (tmp_path / "a.svg").read_text(encoding="utf-8")
 
 
+PAIR = ("the rabbit quickly hopped", "the turtle slowly crawled")
+
+
+def test_a_page_of_all_heads_of_a_pair(tmp_path: Path) -> None:
+    call(*PAIR, "--heads", "all", "--layer", "1-3,2", "-o", tmp_path / "page.html")
+    page = tmp_path / "page.html"
+    assert "<h1>mini reads “the rabbit quickly hopped / the turtle slowly crawled”</h1>" in page.read_text(encoding="utf-8")
+    data = held(page)
+    assert (data["view"], data["layers"], data["heads"], len(data["maps"])) == ("model", [1, 2, 3], ["1-1"], 144)  # type: ignore[arg-type]
+    assert "why" not in data
+
+
+def test_figures_of_all_heads_and_of_influence(tmp_path: Path) -> None:
+    call(*PAIR, "--heads", "all", "--layer", "1-2", "-o", tmp_path / "heads.svg")
+    drawn = (tmp_path / "heads.svg").read_text(encoding="utf-8")
+    assert "the rabbit quickly hopped / the turtle slowly crawled" in drawn
+    _, said = call(*PAIR, "--measure", "A,norm", "--layer", "mean,12", "--specials", "hide", "-o", tmp_path / "influence.svg")
+    drawn = (tmp_path / "influence.svg").read_text(encoding="utf-8")
+    for title in ("A, mean over 12 layers", "A, layer 12", "norms, mean over 12 layers", "norms, layer 12"):
+        assert drawn.count(title) >= 1, title
+    assert "|measure:A|measure:norms" in drawn
+    assert said == ""
+
+
+def test_influence_in_the_terminal_and_on_a_page(tmp_path: Path) -> None:
+    view = hs.view("mini", TEXT)
+    expected = view.influence("rollout", 2)
+    out, _ = call(TEXT, "--measure", "rollout", "--layer", "2")
+    assert out.splitlines()[0] == "rollout, layer 2"
+    word, value = expected.strongest(expected.rows.index("that"), 1)[0]
+    assert re.search(rf"^ *that  \S+ +{value:.2f} {re.escape(word)}", out, re.MULTILINE)
+    call(TEXT, "--measure", "rollout", "--layer", "2", "--highlight", "that->bought", "--highlight", "my", "-o", tmp_path / "page.html")
+    data = held(tmp_path / "page.html")
+    influence = data["influence"]
+    assert isinstance(influence, dict)
+    assert (data["view"], influence["measure"], influence["layer"]) == ("influence", "rollout", 2)
+    assert list(influence["held"]) == ["A", "rollout", "norms"], "those of one forward pass"
+    assert "make the page with --measure G*" in influence["missing"]["G*"]
+    packed = influence["held"]["rollout"]
+    shares = np.frombuffer(base64.b64decode(packed["values"]), "<u2").reshape(12, len(view.text), -1) / 65535
+    rebuilt = shares * np.array(packed["scales"])[:, None, None]
+    assert_allclose(rebuilt[1], Influence(view.model, view.text).grid("rollout", 2, "token").weights, atol=1e-5)
+    assert data["highlight"] == {"name": "that->bought, my", "pairs": {"encoder": [[6, 9], [7, None], [None, 7]]}}
+
+
+def test_red_words_from_an_annotated_sentence(tmp_path: Path) -> None:
+    call("sampler", "--sentence", "3", "--relation", "obj", "--heads", "8-4", "-o", tmp_path / "page.html")
+    data = held(tmp_path / "page.html")
+    forms = data["text"]["source"]["forms"]  # type: ignore[index]
+    ((dependent, governor),) = data["highlight"]["pairs"]["encoder"]  # type: ignore[index]
+    assert (forms[dependent], forms[governor]) == ("options", "gave")
+    assert [dependent, governor, "obj"] in data["text"]["source"]["relations"]  # type: ignore[index]
+
+
 def test_the_terminal_lists_the_strongest_links(t5: Path) -> None:
     out, _ = call(TEXT, "--heads", "8-4")
     expected = hs.view("mini", TEXT).grid("8-4")
@@ -130,6 +188,21 @@ def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> No
         ([TEXT, "  "], "there is no text to look at"),
         ([TEXT, "--model", "/nowhere"], "/nowhere is not a folder"),
         ([TEXT, "--max-length", "4"], "leaves no room"),
+        ([TEXT, "--measure", "H", "-o", "a.svg"], "measure 'H' is unknown. Use one of A, G, G*, rollout, maxflow, norms"),
+        ([TEXT, "--measure", ","], "no measure is named"),
+        ([TEXT, "--measure", "A", "--layer", "13"], "mini has no layer 13. Its layers are 1 to 12; mean is their mean"),
+        ([TEXT, "--measure", "A", "--layer", "last"], "'last' is no list of layers"),
+        ([TEXT, "--layer", "3"], "a layer is chosen for a measure or for all heads"),
+        ([TEXT, "--heads", "all", "--layer", "mean", "-o", "a.svg"], "heads have no mean over layers"),
+        ([TEXT, "--heads", "all"], "Write a page or a figure: -o page.html, -o figure.pdf"),
+        ([TEXT, "--measure", "A", "--heads", "8-4", "-o", "a.svg"], "a figure shows heads or a measure"),
+        ([TEXT, "--highlight", "key->table"], "'key' is no word of the text. Its words are: The keys to the old"),
+        ([TEXT, "--highlight", "keys->"], "'keys->' is not a pair of words"),
+        ([TEXT, "--relation", "obj"], "Name one: headscope view FILE --sentence 3 --relation obj"),
+        (["sampler", "--sentence", "3", "--relation", "vocative"], "the text has no vocative. It has "),
+        (["sampler", "--sentence", "0"], "has no sentence '0'. Use its id (# sent_id) or a number from 1 to "),
+        (["sampler", "And", "--sentence", "1"], "an annotated text is read alone. Leave the second text out"),
+        (["nowhere.conllu", "--sentence", "1"], "nowhere.conllu"),
     ],
 )
 def test_each_mistake_is_explained(arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

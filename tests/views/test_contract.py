@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import headscope as hs
 from headscope.figures import FIGURES
+from headscope.figures.lines import RED
 from headscope.figures.theme import COLOURS
 from headscope.views.compare import comparison
 from headscope.views.run import run_data
@@ -58,6 +60,18 @@ def test_a_run_is_as_the_views_read_it(run: hs.Run) -> None:
         assert {len(quantity[name]) for name in ("value", "low", "high", "baseline", "n")} == {heads}
 
 
+def test_a_text_is_as_the_views_read_it() -> None:
+    view = hs.view("mini", "The cat sat.", measure="A", highlight="cat→sat")
+    page = re.search(r'id="headscope-data">(.*?)</script>', view.page(), re.DOTALL)
+    assert page is not None
+    for text in (view.data()["text"], json.loads(page[1])["text"]):
+        agrees(text, "TextData")
+        agrees(text["influence"], "InfluenceData")
+        agrees(text["highlight"], "NamedPairs")
+    agrees(text["influence"]["held"]["A"], "PackedInfluence")
+    agrees(hs.view("mini", "The cat sat.", heads="all", layer=[1]).data()["text"], "TextData")
+
+
 def test_a_tree_of_heads_is_as_the_view_reads_it(run: hs.Run) -> None:
     assert run_data(run.results)["tree"] is None
     data = run_data(hs.run("mini", "sampler", ["distances"], limit=4, replicates=0, gallery=0).results)
@@ -73,6 +87,7 @@ def test_static_and_interactive_figures_share_colours_and_captions(run: hs.Run) 
     text = (SOURCES / "colour.ts").read_text(encoding="utf-8")
     light = dict(re.findall(r'"(--hs-\w+)": "(#\w+)"', text.split("LIGHT", 1)[1].split("};", 1)[0]))
     assert [light[f"--hs-s{number}"].upper() for number in range(1, 7)] == list(COLOURS[:6])
+    assert light["--hs-red"] == RED
     data = run_data(run.results)
     assert {figure["name"]: figure["caption"] for figure in data["curves"]} == {name: FIGURES[name] for name in ("clark2", "clark4")}
     figure = run["entropy"].plot()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from html import unescape
@@ -41,15 +42,33 @@ def held(html: str) -> dict[str, Any]:
     return data
 
 
-def asked(view: View, head: str, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], list[bytes]]:
-    """What the widget sends to a page that asks for a head's map."""
+def answers(view: View, message: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], list[bytes]]:
+    """What the widget sends to a page that asks for something."""
     pytest.importorskip("anywidget")
     sent: list[tuple[dict[str, Any], list[bytes]]] = []
     monkeypatch.setattr(view.widget, "send", lambda content, buffers=None: sent.append((content, buffers or [])))
-    for message in ({"kind": "other"}, {"kind": "map", "id": "a/1", "head": head}):
-        view.widget._handle_custom_msg(message, [])
+    for one in ({"kind": "other"}, {"id": "a/1", **message}):
+        view.widget._handle_custom_msg(one, [])
     (reply,) = sent
     return reply
+
+
+def asked(view: View, head: str, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], list[bytes]]:
+    """What the widget sends to a page that asks for a head's map."""
+    return answers(view, {"kind": "map", "head": head}, monkeypatch)
+
+
+def test_a_live_view_sends_influence(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = hs.view(mini, TEXT, measure="A", layer=3)
+    told = view.data()["text"]["influence"]
+    assert (list(told["measures"]), told["held"], told["measure"], told["layer"]) == (["A", "G", "G*", "rollout", "norms"], {}, "A", 3)
+    content, buffers = answers(view, {"kind": "influence", "measure": "rollout"}, monkeypatch)
+    assert (content["kind"], content["id"], buffers) == ("influence", "a/1", [])
+    values = np.frombuffer(base64.b64decode(content["influence"]["values"]), "<u2").reshape(12, len(view.text), len(view.text))
+    between = hs.view(mini, TEXT, level="token").influence("rollout", 12).weights
+    assert_allclose(values[11] / 65535 * content["influence"]["scales"][11], between, atol=1e-5)
+    content, _ = answers(view, {"kind": "influence", "measure": "H"}, monkeypatch)
+    assert "measure 'H' is unknown" in content["trouble"]
 
 
 def test_a_live_view_holds_what_is_shown_and_sends_the_rest(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,3 +211,16 @@ def test_the_example_notebook_runs_and_holds_no_output(tmp_path: Path) -> None:
     assert sum(LIVE in data for data in shown) == 2
     assert sum("text/html" in data and "<iframe" in data["text/html"] for data in shown) == 2
     assert "keys.html keys.svg" in str(done.cells[-1].outputs)
+
+
+def test_an_encoder_decoder_has_red_words_in_the_attention_whose_texts_have_them(tmp_path: Path) -> None:
+    tokens = FAMILIES["t5"]()
+    build("t5", vocabulary=len(tokens)).save_pretrained(tmp_path / "t5")
+    tokens.save_pretrained(tmp_path / "t5")
+    model = hs.load(tmp_path / "t5")
+    view = hs.view(model, "The cat sat", "A dog", heads="all", highlight="dog→cat")
+    assert view.data()["text"]["highlight"] == {"name": "dog→cat", "pairs": {"cross": [[1, 1]]}}
+    assert view.save(tmp_path / "heads.svg").stat().st_size > 10_000
+    with pytest.raises(RunError, match=re.escape("'dog' is no word of the text. Its words are: The cat sat")):
+        hs.view(model, "The cat sat", "A dog", highlight="dog→cat")  # heads of the encoder are shown
+    assert hs.view(model, "The cat sat", "A dog", measure="A").grids()["A, mean over 2 layers"].rows[:3] == ("The", "cat", "sat")

@@ -17,7 +17,9 @@ from headscope.errors import MeasureError, ModelError, RunError
 if TYPE_CHECKING:
     import numpy as np
 
+    from headscope.core.document import Document
     from headscope.core.heads import HeadId
+    from headscope.flows.influence import Layer
     from headscope.measures.own import Named
     from headscope.models.model import Model
     from headscope.models.recipe import Trained
@@ -246,28 +248,52 @@ def _array(maps: Any) -> np.ndarray:
 
 def view(
     model: Model | str | Path,
-    text: str,
+    text: str | Document,
     second: str | None = None,
     heads: str | Sequence[str | HeadId] | None = None,
     *,
     level: Level | None = None,
     specials: Specials | None = None,
     max_length: int | None = None,
+    measure: str | Sequence[str] | None = None,
+    layer: Layer | Sequence[Layer] | None = None,
+    highlight: str | Sequence[str] = (),
+    relation: str | None = None,
 ) -> View:
     """What a model's heads look at in one text: drawn in a notebook, or saved with `.save("page.html")` or `.save("figure.svg")`.
 
-    `second` is the other text of a pair, or what the decoder of an encoder-decoder reads. `heads` are those to show first, as in
-    `["8-10", "5-4"]`; without them, the head that links far words most clearly. `level` is `token` or `word`, `specials`
-    is `show`, `hide` or `renormalise`.
+    `text` is plain text, or an annotated document of a corpus. `second` is the other text of a pair, or what the decoder of an
+    encoder-decoder reads. `heads` are those to show first, as in `["8-10", "5-4"]`, or `"all"` for thumbnails of all heads; without
+    them, the head that links far words most clearly. `level` is `token` or `word`, `specials` is `show`, `hide` or `renormalise`.
+
+    `measure` (`A`, `G`, `G*`, `rollout`, `norms`, or several) shows the influence between words as a heatmap, of a `layer` or, without
+    one or with `"mean"`, as the mean over layers; `.influence("G", 3)` has the numbers. `highlight` names links and words that are red,
+    as in `["opened→door", "the:2"]`; `relation` a relation of an annotated text, as in `"obj"`.
 
     >>> import headscope as hs
     >>> hs.view("mini", "The keys to the cabinet are on the table.", heads=["8-11"]).grid("8-11").rows[:3]
     ('[CLS]', 'The', 'keys')
     """
-    from headscope.widget.view import View
+    from headscope.widget.view import ALL, View
 
-    named = [heads] if isinstance(heads, str) else heads
-    return View(load(model) if isinstance(model, str | Path) else model, text, second, named, level, specials, max_length)
+    return View(
+        load(model) if isinstance(model, str | Path) else model,
+        text,
+        second,
+        None if heads is None else ALL if heads == ALL else _list(heads),
+        level,
+        specials,
+        max_length,
+        _list(measure) if measure is not None else None,
+        _list(layer) if layer is not None else None,
+        _list(highlight),
+        relation,
+    )
+
+
+def _list(values: Any) -> list[Any]:
+    """Several values, or one, which may be a string, as a list."""
+    return list(values) if isinstance(values, Sequence) and not isinstance(values, str) else [values]
 
 
 def keywords(

@@ -76,6 +76,16 @@ class TextOut(BaseModel):
     signature: str
     note: str
     heads: list[str] = Field(description="heads to show first")
+    influence: dict[str, Any] = Field(description="measures of influence between its tokens: /api/texts/{id}/influence/{measure}")
+
+
+class InfluenceOut(BaseModel):
+    """Influence between the tokens of a text, layer by layer; rows are what is influenced, columns what influences it."""
+
+    scales: list[float] = Field(description="the highest value of each layer")
+    values: str = Field(description="base64 of little-endian 16-bit numbers, layer by layer and row by row; 65535 is the layer's scale")
+    settings: str = Field(description="what could change the numbers, as in measure:G|norm:frobenius")
+    note: str = Field(description="how a sketched measure was estimated, and its error; empty for an exact one")
 
 
 Has = Annotated[Desk, Depends(desk)]
@@ -163,3 +173,13 @@ async def text_map(
     weights = await has.texts.map(id, head, rows, columns)
     shape = f"{weights.shape[0]},{weights.shape[1]}"
     return Response(weights.tobytes(), headers={"X-Shape": shape}, media_type="application/octet-stream")
+
+
+@router.get("/texts/{id}/influence/{measure}", tags=["texts"])
+async def text_influence(
+    has: Has,
+    id: Annotated[str, Path(description="as /api/texts answered")],
+    measure: Annotated[str, Path(description="A, G, G*, rollout or norms")],
+) -> InfluenceOut:
+    """Influence between the tokens of a text by one measure of the flow study, every layer."""
+    return InfluenceOut(**await has.texts.influence(id, measure))

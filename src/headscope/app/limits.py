@@ -21,6 +21,7 @@ class Limits:
     connections: int = 512  # open at a time; fewer where the system allows fewer files
     texts: int = 256  # kept at a time
     map_bytes: int = 256_000_000  # of maps kept at a time; others are computed again when asked for
+    influence_tokens: int = 64  # of a text whose G and G* are computed; they take long for more
     waiting: int = 64  # requests that wait for one model, or for pages to be made
     pages: int = 8  # run pages kept ready, and as many comparisons
     comparing: int = 8  # different comparisons that wait to be made, so that pages of runs get their turn

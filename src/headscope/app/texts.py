@@ -38,13 +38,17 @@ class Sent:
 
 
 class Texts:
-    """The last texts by id, and as many of their maps as fit. A text's id is a hash, so the same text sent again is the same."""
+    """The last texts by id, and as many of their maps, and of their influence, as fit.
+
+    A text's id is a hash, so the same text sent again is the same.
+    """
 
     def __init__(self, models: Models, limits: Limits) -> None:
         self._models = models
         self._limits = limits
         self._texts: OrderedDict[str, Sent] = OrderedDict()
         self._maps: OrderedDict[tuple[str, str], UInt16[np.ndarray, "query key"]] = OrderedDict()
+        self._influence: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
         self.bytes = 0  # of the maps kept
 
     async def add(self, model: str, text: str, second: str | None) -> dict[str, Any]:
@@ -67,6 +71,7 @@ class Texts:
         """The text, and its maps if they were needed to say which head to begin with."""
         from headscope.runs.heads import rank
         from headscope.runs.texts import look, quantised, typed
+        from headscope.views.influence import first_shown, offered
         from headscope.views.text import WHY, text_data
 
         id = hashlib.sha256(json.dumps([model.fingerprint, name, text, second]).encode()).hexdigest()[:12]
@@ -77,6 +82,7 @@ class Texts:
         maps = look(model, reading.encoded) if self._fits(reading.encoded, len(heads)) else None
         data = text_data(model, reading, rank(model, reading.encoded, maps)[:1], {})
         del data["maps"]  # they are asked for one by one
+        data["influence"] = {"measures": offered(), "missing": {}, **first_shown((), ())}
         described = {**data, "why": WHY, "id": id, "text": {**data["text"], "id": id}, "note": reading.note}
         return Sent(name, reading.encoded, heads, described), {str(head): quantised(weights) for head, weights in (maps or {}).items()}
 
@@ -87,14 +93,11 @@ class Texts:
 
     async def map(self, id: str, head: str, rows: str, columns: str) -> UInt16[np.ndarray, "query key"]:
         """One head's map of a text, or a window of it, as 16-bit numbers."""
-        sent = self._texts.get(id)
-        if sent is None:
-            raise missing("there is no such text here, or it was sent too long ago", "Send the text again")
+        sent = self._sent(id)
         name = full_name(head, list(sent.heads))
         if name is None:
             raise missing("the model has no such head", f"Its heads are {next(iter(sent.heads))} to {list(sent.heads)[-1]}")
         head = name
-        self._texts.move_to_end(id)
         weights = self._maps.get((id, head))
         if weights is None:
             maps = await self._models.work(sent.model, lambda model: self._look(model, id, sent, head))
@@ -103,6 +106,34 @@ class Texts:
         else:
             self._maps.move_to_end((id, head))
         return weights[window(rows, len(weights), "rows"), window(columns, weights.shape[1], "columns")]
+
+    def _sent(self, id: str) -> Sent:
+        """A text, which is now the last used."""
+        sent = self._texts.get(id)
+        if sent is None:
+            raise missing("there is no such text here, or it was sent too long ago", "Send the text again")
+        self._texts.move_to_end(id)
+        return sent
+
+    async def influence(self, id: str, measure: str) -> dict[str, Any]:
+        """Influence between the tokens of a text by one measure, every layer (frontend/src/types.ts, PackedInfluence)."""
+        from headscope.flows.influence import CHEAP
+        from headscope.views.influence import offered
+
+        sent = self._sent(id)
+        if measure not in offered():
+            raise missing("there is no such measure", f"The measures are {', '.join(offered())}")
+        tokens = len(sent.encoded)
+        if measure not in CHEAP and tokens > self._limits.influence_tokens:
+            problem = f"{measure} is computed here for up to {self._limits.influence_tokens} tokens, and the text has {tokens}"
+            raise Refusal(422, problem, f"Shorten the text, or use headscope view --measure {measure}")
+        if (id, measure) not in self._influence:
+            answer = await self._models.work(sent.model, lambda model: _influence(model, sent.encoded, measure))
+            self._influence[id, measure] = answer
+            while sum(len(kept["values"]) for kept in self._influence.values()) > self._limits.map_bytes // 4 and len(self._influence) > 1:
+                self._influence.popitem(last=False)
+        self._influence.move_to_end((id, measure))
+        return self._influence[id, measure]
 
     def _look(self, model: Model, id: str, sent: Sent, head: str) -> Maps:
         """The maps of all heads if that many can be kept, else those of the head's layer, else that of the head."""
@@ -127,6 +158,13 @@ class Texts:
             self._maps.move_to_end((id, head))
         while self.bytes > self._limits.map_bytes:
             self.bytes -= self._maps.popitem(last=False)[1].nbytes
+
+
+def _influence(model: Model, encoded: Encoded, measure: str) -> dict[str, Any]:
+    from headscope.flows.influence import Influence, find_measures
+    from headscope.views.influence import pack_influence
+
+    return pack_influence(Influence(model, encoded), *find_measures([measure]))
 
 
 def window(text: str, size: int, name: str) -> slice:

@@ -1,11 +1,10 @@
-"""Attention in the terminal: for each word the words it attends to most."""
+"""Maps in the terminal: for each word the words it attends to most, or that influence it most."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headscope.core.heads import HeadId
 from headscope.figures.lines import label
 from headscope.runs.grids import Grid
 
@@ -20,8 +19,8 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 _LIGHT, _DARK = (176, 205, 224), (0, 114, 178)  # from faint to the figures' blue
 
 
-def print_heads(grids: Mapping[HeadId, Grid], signature: str) -> None:
-    """Print a list for each head: a word a line, then what it attends to, the strongest first."""
+def print_grids(grids: Mapping[str, Grid], signature: str) -> None:
+    """Print a list for each title: one line per word, then the words with its highest weights, the highest first."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -29,8 +28,9 @@ def print_heads(grids: Mapping[HeadId, Grid], signature: str) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 100
-    for head, grid in grids.items():
-        console.print(Text(f"Head {head}", style="bold"))
+    for title, grid in grids.items():
+        console.print(Text(title, style="bold"))
+        most = max(1.0, float(grid.weights.max(initial=0)))  # sizes of influence may be above 1
         wide = max((Text(_word(word, console)).cell_len for word in grid.rows), default=0)
         room = console.width - wide - 2
         columns = max(1, min(TOP, room // (_BAR + 5 + 1 + 2 + _widest(grid, console))))
@@ -40,23 +40,23 @@ def print_heads(grids: Mapping[HeadId, Grid], signature: str) -> None:
             table.add_column(no_wrap=True, overflow="ellipsis")
         for row, word in enumerate(grid.rows):
             links = grid.strongest(row, columns, LEAST)
-            table.add_row(Text(_word(word, console)), *(_link(to, weight, console) for to, weight in links))
+            table.add_row(Text(_word(word, console)), *(_link(to, weight, weight / most, console) for to, weight in links))
         console.print(table)
         console.print()
     console.print(Text(signature, style="dim"), soft_wrap=True)
 
 
-def _link(word: str, weight: float, console: Console) -> Text:
-    """A word with its weight: the bar and the colour say it, too."""
+def _link(word: str, weight: float, share: float, console: Console) -> Text:
+    """A word with its weight; the bar and the colour show its share of the highest."""
     from rich.text import Text
 
-    mix = [round(light + (dark - light) * min(weight, 1)) for light, dark in zip(_LIGHT, _DARK, strict=True)]
+    mix = [round(light + (dark - light) * min(share, 1)) for light, dark in zip(_LIGHT, _DARK, strict=True)]
     style = f"rgb({','.join(map(str, mix))})"
-    return Text.assemble((_bar(weight, console), style), f" {weight:.2f} ", (_word(word, console), "bold" if weight >= 0.3 else ""))
+    return Text.assemble((_bar(share, console), style), f" {weight:.2f} ", (_word(word, console), "bold" if share >= 0.3 else ""))
 
 
-def _bar(weight: float, console: Console) -> str:
-    eighths = round(min(max(weight, 0), 1) * _BAR * 8)
+def _bar(share: float, console: Console) -> str:
+    eighths = round(min(max(share, 0), 1) * _BAR * 8)
     if not console.encoding.lower().startswith("utf"):
         return ("#" * round(eighths / 8)).ljust(_BAR)
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()).ljust(_BAR)

@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from headscope.core.document import Document
+    from headscope.flows.influence import Layer
+
 
 def view(
-    text: Annotated[str, typer.Argument(help="the text")],
+    text: Annotated[str, typer.Argument(help="the text; with --sentence, a corpus file or sampler")],
     second: Annotated[str | None, typer.Argument(help="the other text of a pair, or what the decoder of an encoder-decoder reads")] = None,
     model: Annotated[str, typer.Option(help="mini (embedded), a local folder, or a hub id")] = "mini",
     heads: Annotated[
-        str | None, typer.Option(help="heads counted from 1: 8-10,5-4 or cross/3-2 [default: those that link far words]")
+        str | None,
+        typer.Option(
+            help="heads counted from 1: 8-10,5-4 or cross/3-2; all draws thumbnails of all heads [default: those that link far words]"
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(help="heatmap of the influence between words: A, G, G*, rollout, norm, or several as in A,G (docs/flow.md)"),
+    ] = None,
+    layer: Annotated[
+        str | None, typer.Option(help="layers of --measure or of --heads all: 3, 1-6 or, for a measure, mean [default: mean; all]")
     ] = None,
     level: Annotated[str | None, typer.Option(help="token or word [default: word]")] = None,
     specials: Annotated[str | None, typer.Option(help="show, hide or renormalise: what to do with special tokens [default: show]")] = None,
+    highlight: Annotated[
+        list[str] | None,
+        typer.Option(help="in red: opened→door (or opened->door) one link, door all attention of a word, the:2 the second the; repeatable"),
+    ] = None,
+    sentence: Annotated[str | None, typer.Option(help="read this sentence of the corpus TEXT: its id, or its number from 1")] = None,
+    relation: Annotated[
+        str | None, typer.Option(help='in red, of an annotated sentence: obj (dependent to head), "head-to-dep obj", or coreferent')
+    ] = None,
     max_length: Annotated[int | None, typer.Option(help="tokens to read at most [default: 512, or what the model takes]", min=1)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .html (a page), .svg, .pdf or .png")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
@@ -29,30 +51,68 @@ def view(
     headscope view "The keys to the cabinet are on the table." --heads 8-11 --specials hide -o figure.pdf
     headscope view "She called." "He did not answer." --level token
     headscope view "The cat sleeps." "Die Katze schläft." --model Helsinki-NLP/opus-mt-en-de --heads cross/4-1
+
+    All heads as thumbnails, and the influence between words:
+
+    headscope view "the rabbit quickly hopped" "the turtle slowly crawled" --heads all -o heads.pdf
+    headscope view "the rabbit quickly hopped" "the turtle slowly crawled" --heads all --layer 1-6 -o heads.html
+    headscope view "The keys to the cabinet are on the table." --measure A,G,G* -o influence.pdf
+    headscope view "The keys to the cabinet are on the table." --measure rollout --layer 3 --specials hide -o rollout.svg
+
+    Words in red, named or from an annotated sentence:
+
+    headscope view "She opened the old door." --heads 8-4 --highlight "door→opened" -o figure.pdf
+    headscope view sampler --sentence 3 --relation obj --heads 8-4 -o objects.pdf
     """
     from headscope.cli.options import names
+    from headscope.errors import RunError
 
     if out is not None:
         from headscope.widget.files import suffix_of
 
         suffix_of(out)  # before a model is loaded for nothing
+    elif heads == "all":
+        raise RunError("all heads are drawn as thumbnails", "Write a page or a figure: -o page.html, -o figure.pdf")
+    if relation is not None and sentence is None:
+        raise RunError("a relation is marked in an annotated sentence", "Name one: headscope view FILE --sentence 3 --relation obj")
     from headscope.api import load
     from headscope.api import view as look
 
     shown = look(
         load(model, device),
-        text,
+        text if sentence is None else _sentence(text, sentence),
         second,
-        names(heads) if heads is not None else None,
+        names(heads) if heads not in (None, "all") else heads,
         level=level,  # type: ignore[arg-type]
         specials=specials,  # type: ignore[arg-type]
         max_length=max_length,
+        measure=names(measure) if measure is not None else None,
+        layer=_layers(layer) if layer is not None else None,
+        highlight=highlight or (),
+        relation=relation,
     )
     for note in shown.notes(out):
         typer.echo(f"headscope: {note}", err=True)
     if out is not None:
         typer.echo(shown.save(out))
         return
-    from headscope.cli.terminal import print_heads
+    from headscope.cli.terminal import print_grids
 
-    print_heads(shown.grids(), shown.signature)
+    print_grids(shown.grids(), shown.signature)
+
+
+def _layers(named: str) -> list[Layer]:
+    """`mean`, or layers by number: `1-3,8`."""
+    from headscope.cli.options import names, numbers
+
+    found: list[Layer] = []
+    for part in names(named):
+        found += ["mean"] if part == "mean" else numbers(part)
+    return found
+
+
+def _sentence(corpus: str, name: str) -> Document:
+    from headscope.corpora import read
+    from headscope.corpora.picking import pick_sentence
+
+    return pick_sentence(read(corpus), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,17 @@ class Document:
     def words(self) -> tuple[Word, ...]:
         """All words in order; the positions of mentions and edges index this."""
         return tuple(word for sentence in self.sentences for word in sentence.words)
+
+    def part(self, first: int, end: int) -> Document:
+        """Sentences [first, end) with the mentions that lie wholly in them. It keeps the id of the whole document."""
+        start = sum(map(len, self.sentences[:first]))
+        stop = start + sum(map(len, self.sentences[first:end]))
+        mentions = tuple(
+            replace(mention, start=mention.start - start, end=mention.end - start)
+            for mention in self.mentions
+            if start <= mention.start and mention.end <= stop
+        )
+        return Document(self.id, self.sentences[first:end], mentions, subset=self.subset, automatic=self.automatic)
 
     def paragraphs(self) -> Iterator[tuple[Sentence, ...]]:
         """The sentences grouped by paragraph, in order."""

@@ -1,4 +1,4 @@
-"""Clark et al. 2019, Figures 1 and 5: two columns of words, and lines whose darkness is the weight between them; a panel a head."""
+"""Clark et al. 2019, Figures 1 and 5: two columns of words, and lines whose darkness is the weight between them; one panel per head."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from headscope.core.heads import HeadId
 from headscope.errors import RunError
 from headscope.figures.theme import COLOURS, sign, theme
 from headscope.runs.grids import Grid
+from headscope.runs.highlight import Highlight
 
 if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST = 8  # panels of a figure
-INK, LINE = "#1b1f24", COLOURS[0]  # as in the browser
+INK, LINE, RED = "#1b1f24", COLOURS[0], "#c8321e"  # as in the browser
 LEAST = 0.01  # a fainter line cannot be seen
 _SIZE, _STEP, _GAP, _SPACE = 8.0, 0.165, 1.15, 0.3  # points of a word; inches between words, columns, panels
 _WIDTH, _LONGEST = 10.0, 28  # inches of a row of panels; letters of a word
 
 
-def draw(grids: Mapping[HeadId, Grid], n: str, signature: str) -> Figure:
-    """A panel a head, side by side. `n` says how much text that is: "12 words"."""
+def draw(grids: Mapping[HeadId, Grid], n: str, signature: str, highlights: Mapping[HeadId, Highlight] | None = None) -> Figure:
+    """One panel per head, side by side. `n` says how much text that is: "12 words". Words and links of `highlights` are red."""
     from matplotlib.figure import Figure
 
     if len(grids) > MOST:
-        raise RunError(f"a figure has room for {MOST} heads, not {len(grids)}", "Name fewer with --heads, or write a page: -o page.html")
-    if not all(grid.rows and grid.columns for grid in grids.values()):
-        raise RunError("without special tokens there is nothing to draw", "Use --specials show")
+        raise RunError(f"a figure has room for {MOST} heads, not {len(grids)}", "Name fewer with --heads, or draw thumbnails: --heads all")
+    check_drawable(grids.values())
     with theme():
         panels = {head: [[label(word) for word in words] for words in (grid.rows, grid.columns)] for head, grid in grids.items()}
         widths = [max(width_of(word, _SIZE) for labels in panels.values() for word in labels[side]) for side in (0, 1)]
@@ -46,30 +47,46 @@ def draw(grids: Mapping[HeadId, Grid], n: str, signature: str) -> Figure:
         for number, (head, labels) in enumerate(panels.items()):
             left, top = 0.15 + number % across * (wide + _SPACE), 0.05 + number // across * tall
             axes = figure.add_axes((left / width, 1 - (top + tall) / height, wide / width, tall / height))
-            _panel(axes, head, grids[head], labels, widths[0], wide, tall)
+            _panel(axes, head, grids[head], labels, widths[0], wide, tall, (highlights or {}).get(head, Highlight()))
         sign(figure, n, signature)
     return figure
 
 
-def _panel(axes: Axes, head: HeadId, grid: Grid, labels: list[list[str]], start: float, wide: float, tall: float) -> None:
+def check_drawable(grids: Iterable[Grid]) -> None:
+    """An error for a grid without rows or columns."""
+    if not all(grid.rows and grid.columns for grid in grids):
+        raise RunError("without special tokens there is nothing to draw", "Use --specials show")
+
+
+def colours_of(weights: Float[np.ndarray, "line"], red: Bool[np.ndarray, "line"]) -> Float[np.ndarray, "line rgba"]:
+    """The colour of each line: blue, or red if it is highlighted, and the more opaque the higher its weight."""
+    from matplotlib.colors import to_rgb
+
+    return np.column_stack([np.where(red[:, None], to_rgb(RED), to_rgb(LINE)), np.clip(weights, 0, 1)])
+
+
+def _panel(
+    axes: Axes, head: HeadId, grid: Grid, labels: list[list[str]], start: float, wide: float, tall: float, highlight: Highlight
+) -> None:
     """One head, in inches from the upper left corner."""
     from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgb
 
     axes.set_axis_off()
     axes.set_xlim(0, wide)
     axes.set_ylim(tall, 0)
     axes.text(0, 0.5 * _STEP, f"Head {head}", fontsize=9, fontweight="bold", color=INK, va="center")
     heights = [_STEP * (1.75 + (tall / _STEP - 2 - len(side)) / 2 + np.arange(len(side))) for side in labels]
-    for words, ys, x, side in zip(labels, heights, (start, start + _GAP), ("right", "left"), strict=True):
-        for word, y in zip(words, ys, strict=True):
-            axes.text(x, y, word, fontsize=_SIZE, color=INK, ha=side, va="center", parse_math=False)
+    columns_of_words = zip(labels, heights, (start, start + _GAP), ("right", "left"), highlight.words(grid), strict=True)
+    for words, ys, x, side, named in columns_of_words:
+        for word, y, red in zip(words, ys, named, strict=True):
+            colour, weight = (RED, "bold") if red else (INK, "normal")
+            axes.text(x, y, word, fontsize=_SIZE, color=colour, fontweight=weight, ha=side, va="center", parse_math=False)
     rows, columns = np.nonzero(grid.weights >= LEAST)
-    weights = grid.weights[rows, columns]
-    order = np.argsort(weights, kind="stable")  # the darkest on top
-    rows, columns, weights = rows[order], columns[order], weights[order]
+    weights, red = grid.weights[rows, columns], highlight.links(grid)[rows, columns]
+    order = np.lexsort((weights, red))  # the darkest on top, and red above blue
+    rows, columns = rows[order], columns[order]
     ends = [((start + 0.06, heights[0][row]), (start + _GAP - 0.06, heights[1][column])) for row, column in zip(rows, columns, strict=True)]
-    colours = np.column_stack([np.tile(to_rgb(LINE), (len(weights), 1)), np.clip(weights, 0, 1)])
+    colours = colours_of(weights[order], red[order])
     axes.add_collection(LineCollection(ends, colors=colours, linewidths=1.4, capstyle="round"), autolim=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -178,11 +178,6 @@ def _passages(chosen: Iterable[_Candidate], documents: Sequence[Document]) -> It
         if not document.mentions:
             raise MeasureError(f"document {document.id} has no mentions", "Take a corpus with coreference")
         start = sum(map(len, document.sentences[:first]))
-        end = start + sum(map(len, document.sentences[first : sentence + 1]))
-        mentions = tuple(
-            replace(mention, start=mention.start - start, end=mention.end - start)
-            for mention in document.mentions
-            if start <= mention.start and mention.end <= end
+        yield Passage(
+            document.part(first, sentence + 1), tuple(Pair(pair.noun - start, pair.pronoun - start, pair.same) for pair in sorted(pairs))
         )
-        part = Document(document.id, document.sentences[first : sentence + 1], mentions, subset=document.subset)
-        yield Passage(part, tuple(Pair(pair.noun - start, pair.pronoun - start, pair.same) for pair in sorted(pairs)))

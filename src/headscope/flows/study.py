@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -11,18 +10,18 @@ from typing import Any
 
 from headscope.core.state import State, States
 from headscope.corpora import Corpus, read
-from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.flows.agreement import Agreement
 from headscope.flows.attachment import Attachment
 from headscope.flows.classes import PartsOfSpeech
 from headscope.flows.coreference import Coreference
+from headscope.flows.influence import text_flow
 from headscope.flows.jobs import Job, Jobs
 from headscope.flows.precision import Precision
-from headscope.flows.spec import LONGEST, NEEDS, FlowSpec
+from headscope.flows.spec import NEEDS, FlowSpec
 from headscope.flows.summary import summary
 from headscope.flows.trees import TreeDistances
-from headscope.models.jacobian import Flow, flow
+from headscope.models.jacobian import Flow
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.runs.kept import Kept
@@ -128,7 +127,7 @@ def _run(
         if not ledger.done(number):
             studies = Studies(spec)
             for job in shard:
-                studies.observe(job, _flow(model, job.text, spec))
+                studies.observe(job, text_flow(model, job.text, spec))
                 if progress is not None:
                     progress(jobs.share, jobs.counts.texts, jobs.counts.tokens)
             ledger.add(number, studies.states)
@@ -149,20 +148,3 @@ def _shards(jobs: Jobs) -> Iterator[list[Job]]:
     stream = iter(jobs)
     while shard := list(islice(stream, SHARD)):
         yield shard
-
-
-def _flow(model: Model, text: Encoded, spec: FlowSpec) -> Flow:
-    """The flow of a text. What is drawn for a sketch depends on the text and the seed alone."""
-    digest = hashlib.blake2b(f"{spec.seed}\x1f".encode() + text.ids.tobytes(), digest_size=6).digest()
-    seed = int.from_bytes(digest, "little")
-    return flow(
-        model,
-        text,
-        spec.measures,
-        spec.norm or "frobenius",
-        spec.method,
-        spec.probes,
-        seed,
-        longest=LONGEST,
-        mode=spec.mode or "eval",
-    )

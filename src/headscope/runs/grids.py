@@ -30,6 +30,8 @@ class Grid:
     weights: Float[np.ndarray, "row column"]
     rows: tuple[str, ...]
     columns: tuple[str, ...]
+    row_words: tuple[int, ...] = ()  # for each row the number of its word in the text, -1 for a special token
+    column_words: tuple[int, ...] = ()
 
     def strongest(self, row: int, top: int, least: float = 0.0) -> list[tuple[str, float]]:
         """What a row attends to most, and how much; the earlier first where weights are equal."""
@@ -51,15 +53,25 @@ def grid(
     queries, keys = sides(encoded, head.kind)
     if level == "word":
         weights = between_words(queries, keys, weights[None])[0]
-    (rows, row_roles), (columns, column_roles) = (_positions(side, level) for side in (queries, keys))
+    return arranged(queries, keys, weights, level, specials)
+
+
+def arranged(
+    queries: Encoded, keys: Encoded, weights: Float[np.ndarray, "row column"], level: Level = "word", specials: Specials = "show"
+) -> Grid:
+    """A map that is already at a level, with its words, and with or without special tokens."""
+    check(level, specials)
+    rows, columns = (_positions(side, level) for side in (queries, keys))
     if specials != "show":
-        kept, seen = (np.flatnonzero(np.array(roles) == WORD) for roles in (row_roles, column_roles))
+        kept, seen = (np.flatnonzero([role == WORD for _, _, role in side]) for side in (rows, columns))
         weights = weights[np.ix_(kept, seen)]
         rows, columns = [rows[i] for i in kept], [columns[i] for i in seen]
     if specials == "renormalise":
         left = weights.sum(1, keepdims=True)
         weights = np.divide(weights, left, out=np.zeros_like(weights), where=left > 0)
-    return Grid(weights, tuple(rows), tuple(columns))
+    forms = [tuple(form for form, _, _ in side) for side in (rows, columns)]
+    words = [tuple(word for _, word, _ in side) for side in (rows, columns)]
+    return Grid(weights, forms[0], forms[1], words[0], words[1])
 
 
 def between_words(
@@ -79,9 +91,9 @@ def check(level: str, specials: str) -> None:
             raise RunError(f"{name} {value!r} is unknown", f"Use one of {', '.join(known)}")
 
 
-def _positions(side: Encoded, level: Level) -> tuple[list[str], list[int]]:
-    """The form and the role of every token, or of every word and special token."""
+def _positions(side: Encoded, level: Level) -> list[tuple[str, int, int]]:
+    """Every token, or every word and special token: its form, the number of its word (-1 for a special token), its role."""
     if level == "token":
-        return list(side.pieces), list(side.roles)
-    _, forms, roles = group(side.word_of, side.roles, [word.form for word in side.words], side.pieces)
-    return forms, roles
+        return list(zip(side.pieces, side.word_of, side.roles, strict=True))
+    groups, forms, roles = group(side.word_of, side.roles, [word.form for word in side.words], side.pieces)
+    return list(zip(forms, dict(zip(groups, side.word_of, strict=True)).values(), roles, strict=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.core.document import Sentence, Word
+from headscope.core.document import Document, Sentence, Word
 from headscope.core.heads import HeadId
 from headscope.core.tally import Tally
 from headscope.corpora.words import word_spans
@@ -32,9 +32,14 @@ class Typed:
     note: str
 
 
-def typed(model: Model, text: str, second: str | None = None, max_length: int | None = None) -> Typed:
-    """Plain text as a model input. `second` is the other text of a pair, or what the decoder of an encoder-decoder reads."""
+def typed(model: Model, text: str | Document, second: str | None = None, max_length: int | None = None) -> Typed:
+    """Plain text, or an annotated document, as a model input.
+
+    `second` is the other text of a pair, or what the decoder of an encoder-decoder reads.
+    """
     room = min(filter(None, (max_length or LONGEST, model.max_length)))
+    if isinstance(text, Document):
+        return _annotated(model, text, second, room)
     spans = [word_spans(part) for part in (text, *([second] if second is not None else []))]
     if not all(spans):
         raise EncodingError("there is no text to look at", "Give at least one word")
@@ -45,7 +50,23 @@ def typed(model: Model, text: str, second: str | None = None, max_length: int | 
     parts = [words_of(part, found[:room]) for part, found in zip((text, second or ""), spans, strict=False)]
     encoder = Encoder(model.tokenizer, "sentence", room, "truncate", decoder_start=model.decoder_start)
     encoded = encoder.encode("text", [Sentence(words) for words in parts], tally)
-    return Typed(encoded, "; ".join([*_unknown(model, encoded), *(f"{n:,} {reason}" for reason, n in sorted(tally.counts.items()))]))
+    return Typed(encoded, _note(model, encoded, tally))
+
+
+def _annotated(model: Model, document: Document, second: str | None, room: int) -> Typed:
+    if second is not None:
+        raise RunError("an annotated text is read alone", "Leave the second text out")
+    tally = Tally()
+    encoder = Encoder(model.tokenizer, "document", room, "truncate", decoder_start=model.decoder_start)
+    encoded = next(encoder.texts([document], tally), None)
+    if encoded is None:
+        raise EncodingError(f"{document.id} has no word that fits into {room} tokens", "Allow more with --max-length")
+    return Typed(encoded, _note(model, encoded, tally))
+
+
+def _note(model: Model, encoded: Encoded, tally: Tally) -> str:
+    """What was left out of a text, in words."""
+    return "; ".join([*_unknown(model, encoded), *(f"{n:,} {reason}" for reason, n in sorted(tally.counts.items()))])
 
 
 def _unknown(model: Model, encoded: Encoded) -> list[str]:

@@ -90,9 +90,16 @@ def text_page(data: Mapping[str, Any], title: str, note: str = "") -> str:
 
 def title_of(model: Model, encoded: Encoded) -> str:
     """What a page of a text is called: the model and the first words."""
-    words = encoded.words[:14]
-    opening = "".join(f"{word.form} " if word.space_after else word.form for word in words).strip()
-    return f"{Path(model.name).name} reads “{opening}{' …' if len(encoded.words) > len(words) else ''}”"
+    return f"{Path(model.name).name} reads “{opening_of(encoded)}”"
+
+
+def opening_of(encoded: Encoded, most: int = 14) -> str:
+    """The first words of a text as they were written; a bar separates the texts of a pair."""
+    words, sentences = encoded.words[:most], encoded.annotation.sentences[:most]
+    parts: dict[int, str] = dict.fromkeys(sentences, "")
+    for word, sentence in zip(words, sentences, strict=True):
+        parts[sentence] += f"{word.form} " if word.space_after else word.form
+    return " / ".join(part.strip() for part in parts.values()) + (" …" if len(encoded.words) > len(words) else "")
 
 
 def with_choice(data: Mapping[str, Any], level: Level | None, specials: Specials | None) -> dict[str, Any]:

@@ -19,18 +19,24 @@ class LiveView(anywidget.AnyWidget):
     data = traitlets.Dict().tag(sync=True)
     head = traitlets.Unicode(None, allow_none=True).tag(sync=True)  # the chosen one of a run
 
-    def __init__(self, data: dict[str, Any], bytes_of: Callable[[str], bytes]) -> None:
+    def __init__(
+        self, data: dict[str, Any], bytes_of: Callable[[str], bytes], influence_of: Callable[[str], dict[str, Any]] | None = None
+    ) -> None:
         super().__init__(data=data, head=data.get("head"))
-        self._bytes_of = bytes_of
+        self._bytes_of, self._influence_of = bytes_of, influence_of
         self.on_msg(self._answer)
 
     def _answer(self, _: object, content: Any, buffers: object) -> None:
-        """Send the map that the page asks for, or say why there is none."""
-        if not isinstance(content, dict) or content.get("kind") != "map":
+        """Send the map or the influence that the page asks for, or say why there is none."""
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if kind not in ("map", "influence"):
             return
-        reply = {"kind": "map", "id": content.get("id")}
+        reply = {"kind": kind, "id": content.get("id")}
         try:
-            self.send(reply, buffers=[self._bytes_of(str(content.get("head")))])
+            if kind == "influence" and self._influence_of is not None:
+                self.send({**reply, "influence": self._influence_of(str(content.get("measure")))})
+            else:
+                self.send(reply, buffers=[self._bytes_of(str(content.get("head")))])
         except HeadscopeError as error:
             self.send({**reply, "trouble": str(error)})
         except Exception as error:

@@ -37,6 +37,10 @@ class Shown(ABC):
         """The map of a head that the live view asks for: uint16, row by row."""
         raise RunError(f"the map of head {head} was not kept")
 
+    def influence_of(self, measure: str) -> dict[str, Any]:
+        """A measure of influence between the tokens of a text that the live view asks for."""
+        raise RunError(f"influence by {measure} is of one text, and this is none")
+
     @cached_property
     def widget(self) -> LiveView:
         """The live widget, to be put beside others; needs anywidget."""
@@ -44,7 +48,7 @@ class Shown(ABC):
             raise RunError("anywidget is not installed", "Install it with: pip install 'headscope[notebook]'")
         from headscope.widget.live import LiveView
 
-        return LiveView(plain(self.data()), self.bytes_of)
+        return LiveView(plain(self.data()), self.bytes_of, self.influence_of)
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, which can run scripts and save files, and reach nothing around it."""

@@ -1,21 +1,27 @@
-"""One text through one model: to look at in a notebook, to save as a page or a picture."""
+"""One text through one model: to look at in a notebook, to save as a page or a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.core.batch import WORD
-from headscope.core.heads import HeadId
+from headscope.core.document import Document
+from headscope.core.heads import HeadId, Kind
 from headscope.errors import RunError
+from headscope.flows.influence import Influence, Layer, find_layers, find_measures
+from headscope.models.jacobian.flow import Kind as Measure
 from headscope.models.model import Model
-from headscope.runs.grids import Grid, Level, Specials, check, grid
+from headscope.runs.grids import Grid, Level, Specials, check, grid, sides
 from headscope.runs.heads import find_heads
+from headscope.runs.highlight import Highlight, find_highlight
 from headscope.runs.store import write_atomically
 from headscope.runs.texts import look, quantised, typed
-from headscope.views.text import WHY, Looked, look_at, signature, text_data, text_page, title_of, with_choice
+from headscope.views.influence import first_shown, held_influence, offered, pack_influence
+from headscope.views.text import ROOM, WHY, Looked, look_at, opening_of, signature, text_data, text_page, title_of, with_choice
 from headscope.widget.files import PICTURES, suffix_of
 from headscope.widget.shown import Shown
 
@@ -24,35 +30,74 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from matplotlib.figure import Figure
 
+    from headscope.views.text import Maps
+
 BESIDE = 1_000_000  # bytes of maps that a notebook keeps beside a live view
-FIRST = 3  # heads of a picture or a list if none are named
+FIRST = 3  # heads of a figure or a list if none are named
+ALL: Literal["all"] = "all"
 
 
 class View(Shown):
-    """What a model's heads look at in one text. In a notebook it draws itself; `save` writes a page or a picture.
+    """What a model's heads look at in one text. In a notebook it draws itself; `save` writes a page or a figure.
 
-    `level` and `specials` are what is shown at first, and what pictures show: `word` and `show` if nothing is said.
+    `level` and `specials` are what is shown at first, and what figures show: `word` and `show` if nothing is said. With heads="all"
+    figures are thumbnails of all heads; with `measures` they are heatmaps of influence, of `layers` or of their mean.
     """
 
     def __init__(
         self,
         model: Model,
-        text: str,
+        text: str | Document,
         second: str | None = None,
-        heads: Sequence[str | HeadId] | None = None,
+        heads: Sequence[str | HeadId] | Literal["all"] | None = None,
         level: Level | None = None,
         specials: Specials | None = None,
         max_length: int | None = None,
+        measures: Sequence[str] | None = None,
+        layers: Sequence[Layer] | None = None,
+        highlight: Sequence[str] = (),
+        relation: str | None = None,
     ) -> None:
         check(level or "word", specials or "show")
         self.model = model
         self.level, self.specials = level, specials
-        self._named = find_heads(model, heads) if heads is not None else None
+        self.measures: tuple[Measure, ...] = find_measures(measures) if measures is not None else ()
+        self._layers = find_layers(layers, model, model.sites[0].kind if self.measures else None)
+        if self._layers and not self.measures and heads != ALL:
+            raise RunError("a layer is chosen for a measure or for all heads", "Use --layer with --measure, or with --heads all")
+        self._every = self._heads_of_layers() if heads == ALL else ()
+        self._named = find_heads(model, heads) if heads is not None and heads != ALL else None
         if self._named == []:
             raise RunError("no head is named", "Write, say, 8-10,5-4, or leave heads out")
         self._typed = typed(model, text, second, max_length)
         self.text = self._typed.encoded
+        self._influence = Influence(model, self.text)
+        self._red = (tuple(highlight), relation)
+        self._highlights(head.kind for head in self._named or self._every or model.layout.ids()[:1])  # what cannot be found is an error now
         self.height = min(360 + 18 * self.text.cost, 900)
+
+    def _heads_of_layers(self) -> tuple[HeadId, ...]:
+        """All heads of the layers asked for, or of all layers."""
+        if "mean" in self._layers and not self.measures:
+            raise RunError("heads have no mean over layers", "Name layers by number, or use --measure A --layer mean")
+        return tuple(head for head in self.model.layout.ids() if not self._layers or head.layer + 1 in self._layers)
+
+    def highlight(self, kind: Kind) -> Highlight:
+        """The words and links that are red in maps of a kind of attention."""
+        return find_highlight(*self._red, *sides(self.text, kind))
+
+    def _highlights(self, kinds: Iterable[Kind]) -> dict[Kind, Highlight]:
+        """The same for those of several kinds whose texts have the words; an error if none has."""
+        found: dict[Kind, Highlight] = {}
+        missing: list[RunError] = []
+        for kind in dict.fromkeys(kinds):
+            try:
+                found[kind] = self.highlight(kind)
+            except RunError as error:
+                missing.append(error)
+        if not found:
+            raise missing[0]
+        return found
 
     @property
     def signature(self) -> str:
@@ -77,25 +122,62 @@ class View(Shown):
     def map(self, head: str | HeadId) -> Float[np.ndarray, "query key"]:
         """A head's weights between tokens."""
         (found,) = find_heads(self.model, [head])
-        kept = self._looked.maps
-        return kept[found] if found in kept else look(self.model, self.text, [found])[found]
+        return self._maps([found])[found]
 
     def grid(self, head: str | HeadId) -> Grid:
         """A head's map at the view's level, with the words of its rows and columns."""
         (found,) = find_heads(self.model, [head])
         return grid(self.text, found, self.map(found), self.level or "word", self.specials or "show")
 
-    def grids(self) -> dict[HeadId, Grid]:
-        """The maps of the heads that were named, or of the first three, at the view's level."""
-        return {head: self.grid(head) for head in (self._named or self.heads[:FIRST])}
+    def influence(self, measure: str, layer: Layer = "mean") -> Grid:
+        """Influence between words by a measure of the flow study: A, G, G*, rollout, maxflow or norms; of one layer, or the layers' mean.
+
+        Rows are what is influenced, columns what influences it.
+        """
+        (found,) = find_measures([measure])
+        return self._influence.grid(found, layer, self.level or "word", self.specials or "show")
+
+    def grids(self) -> dict[str, Grid]:
+        """What a figure or a list shows, by title: the measures and layers, or the heads, that were named; else the first three heads."""
+        if self.measures:
+            if self._named or self._every:
+                raise RunError("a figure shows heads or a measure", "Leave out --heads or --measure, or write a page: -o page.html")
+            mean = f"mean over {self._influence.layers} layers"
+            return {
+                f"{measure}, {mean if layer == 'mean' else f'layer {layer}'}": self.influence(measure, layer)
+                for measure in self.measures
+                for layer in self._layers or ("mean",)
+            }
+        return {f"Head {head}": shown for head, shown in self._head_grids().items()}
+
+    def _head_grids(self) -> dict[HeadId, Grid]:
+        wanted = self._named or self._every or self.heads[:FIRST]
+        shown: dict[HeadId, Grid] = {}
+        for _, layer in groupby(wanted, lambda head: (head.kind, head.layer)):  # one pass for each, where not all maps are kept
+            maps = self._maps(heads := list(layer))
+            shown |= {head: grid(self.text, head, maps[head], self.level or "word", self.specials or "show") for head in heads}
+        return shown
+
+    def _maps(self, heads: Sequence[HeadId]) -> Maps:
+        kept = self._looked.maps
+        return kept if all(head in kept for head in heads) else look(self.model, self.text, heads)
 
     def figure(self) -> Figure:
-        """The heads that were named, or the first three, as a figure in the manner of Clark et al.'s Figures 1 and 5."""
-        from headscope.figures import lines
+        """Heatmaps of influence, thumbnails of all heads, or the heads that were named in the manner of Clark et al.'s Figure 5."""
+        from headscope.figures import influence, lines, model_view
 
         read = [side for side in (self.text, self.text.target) if side is not None]
         n = [sum(role == WORD for role in side.roles) if self.level == "token" else len(side.words) for side in read]
-        return lines.draw(self.grids(), f"{' and '.join(map(str, n))} {self.level or 'word'}s", self.signature)
+        size = f"{' and '.join(map(str, n))} {self.level or 'word'}s"
+        if self.measures:
+            panels, signed = self.grids(), "|".join([self.signature, *map(self._influence.settings, self.measures)])
+            return influence.draw(panels, size, signed, self.highlight(self.model.sites[0].kind))
+        grids = self._head_grids()
+        red = self._highlights(head.kind for head in grids)
+        highlights = {head: red[head.kind] for head in grids if head.kind in red}
+        if self._every:
+            return model_view.draw(grids, opening_of(self.text, 30), size, self.signature, highlights)
+        return lines.draw(grids, size, self.signature, highlights)
 
     def save(self, path: str | Path) -> Path:
         """Write the view as a page (.html) that works offline, or its figure (.svg, .pdf, .png), and return where it is."""
@@ -110,7 +192,7 @@ class View(Shown):
 
     def notes(self, path: str | Path | None = None) -> list[str]:
         """What a reader should know of the text, and of the file if the view is saved as `path`; nothing if all is there."""
-        found = [self.note]
+        found = [self.note, *(self._influence.note(measure) for measure in self.measures)]
         suffix = suffix_of(Path(path)) if path is not None else ""
         if suffix == "html":
             found.append(self._looked.note)
@@ -125,7 +207,7 @@ class View(Shown):
 
     def page(self) -> str:
         """One HTML page, with the maps of all heads if they fit."""
-        return text_page(self._payload(self._looked.maps), title_of(self.model, self.text), "; ".join(self.notes("page.html")))
+        return self._page(self._looked.maps, "; ".join(self.notes("page.html")))
 
     def frame_page(self) -> str:
         """The same with the maps of all heads only where they are small, and else of those shown first."""
@@ -133,23 +215,41 @@ class View(Shown):
             return self.page()
         first = self._first()
         note = f"{len(first)} of {self.model.layout.size} heads are kept without a kernel"
-        maps = {head: self.map(head) for head in first}
-        return text_page(self._payload(maps), title_of(self.model, self.text), "; ".join([*self.notes(), note]))
+        return self._page({head: self.map(head) for head in first}, "; ".join([*self.notes(), note]))
+
+    def _page(self, maps: Maps, note: str) -> str:
+        held = held_influence(self._influence, self.measures, ROOM // 2)
+        return text_page(self._payload(maps, held), title_of(self.model, self.text), note)
 
     def data(self) -> dict[str, Any]:
         """What the live view draws at first: the text and the maps of the heads shown; it asks for the others when they are chosen."""
-        return {"text": self._payload({head: self.map(head) for head in self._first()})}
+        maps = {head: self.map(head) for head in self._first()}
+        return {"text": self._payload(maps, {"measures": offered(self.measures), "missing": {}, "held": {}})}
 
     def bytes_of(self, head: str) -> bytes:
         """A head's map as the live view reads it."""
         return quantised(self.map(head)).tobytes()
 
-    def _first(self) -> tuple[HeadId, ...]:
-        return tuple(self._named or self.heads[:1])
+    def influence_of(self, measure: str) -> dict[str, Any]:
+        """A measure of influence as the live view reads it."""
+        return pack_influence(self._influence, *find_measures([measure]))
 
-    def _payload(self, maps: Any) -> dict[str, Any]:
+    def _first(self) -> tuple[HeadId, ...]:
+        return tuple(self._named or self._every[:1] or self.heads[:1])
+
+    def _payload(self, maps: Maps, influence: dict[str, Any]) -> dict[str, Any]:
         data = with_choice(text_data(self.model, self._typed, self._first(), maps), self.level, self.specials)
-        return data if self._named else {**data, "why": WHY}
+        data["influence"] = {**influence, **first_shown(self.measures, self._layers)}
+        if self.measures or self._every:
+            data["view"] = "influence" if self.measures else "model"
+        if self._every and self._layers:
+            data["layers"] = sorted({head.layer + 1 for head in self._every})
+        if any(self._red):
+            named, relation = self._red
+            red = self._highlights(site.kind for site in self.model.sites)
+            pairs = {kind: sorted(map(list, highlight.pairs), key=str) for kind, highlight in red.items()}
+            data["highlight"] = {"name": ", ".join([*named, *([relation] if relation else [])]), "pairs": pairs}
+        return data if self._named or self._every else {**data, "why": WHY}
 
     def __repr__(self) -> str:
         lines = [f"View({self.signature})"]

@@ -1,0 +1,101 @@
+"""Influence between the words of one text as heatmaps, one panel per measure and layer (Westera §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.figures.lines import INK, RED, check_drawable, label, width_of
+from headscope.figures.theme import SEQUENTIAL, sign, theme
+from headscope.runs.grids import Grid
+from headscope.runs.highlight import Highlight
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_ACROSS, _WIDTH = 4, 11.5  # panels of a row, and inches
+_LONGEST = 16  # letters of a word
+FAR = 1.5  # times the rest: a diagonal as high as that does not set the scale, as in the browser
+_DIGITS = 0.24  # inches of a cell that has room for a number
+
+
+def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highlight | None = None) -> Figure:
+    """One heatmap per title. Rows are what is influenced, columns what influences it. `n` says how much text that is: "12 words"."""
+    from matplotlib.figure import Figure
+
+    check_drawable(panels.values())
+    with theme():
+        positions = max(len(grid.rows) for grid in panels.values())
+        room = 2.2 if len(panels) > 1 else 5.5
+        cell = float(np.clip(room / positions, 0.11, 0.32))
+        words = max(width_of(label(word, _LONGEST), 8) for grid in panels.values() for word in grid.rows)
+        wide, tall = cell * positions + words + 0.95, cell * positions + words + 0.85
+        across = max(1, min(_ACROSS, len(panels), int(_WIDTH / wide)))
+        down = -(-len(panels) // across)
+        figure = Figure(figsize=(max(across * wide, 3.4), down * tall + 0.25), layout="constrained")
+        axes = figure.subplots(down, across, squeeze=False).ravel()
+        for place, (title, grid) in zip(axes, panels.items(), strict=False):
+            _panel(figure, place, title, grid, cell, highlight or Highlight())
+        for place in axes[len(panels) :]:
+            place.set_axis_off()
+        sign(figure, n, signature)
+    return figure
+
+
+def scale_of(weights: Float[np.ndarray, "row column"]) -> tuple[float, bool]:
+    """The value of the last colour, and whether there are higher values: a diagonal far above the rest does not set the scale."""
+    most = float(weights.max())
+    apart = float(weights[~np.eye(weights.shape[0], weights.shape[1], dtype=bool)].max(initial=0))
+    return (apart, True) if most > FAR * apart > 0 else (most or 1.0, False)
+
+
+def _panel(figure: Figure, axes: Axes, title: str, grid: Grid, cell: float, highlight: Highlight) -> None:
+    from matplotlib.colors import to_rgb
+
+    most, over = scale_of(grid.weights)
+    image = axes.imshow(grid.weights, cmap=SEQUENTIAL, vmin=0, vmax=most, interpolation="nearest")
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    size = float(np.clip(cell * 72 * 0.8, 5, 8))
+    axes.set_xticks(range(len(grid.columns)), [label(word, _LONGEST) for word in grid.columns], rotation=90, fontsize=size)
+    axes.set_yticks(range(len(grid.rows)), [label(word, _LONGEST) for word in grid.rows], fontsize=size)
+    axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
+    axes.xaxis.set_label_position("top")
+    axes.set_xlabel(f"{title}\ninfluence of", fontsize=8, loc="left")
+    axes.set_ylabel("on", fontsize=8, loc="top", rotation=0)
+    for ticks, named in zip((axes.get_yticklabels(), axes.get_xticklabels()), highlight.words(grid), strict=True):
+        for tick, red in zip(ticks, named, strict=True):
+            tick.set(color=RED if red else INK, fontweight="bold" if red else "normal")
+    _outline(axes, grid, highlight)
+    if cell >= _DIGITS:
+        for (row, column), value in np.ndenumerate(grid.weights):
+            ink = ink_on(to_rgb(image.cmap(image.norm(value))))
+            axes.text(column, row, _number(value), ha="center", va="center", fontsize=5.5, color=ink)
+    figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, extend="max" if over else "neither").ax.tick_params(labelsize=7)
+
+
+def _outline(axes: Axes, grid: Grid, highlight: Highlight) -> None:
+    """A red frame around each highlighted cell."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    cells = [Rectangle((column - 0.5, row - 0.5), 1, 1) for row, column in zip(*np.nonzero(highlight.links(grid)), strict=True)]
+    if cells:
+        axes.add_collection(PatchCollection(cells, facecolors="none", edgecolors=RED, linewidths=1.4), autolim=False)
+
+
+def _number(value: float) -> str:
+    """At most three signs: .34, 1.2, 12."""
+    if value >= 9.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 0.995 else f"{value:.2f}".removeprefix("0")
+
+
+def ink_on(colour: tuple[float, ...]) -> str:
+    """Black or white, whichever can be read on a colour."""
+    light = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
+    return "black" if 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.18 else "white"
