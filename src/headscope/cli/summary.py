@@ -11,7 +11,7 @@ from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
 from headscope.runs.choice import choice_note
 from headscope.runs.cut import cut_sentence
-from headscope.runs.few import few_documents
+from headscope.runs.few import counted, few_documents, note
 from headscope.runs.results import BASELINES, Results
 from headscope.runs.sense import of_runs
 
@@ -114,8 +114,7 @@ def _print_best(results: Results, name: str) -> None:
     rows = list(best.head(20))
     columns = {
         "label": [row["label"] if row["kind"] == "encoder" else f"{row['kind']} {row['label']}" for row in rows],
-        "n": [row["n"] for row in rows],
-        **({"documents": [row["documents"] for row in rows]} if "documents" in best.columns else {}),
+        "n (documents)": [f"{row['n']} ({counted(row.get('documents'))})" for row in rows],
         "best head": [row["heads"] or row["in_sample_head"] for row in rows],
         "accuracy": [interval(row["value"], row["low"], row["high"]) for row in rows],
         "rule": [row["rule"] for row in rows],
@@ -132,5 +131,5 @@ def _print_best(results: Results, name: str) -> None:
     print_table(
         Table.of(columns),
         f"\n{name}: the best head of each label, {how}{more}{'' if cut is None else f'. {cut}'}",
-        choice_note(results, name),
+        "\n".join(filter(None, (note(row.get("documents") for row in rows), choice_note(results, name)))),
     )
