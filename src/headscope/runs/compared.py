@@ -13,6 +13,7 @@ import numpy as np
 from headscope.core.names import printable
 from headscope.corpora.files import base_name
 from headscope.errors import RunError
+from headscope.runs.few import documents_range
 from headscope.runs.results import Results
 from headscope.runs.table import Table
 from headscope.stats.inference import Support, p_value
@@ -99,8 +100,11 @@ class Comparison:
         return [(self.names[first], self.names[second]) for first, second in self.pairs]
 
     def counted(self, name: str) -> str:
-        """How many differences the table holds, what a star means, and how many have one."""
+        """How many differences the table holds, what a star means, how many have one, and how many documents they rest on."""
         rows = list(self.differences[name])
+        return self._stars(rows) + documents_range(row.get("documents") for row in rows)
+
+    def _stars(self, rows: Sequence[Mapping[str, Any]]) -> str:
         stars = sum(map(holds, rows))
         tested = sum("p" in row and not np.isnan(row["p"]) for row in rows)
         if tested:

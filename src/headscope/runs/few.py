@@ -16,6 +16,16 @@ def counted(documents: int | None) -> str:
     return display(documents) if documents is None or documents >= FEW else f"{documents}{MARK}"
 
 
+def documents_range(documents: Iterable[int | None]) -> str:
+    """`; 7* to 30 documents`, where they were counted."""
+    given = sorted({number for number in documents if number is not None})
+    if not given:
+        return ""
+    ends = " to ".join(dict.fromkeys(counted(number) for number in (given[0], given[-1])))
+    few = f" ({NOTE})" if given[0] < FEW else ""
+    return f"; {ends} document{'' if given[-1] == 1 else 's'}{few}"
+
+
 def note(documents: Iterable[int | None]) -> str:
     """What the mark means, if one of these numbers has it; else nothing."""
     return NOTE if any(number is not None and number < FEW for number in documents) else ""
