@@ -207,18 +207,24 @@ def test_heads_are_listed_in_the_order_of_what_is_printed() -> None:
 
     numbers = {"loss": [0.20, 0.10, 0.15], "auc": [0.60, 0.70, 0.80], "relative": [0.1, 0.1, -0.1], "p_holm": [0.5, 0.01, 0.01]}
     own = {name: column * 2 for name, column in numbers.items()}
-    heads = Table.of({"layer": [1, 2, 3] * 2, "head": [1, 1, 1] * 2, "received": ["mean"] * 3 + ["max"] * 3, **own})
+    heads = Table.of(
+        {"layer": [1, 2, 3] * 2, "head": [1, 1, 1] * 2, "received": ["mean"] * 3 + ["max"] * 3, "n": [9] * 6, "documents": [8] * 6, **own}
+    )
     assert list(_alone(heads))[1] == (
         "Alone, these tell most, by the loss of a regression on one head in nats per word: "
         "2-1 (0.1000, AUC 0.70), 3-1 (0.1500, AUC 0.80), 1-1 (0.2000, AUC 0.60)."
     )
-    scores = Table.of({"level": ["words"], "system": ["all heads"], "f1": [0.6], "low": [0.5], "high": [0.7]})
+    scores = Table.of({"level": ["words"], "system": ["all heads"], "f1": [0.6], "low": [0.5], "high": [0.7], "n": [9], "documents": [8]})
     told = summary(scores, heads)
-    assert told.columns == ["quantity", "which", "value", "low", "high"], "an F1 that is counted otherwise is no comparison"
+    assert told.columns == ["quantity", "which", "value", "low", "high", "n", "documents"], (
+        "an F1 that is counted otherwise is no comparison"
+    )
     assert list(told)[1] == {
         "quantity": "highest AUC of a head (mean)",
         "which": "3-1",
         "value": 0.8,
         "low": pytest.approx(float("nan"), nan_ok=True),
         "high": pytest.approx(float("nan"), nan_ok=True),
+        "n": 9,
+        "documents": 8,
     }

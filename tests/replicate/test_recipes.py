@@ -123,6 +123,14 @@ def test_every_row_says_what_n_counts(done: tuple[Recipe, Results]) -> None:
         assert bool(row["n_counts"]) == (row["n"] is not None), row["id"]
 
 
+def test_documents_stand_beside_every_interval(done: tuple[Recipe, Results]) -> None:
+    """Runs and studies of every kind: whoever sees an interval sees what it rests on. Those of a mix of layers are over seeds."""
+    for name, step in opened(done[1])[0].items():
+        for table in step:
+            if "low" in step[table].columns and table != "edge_mix":
+                assert "documents" in step[table].columns, (name, table)
+
+
 def test_every_row_says_what_differs(done: tuple[Recipe, Results]) -> None:
     _, results = done
     for row in results["claims"]:

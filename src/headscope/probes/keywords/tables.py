@@ -92,10 +92,12 @@ def weight_table(weights: Mapping[str, Float64[np.ndarray, "fold how head"]], he
 
 def summary(scores: Table, heads: Table) -> Table:
     """`summary`: what most readers want to know."""
-    rows: list[tuple[str, str, float, float, float]] = []
+    rows: list[tuple[str, str, float, float, float, int, int]] = []
     for row in scores:
-        rows.append((f"F1 of {row['level']}", row["system"], row["f1"], row["low"], row["high"]))
+        rows.append((f"F1 of {row['level']}", row["system"], row["f1"], row["low"], row["high"], row["n"], row["documents"]))
     for how in HOWS:
         best = max(heads.where(received=how), key=lambda row: np.nan_to_num(row["auc"], nan=-1.0))
-        rows.append((f"highest AUC of a head ({how})", f"{best['layer']}-{best['head']}", best["auc"], np.nan, np.nan))
-    return Table.of({name: [row[place] for row in rows] for place, name in enumerate(("quantity", "which", "value", "low", "high"))})
+        name = f"{best['layer']}-{best['head']}"
+        rows.append((f"highest AUC of a head ({how})", name, best["auc"], np.nan, np.nan, best["n"], best["documents"]))
+    columns = ("quantity", "which", "value", "low", "high", "n", "documents")
+    return Table.of({name: [row[place] for row in rows] for place, name in enumerate(columns)})
