@@ -82,18 +82,22 @@ def test_a_page_of_its_own(study: hs.Study) -> None:
 def test_sentences_by_hand() -> None:
     row = {
         "measure": ["A"], "preset": ["recommended"], "test": ["regression"], "mean_same": [0.03], "mean_different": [0.02],
-        "difference": [0.005], "t": [3.9], "p": [0.0004], "d": [0.5], "n_same": [20], "n_different": [22],
+        "difference": [0.005], "t": [3.9], "p": [0.0004], "d": [0.5], "n_same": [20], "n_different": [22], "documents": [9],
+        "p_documents": [0.012],
     }  # fmt: skip
     sure = sentences({"flow_coreference_headline": Table.of(row)})
     assert sure == [
         "From a noun to a later pronoun, attention (A) is 25% higher if both mean the same thing than if not, with distance taken out "
-        "(d = 0.50, t = 3.90, p < .001, 42 pairs)."
+        "(d = 0.50, t = 3.90, p < .001 over 42 pairs; p = .012 over 9 documents)."
     ]
-    unsure = sentences({"flow_coreference_headline": Table.of({**row, "p": [0.25]})})
+    unsure = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [0.25]})})
     assert unsure == [
         "From a noun to a later pronoun, attention (A) is not surely higher or lower if both mean the same thing than if not, with "
-        "distance taken out (d = 0.50, t = 3.90, p = .250, 42 pairs)."
+        "distance taken out (d = 0.50, t = 3.90, p < .001 over 42 pairs; p = .250 over 9 documents)."
     ]
+    few = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [float("nan")], "documents": [3]})})
+    assert few[0].endswith("p < .001 over 42 pairs; 3 documents: intervals and p values need 6 or more).")
+    assert "not surely higher or lower" in few[0]
     assert "too few to test" in sentences({"flow_coreference_headline": Table.of({**row, "p": [float("nan")]})})[0]
 
 

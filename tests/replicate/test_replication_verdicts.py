@@ -170,7 +170,7 @@ def test_one_document_gives_no_verdict() -> None:
     table = {"t": [3.1], "low": [None], "high": [None], "p": [0.03], "n": [3], "documents": [1]}
     asked = claim("sign", {"column": "t", "interval": None, "surely": ("low", "high"), "p": "p"}, published=23.38)
     outcome = judge(asked, {"s": results_of(t=table)}, {})
-    assert (outcome.verdict, outcome.why) == ("not tested", "there is no interval: a single document")
+    assert (outcome.verdict, outcome.why) == ("not tested", "there is no interval: 1 document: intervals and p values need 6 or more")
 
 
 def test_correlations_over_heads() -> None:

@@ -356,7 +356,7 @@ def twins(
     >>> import headscope as hs
     >>> found = hs.twins("mini", hs.load("mini", random=0), limit=4, replicates=0)
     >>> found.table("twins_summary").columns
-    ['side', 'quantity', 'value', 'low', 'high', 'n']
+    ['side', 'quantity', 'value', 'low', 'high', 'n', 'documents']
     """
     from headscope.runs.twins import twins as find
 

@@ -125,9 +125,9 @@ def probe_edge(
     `settings` are those of a specification (docs/edge-probing.md): `tasks`, `seeds`, `control`, `single`, `limit`, `preset`, ...
 
     >>> import headscope as hs
-    >>> study = hs.probe_edge(tasks=["pos"], limit=20, seeds=1, checks=1, hidden=8, control=False, replicates=0)
-    >>> study["summary"].columns[:5]
-    ['task', 'n', 'embeddings', 'all_layers', 'expected_layer']
+    >>> study = hs.probe_edge(tasks=["pos"], seeds=1)  # doctest: +SKIP
+    >>> study["summary"].columns[:5]  # doctest: +SKIP
+    ['task', 'n', 'documents', 'embeddings', 'all_layers']
     """
     from headscope.probes.edge.spec import make_edge_spec
     from headscope.probes.edge.study import probe_edge as study
