@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from recipe_material import quick, save_slice, save_small
 
+from headscope.errors import RunError
 from headscope.replication import Recipe, read_recipe, recipe_names
 from headscope.replication import study as studying
 from headscope.replication.recipe import Claim
 from headscope.replication.study import replicate
 from headscope.replication.verdicts import NOT_DONE, Outcome, judge
+from headscope.report import page
 from headscope.runs.results import Results
+from headscope.views.compare_studies import compare_studies
 
 NAMES = ["clark2019", "hewitt2019", "michel2019", "stefanik", "tenney2019", "westera"]
 
@@ -129,6 +132,16 @@ def test_documents_stand_beside_every_interval(done: tuple[Recipe, Results]) -> 
         for table in step:
             if "low" in step[table].columns and table != "edge_mix":
                 assert "documents" in step[table].columns, (name, table)
+
+
+def test_replications_are_compared_and_have_pages_of_their_own(done: tuple[Recipe, Results]) -> None:
+    _, results = done
+    values = {row["id"]: row["value"] for row in results["claims"] if row["value"] is not None and not math.isnan(row["value"])}
+    compared = compare_studies([results, results]).differences["claims"]
+    assert dict(zip(compared["id"], compared["a"], strict=True)) == values
+    assert set(compared["difference"]) == {0.0}
+    with pytest.raises(RunError, match=r"is a replication, which has a page of its own\. headscope report"):
+        page(results, [results])
 
 
 def test_every_row_says_what_differs(done: tuple[Recipe, Results]) -> None:

@@ -50,6 +50,9 @@ def write_report(results: Results, path: Path | None = None, studies: Sequence[R
 
 def page(results: Results, studies: Sequence[Results] = ()) -> str:
     """The whole page: it holds its data and its code."""
+    for part in (results, *studies) if studies else ():
+        if part.study == "replication":
+            raise RunError(f"{part.path} is a replication, which has a page of its own", f"headscope report {part.path}")
     if results.study == "replication":
         from headscope.report.replication import replication_page
 

@@ -52,6 +52,9 @@ _TABLES: dict[str, dict[str, _Joined]] = {
         ),
         "edge_scores": _Joined(("task", "probe", "layer"), {"score": _BOUNDS}, "scores by layer"),
     },
+    "replication": {
+        "claims": _Joined(("id",), {"value": _BOUNDS}, "our number for each claim of the paper"),
+    },
     "keywords": {
         "keywords_scores": _Joined(("level", "system"), {"f1": _BOUNDS}, "how well keywords are found"),
     },
