@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -80,25 +81,42 @@ def test_a_page_of_its_own(study: hs.Study) -> None:
 
 
 def test_sentences_by_hand() -> None:
-    row = {
-        "measure": ["A"], "preset": ["recommended"], "test": ["regression"], "mean_same": [0.03], "mean_different": [0.02],
-        "difference": [0.005], "t": [3.9], "p": [0.0004], "d": [0.5], "n_same": [20], "n_different": [22], "documents": [9],
-        "p_documents": [0.012],
+    """Each test has numbers of its own: a sentence has the d, t, p and n of one row, that of the regression."""
+    row: dict[str, list[Any]] = {
+        "measure": ["A"] * 3, "preset": ["recommended"] * 3, "test": ["welch", "matched", "regression"], "mean_same": [0.03, 0.04, 0.03],
+        "mean_different": [0.02, 0.01, 0.02], "difference": [0.01, 0.03, 0.005], "t": [7.1, 2.2, 3.9], "p": [0.078, 0.033, 0.0004],
+        "d": [0.32, 0.85, 0.5], "n_same": [20, 14, 20], "n_different": [22, 14, 22], "documents": [9, 7, 8],
     }  # fmt: skip
     sure = sentences({"flow_coreference_headline": Table.of(row)})
     assert sure == [
         "From a noun to a later pronoun, attention (A) is 25% higher if both mean the same thing than if not, with distance taken out "
-        "(d = 0.50, t = 3.90, p < .001 over 42 pairs; p = .012 over 9 documents)."
+        "(d = 0.50, t = 3.90, p < .001 over 42 pairs)."
     ]
-    unsure = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [0.25]})})
+    unsure = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [0.01, 0.02, 0.25]})})
     assert unsure == [
         "From a noun to a later pronoun, attention (A) is not surely higher or lower if both mean the same thing than if not, with "
-        "distance taken out (d = 0.50, t = 3.90, p < .001 over 42 pairs; p = .250 over 9 documents)."
+        "distance taken out (d = 0.50, t = 3.90, p < .001 over 42 pairs; p = .250 over 8 documents)."
     ]
-    few = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [float("nan")], "documents": [3]})})
+    few = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [0.01, 0.02, float("nan")], "documents": [9, 7, 3]})})
     assert few[0].endswith("p < .001 over 42 pairs; 3 documents: intervals and p values need 6 or more).")
     assert "not surely higher or lower" in few[0]
-    assert "too few to test" in sentences({"flow_coreference_headline": Table.of({**row, "p": [float("nan")]})})[0]
+    assert "too few to test" in sentences({"flow_coreference_headline": Table.of({**row, "p": [0.078, 0.033, float("nan")]})})[0]
+
+
+def test_sentences_of_a_study_have_the_numbers_of_one_row(study: hs.Study) -> None:
+    """Every number in brackets, looked up in the study's own tables."""
+    wanted = {
+        "From a noun": study["flow_coreference_headline"].where(preset="recommended", test="regression"),
+        "What a word gives": study["flow_class_headlines"].where(preset="recommended", test="paired", first="open", second="closed"),
+    }
+    for start, rows in wanted.items():
+        told = [line for line in sentences(study.results) if line.startswith(start)]
+        assert len(told) == len(rows) == 2
+        for line, row in zip(told, rows, strict=True):
+            n = row["n_same"] + row["n_different"] if "n_same" in row else row["n_first"]
+            p = "p < .001" if row["p"] < 0.001 else f"p = {row['p']:.3f}".replace("0.", ".", 1)
+            assert f"(d = {row['d']:.2f}, t = {row['t']:.2f}, {p} over {n} " in line, line
+            assert f" {row['documents']} documents" in line
 
 
 def test_the_command(tmp_path: Path) -> None:
