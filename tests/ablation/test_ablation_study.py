@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import torch
 from predicting import CORPUS, loaded
 
 import headscope as hs
+from headscope.ablation.answers import columns_of, scored
+from headscope.ablation.floor import floor_of, nothing_to_lose
 from headscope.ablation.pruning import Curves, ascending, prunable_table
-from headscope.ablation.spec import make_ablation_spec
+from headscope.ablation.spec import OWN, make_ablation_spec
 from headscope.ablation.study import ablate
 from headscope.ablation.systems import Systems, removal
 from headscope.core.document import Document
@@ -21,7 +24,7 @@ from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
-from headscope.errors import RunError
+from headscope.errors import HeadscopeWarning, RunError
 from headscope.models.asking import ask, asking_inputs
 from headscope.models.gates import gated, gates_without
 from headscope.models.importance import importance
@@ -30,7 +33,8 @@ from headscope.runs.results import Results
 from headscope.runs.table import Table
 from headscope.stats.bootstrap import group_of
 from headscope.stats.keyphrases import KeyphraseF1
-from headscope.stats.scores import Mean
+from headscope.stats.scores import Function, Mean, Perplexity
+from headscope.views.findings import findings
 
 SETTINGS: dict[str, Any] = {"replicates": 40, "orders": 1, "steps": 3, "mask_share": 0.4}
 MANY = Corpus.of(replace(document, id=f"{document.id}x{copy}") for copy in range(4) for document in CORPUS)
@@ -180,6 +184,47 @@ def test_keyphrases_of_a_tagger(tmp_path: Path, level: Any) -> None:
     assert len(found["importance"]) == 12
 
 
+def test_a_tagger_that_finds_nothing_has_nothing_to_lose(tmp_path: Path) -> None:
+    model = loaded(tmp_path, "bert tags")
+    assert model.whole is not None
+    with torch.no_grad():  # so that every word is outside
+        model.whole.classifier.bias[model.classes["O"]] += 100
+    found = ablate(make_ablation_spec({"parts": ["heads", "pruning"], "replicates": 0, "orders": 0, "steps": 2}), model=model, corpus=MANY)
+    (warning,) = found.manifest["warnings"][-1:]
+    assert "keyphrase_tokens of the whole model is 0.0000, no better than its lowest value (0.0000): it has nothing to lose" in warning
+    assert findings(found) == []
+    assert found["summary"]["what"] == ["keyphrase_tokens of the whole model"]
+    assert np.isnan(found["prunable"]["share"]).all()
+    assert len(found["ablation"]) == 12
+
+
+def test_the_score_of_an_answer_that_does_not_depend_on_the_text(tmp_path: Path) -> None:
+    """Four texts, three of them of the second class: one answer to all is right in three."""
+    model = loaded(tmp_path, "bert classes")
+    assert model.classes == {"bad": 0, "fair": 1, "good": 2}
+    table = np.zeros((4, len(columns_of(model))))
+    table[:, columns_of(model).index("truth")] = [0, 1, 1, 1]
+    entropy = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
+    expected = {"accuracy": 0.75, "f1_macro": 3 / 7, "matthews": 0.0, "loss": entropy}
+    for name, value in expected.items():
+        score, _ = scored(name, table, model)
+        floor = floor_of(score, table, model)
+        assert floor is not None
+        assert floor.value == pytest.approx(value), name
+        slightly = 0.01 if score.better == "higher" else -0.01
+        assert nothing_to_lose(score, floor.value + slightly, table, model) is None
+        assert nothing_to_lose(score, floor.value, table, model) is not None
+        assert nothing_to_lose(score, floor.value - slightly, table, model) is not None
+    accuracy, _ = scored("accuracy", table, model)
+    assert "no better than the answer 'fair' to every text (0.7500)" in str(nothing_to_lose(accuracy, 0.5, table, model))
+    guessing = loaded(tmp_path, "gpt2")
+    pieces = np.zeros((4, len(columns_of(guessing))))
+    found = floor_of(Perplexity(), pieces, guessing)
+    assert found is not None
+    assert found.value == pytest.approx(guessing.answers)
+    assert floor_of(Function(lambda _: 0.0, columns_of(guessing), OWN), pieces, guessing) is None
+
+
 def test_taggers_need_tags(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert tags")
     bare = Corpus.of([replace(document, keyphrases=()) for document in CORPUS])
@@ -213,7 +258,8 @@ def test_a_score_of_ones_own(tmp_path: Path) -> None:
 
     settings: dict[str, Any] = {"parts": ["heads", "layers"], "replicates": 20}
     own = hs.ablate(model, MANY, score=right, **settings)
-    plainly = hs.ablate(model, MANY, **settings)
+    with pytest.warns(HeadscopeWarning, match="accuracy of the whole model is 0.2000, no better than the answer 'fair' to every text"):
+        plainly = hs.ablate(model, MANY, **settings)
     assert own["ablation"]["score"] == pytest.approx(plainly["ablation"]["score"])
     assert own["ablation"]["test"][0] == "bootstrap"
     with pytest.raises(RunError, match="go together"):

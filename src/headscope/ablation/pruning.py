@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,9 +63,10 @@ def curve_table(curves: Curves, scores: Scores, table: Float64[np.ndarray, "syst
     return Table.of({**{key: [name[key] for name in names] for key in names[0]}, **found})
 
 
-def prunable_table(pruning: Table, base: float, score: Score, tolerance: float) -> Table:
+def prunable_table(pruning: Table, base: float, score: Score, tolerance: float, losing: bool = True) -> Table:
     """`prunable`: of each order the largest share of heads that can go, in steps from the first, while the score is no worse than
-    `tolerance` of it; 0 if even the first step is. Orders that begin with what matters most are not meant to spare anything.
+    `tolerance` of it; 0 if even the first step is, NaN for a model that has nothing to lose (`losing` is false). Orders that begin with
+    what matters most are not meant to spare anything.
     """
     rows = []
     for order in (name for name in dict.fromkeys(pruning["order"]) if not name.endswith(MOST_FIRST)):
@@ -75,5 +76,5 @@ def prunable_table(pruning: Table, base: float, score: Score, tolerance: float) 
             if not worse <= tolerance * abs(base):
                 break
             gone = row["share"]
-        rows.append((order, gone, base, tolerance))
+        rows.append((order, gone if losing else nan, base, tolerance))
     return Table.of({name: [row[place] for row in rows] for place, name in enumerate(("order", "share", "base", "tolerance"))})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from headscope.ablation.floor import nothing_to_lose
 from headscope.ablation.importance import foretold_table, importance_table
 from headscope.ablation.pruning import MOST_FIRST, Curves, ascending, curve_table, prunable_table, shuffled
 from headscope.ablation.spec import SCORES, AblationSpec
@@ -90,11 +91,14 @@ class Study(Trial):
                 if not ledger.done(number):
                     ledger.add(number, {"single": Kept().state, "pruning": self.answered(self.tried(texts), curves.cuts()).state})
                 self._tell(1, number + 1 - len(shards), shards)
-        tables = self._tables(scores, curves, Kept(ledger.merged["single"]), Kept(ledger.merged["pruning"]))
-        said = {
+        score, statistics = self.statistics(scores.base)
+        warning = nothing_to_lose(score, float(score.of(statistics)), scores.base, self.model) if {*spec.parts} - {"importance"} else None
+        tables = self._tables(scores, curves, Kept(ledger.merged["single"]), Kept(ledger.merged["pruning"]), warning is None)
+        said: dict[str, Any] = {
             "measures": {"ablation": {name: manifest["settings"][name] for name in ("parts", "score", "how")}},
             "seconds": round(time.monotonic() - started, 3),
             "notes": self._notes(),
+            **({} if warning is None else {"warnings": [warning], "findings": []}),
         }
         return finish(manifest, tables, self.model, self.counts, ledger, ledger.merged, folder, said)
 
@@ -148,7 +152,8 @@ class Study(Trial):
             gone += [place for place in order if place not in gone][: size - len(gone)]
         return gone
 
-    def _tables(self, scores: Scores, curves: Curves | None, kept: Kept, pruned: Kept) -> dict[str, Table]:
+    def _tables(self, scores: Scores, curves: Curves | None, kept: Kept, pruned: Kept, losing: bool) -> dict[str, Table]:
+        """All tables. Unless the model has something to lose (`losing`), the summary has its score alone."""
         spec = self.spec
         makers = {
             "heads": ("ablation", head_table),
@@ -166,6 +171,7 @@ class Study(Trial):
             tried = self.scores(pruned)
             found["pruning"] = curve_table(curves, tried, tried.table)
             score, base = self.statistics(tried.base)
-            found["prunable"] = prunable_table(found["pruning"], float(score.of(base)), score, spec.tolerance)
+            found["prunable"] = prunable_table(found["pruning"], float(score.of(base)), score, spec.tolerance, losing)
         score, base = self.statistics(scores.base)
-        return {"summary": summary(found, score, float(score.of(base)), len(scores.documents), len(set(scores.documents))), **found}
+        n, documents = len(scores.documents), len(set(scores.documents))
+        return {"summary": summary(found if losing else {}, score, float(score.of(base)), n, documents), **found}

@@ -171,6 +171,11 @@ class Model:
         return {**named, **{str(name): int(number) for number, name in config.id2label.items()}}
 
     @property
+    def answers(self) -> int:
+        """Among how many classes, tags or tokens the model chooses."""
+        return len(set(self.classes.values())) or self._rows
+
+    @property
     def tagging(self) -> Tagging | None:
         """What the tags of a model that tags words say, or most likely do; None for other models."""
         return tagging_of(self.whole.config.id2label.values()) if self.whole is not None and self.objective == "tags" else None
