@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from families import tokenizer
 from marked import document
 from small_models import save_small
 from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
-from headscope.corpora import Corpus
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus, read
+from headscope.encoding.texts import TRUNCATED, Encoder
 from headscope.runs.cut import cut_sentence
+from headscope.runs.studies import picked
 
 # Words and tokens, which are the same:  0      1      2     3    4      5       6     7
 LONG = document("[A he ] saw [B her ] . [A he ] left [B her ] .", "long")
@@ -23,6 +27,32 @@ CUT = "1 of 2 documents were cut at 7 tokens: only 9 of 12 words and 5 of 6 ment
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_small(tmp_path_factory.mktemp("models") / "small")
+
+
+def test_with_a_limit_only_what_was_read_is_counted(tmp_path: Path) -> None:
+    """Twelve documents, each with a word that stands for two, every second one too long: of the five drawn, by hand."""
+    path = tmp_path / "x.conllu"
+    path.write_text(
+        "".join(
+            f"# newdoc id = d{n}\n1-2\tcats\t{empty}\n"
+            + "".join(f"{word}\tcat\tcat\tNOUN\t_\t_\t{word - 1}\tx\t_\t_\n" for word in range(1, 8 if n % 2 else 4))
+            + "\n"
+            for n, empty in enumerate(["\t".join("_" * 8)] * 12)
+        )
+    )
+    corpus, tally = read(path), Tally()
+    tally.add("from before")
+    encoder = Encoder(tokenizer("wordpiece"), max_length=7, overlong="truncate")
+    found = [text.document for text in picked(encoder.texts(corpus, tally), 5, tally=tally, corpus=corpus)]
+    long = [name for name in found if int(name[1:]) % 2]
+    assert len(found) == 5
+    assert 0 < len(long) < 5
+    assert tally.counts == {"from before": 1, TRUNCATED: len(long), "words cut off at the end": 2 * len(long)}
+    assert tally.first[TRUNCATED] == long[0]
+    assert [line.split(" (")[0] for line in corpus.skipped.lines()] == ["5 multi-word tokens"]
+    all_of = Tally()
+    assert len(list(picked(encoder.texts(corpus, all_of), None, tally=all_of, corpus=corpus))) == 12
+    assert all_of.counts[TRUNCATED] == 6
 
 
 def test_what_was_lost_stands_beside_the_finding(model: Path, tmp_path: Path) -> None:

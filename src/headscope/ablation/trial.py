@@ -108,8 +108,8 @@ class Trial:
             labelled=model.objective == "classes",
             tags=spec.tags,
         )
-        found = []
-        for text in picked(encoder.texts(self._documents(corpus), self.counts.dropped), spec.limit, seed=spec.seed):
+        found, tally = [], self.counts.dropped
+        for text in picked(encoder.texts(self._documents(corpus), tally), spec.limit, seed=spec.seed, tally=tally, corpus=corpus):
             if model.predicts(text):
                 self.counts.add(text)
                 found.append(text)

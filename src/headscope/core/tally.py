@@ -25,6 +25,15 @@ class Tally:
         for reason, n in other.counts.items():
             self.add(reason, other.first.get(reason, ""), n, read=reason in other.read)
 
+    def take(self) -> Tally:
+        """All that was counted, as a tally of its own; this one is empty afterwards."""
+        taken = Tally()
+        taken.update(self)
+        self.counts.clear()
+        self.first.clear()
+        self.read.clear()
+        return taken
+
     def __bool__(self) -> bool:
         return bool(self.counts)
 

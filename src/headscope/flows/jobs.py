@@ -38,9 +38,11 @@ class Jobs:
     def __iter__(self) -> Iterator[Job]:
         if self._parts:
             yield from self._sentences()
+            self.counts.dropped.update(self._corpus.skipped)
         if "coreference" in (self._spec.parts or ()):
             yield from self._passages()
-        self.counts.dropped.update(self._corpus.skipped)
+            if not self._parts:
+                self.counts.dropped.update(self._corpus.skipped)
 
     def _encoder(self, unit: str) -> Encoder:
         return Encoder(
@@ -53,7 +55,8 @@ class Jobs:
     def _sentences(self) -> Iterator[Job]:
         limit = self._spec.limit
         texts = self._encoder("sentence").texts(self._corpus, self.counts.dropped)
-        for number, text in enumerate(picked(texts, limit, self._spec.pick or "random", self._spec.seed), 1):
+        pick, seed, tally = self._spec.pick or "random", self._spec.seed, self.counts.dropped
+        for number, text in enumerate(picked(texts, limit, pick, seed, tally=tally, corpus=self._corpus), 1):
             share = number / limit if limit else self._corpus.share
             self.share = None if share is None else share / self._halves
             self.counts.add(text)

@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from headscope.core.state import States
+from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded
 from headscope.models.model import Model
@@ -25,13 +26,46 @@ from headscope.runs.unknown import warning
 Pick = Literal["random", "first"]
 
 
-def picked(texts: Iterable[Encoded], limit: int | None, pick: Pick = "random", seed: int = 0) -> Iterator[Encoded]:
-    """The texts asked for, in corpus order: the first ones, or some drawn by their names alone, from all documents."""
+class _Candidate(NamedTuple):
+    """A text that may be drawn, its number, and what was counted on the way to it."""
+
+    number: int
+    text: Encoded
+    counted: list[Tally]
+
+
+def picked(
+    texts: Iterable[Encoded],
+    limit: int | None,
+    pick: Pick = "random",
+    seed: int = 0,
+    *,
+    tally: Tally | None = None,
+    corpus: Corpus | None = None,
+) -> Iterator[Encoded]:
+    """The texts asked for, in corpus order: the first ones, or some drawn by their names alone, from all documents.
+
+    All texts have to be read to draw some. What is counted meanwhile, in `tally` and in what the `corpus` skipped, is kept for the texts
+    that are drawn alone: all that was counted between the text before it and the text itself.
+    """
     if limit is None or pick == "first":
         yield from islice(texts, limit)
         return
-    drawn = nsmallest(limit, enumerate(texts), key=lambda one: hashlib.blake2b(f"{seed}\x1f{one[1].id}".encode()).digest())
-    yield from (text for _, text in sorted(drawn, key=lambda one: one[0]))
+
+    def tallies() -> list[Tally]:  # each iteration over a corpus has a tally of its own
+        return [*([tally] if tally is not None else []), *([corpus.skipped] if corpus is not None else [])]
+
+    before = tally.take() if tally is not None else Tally()
+    candidates = (_Candidate(number, text, [one.take() for one in tallies()]) for number, text in enumerate(texts))
+    drawn = nsmallest(limit, candidates, key=lambda one: hashlib.blake2b(f"{seed}\x1f{one.text.id}".encode()).digest())
+    drawn.sort(key=lambda one: one.number)
+    for place, one in enumerate(tallies()):
+        one.take()  # what came after the last text
+        for candidate in drawn:
+            one.update(candidate.counted[place])
+    if tally is not None:
+        tally.update(before)
+    yield from (candidate.text for candidate in drawn)
 
 
 def study_identity(spec: Specification, model: Model, corpus: Corpus, **others: Corpus | str | None) -> dict[str, Any]:

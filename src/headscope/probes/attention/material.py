@@ -72,8 +72,8 @@ class Material:
 
 def _texts(spec: AttentionProbeSpec, model: Model, corpus: Corpus, counts: Counts, limit: int | None) -> list[Encoded]:
     encoder = Encoder(model.tokenizer, unit="sentence", max_length=spec.max_length, decoder_start=model.decoder_start)
-    found = []
-    for text in picked(encoder.texts(corpus, counts.dropped), limit, seed=spec.seed):
+    found, tally = [], counts.dropped
+    for text in picked(encoder.texts(corpus, tally), limit, seed=spec.seed, tally=tally, corpus=corpus):
         if any(head != NONE for head in text.annotation.heads):
             counts.add(text)
             found.append(text)

@@ -136,7 +136,7 @@ def _read(spec: EdgeSpec, model: Model, corpus: Corpus, limit: int | None, count
                 if number > 0:
                     tally.add(f"targets of {task} that no one text holds", document.id, number)
 
-    found = list(picked(texts(), limit, seed=spec.seed))
+    found = list(picked(texts(), limit, seed=spec.seed, tally=tally, corpus=corpus))
     tally.update(corpus.skipped)
     if not found:
         problem = f"nothing to probe: no text of {', '.join(named)} has a target"

@@ -93,7 +93,8 @@ class Study:
         return read_words(self.model, texts, self.spec.source, progress=self.progress)
 
     def _with_phrases(self, encoder: Encoder, corpus: Corpus, limit: int | None) -> Iterator[Encoded]:
-        for text in picked(encoder.texts(self._located(corpus), self.counts.dropped), limit, seed=self.spec.seed):
+        tally = self.counts.dropped
+        for text in picked(encoder.texts(self._located(corpus), tally), limit, seed=self.spec.seed, tally=tally, corpus=corpus):
             if set(text.tags) <= {OUTSIDE}:
                 self.counts.dropped.add("texts whose keyphrases are all cut off left out", text.id)
             else:

@@ -71,8 +71,8 @@ def fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
 def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralSpec) -> Material:
     """The sentences of a study. Without `dev` some documents are set aside to score on; and some to stop by, unless `dev` serves."""
     counts, notes = Counts(), []
-    texts = list(picked(_read(model, corpus, spec, counts), spec.limit, "random", spec.seed))
-    tested: list[Encoded] = list(_read(model, dev, spec, counts)) if dev is not None else []
+    texts = _read(model, corpus, spec, counts, spec.limit)
+    tested = _read(model, dev, spec, counts) if dev is not None else []
     if dev is None:
         texts, tested, by = _divided(texts, TESTED, "test", spec.seed)
         notes.append(f"no other corpus to score on: {by} of the corpus itself serve")
@@ -101,9 +101,10 @@ def _part(texts: Sequence[Encoded], spec: StructuralSpec, counts: Counts) -> Par
     return Part(tuple(text for text, _ in found), tuple(tree for _, tree in found))
 
 
-def _read(model: Model, corpus: Corpus, spec: StructuralSpec, counts: Counts) -> list[Encoded]:
+def _read(model: Model, corpus: Corpus, spec: StructuralSpec, counts: Counts, limit: int | None = None) -> list[Encoded]:
     encoder = Encoder(model.tokenizer, max_length=spec.max_length, decoder_start=model.decoder_start)
-    texts = list(encoder.texts(corpus, counts.dropped))
+    tally = counts.dropped
+    texts = list(picked(encoder.texts(corpus, tally), limit, seed=spec.seed, tally=tally, corpus=corpus))
     counts.dropped.update(corpus.skipped)
     if spec.reference:  # the released script says 1 where every other program says 0
         return [replace(text, segments=np.ones_like(text.segments)) for text in texts]
