@@ -298,7 +298,7 @@ def test_translations(tmp_path: Path) -> None:
     pytest.importorskip("sacrebleu")
     model = loaded(tmp_path, "bart")
     pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text("".join(f'{{"id": "{n}", "a": "The cat sat .", "b": "The dog sat on a mat ."}}\n' for n in range(3)))
+    pairs.write_text("".join(f'{{"id": "{n}", "source": "The cat sat .", "target": "The dog sat on a mat ."}}\n' for n in range(3)))
     found = ablate(
         make_ablation_spec({**SETTINGS, "corpus": str(pairs), "score": "chrf", "beams": 2, "max_length": 32, "parts": ["heads"]}),
         model=model,
@@ -306,6 +306,8 @@ def test_translations(tmp_path: Path) -> None:
     assert len(found["ablation"]) == 3 * 4 + 2 * 3 + 2 * 3
     assert {*found["ablation"]["kind"]} == {"encoder", "decoder", "cross"}
     assert any(found["ablation"]["difference"])
+    with pytest.raises(RunError, match=r"sampler has no pairs of texts.*the keys a and b or .* or source and target"):
+        ablate(make_ablation_spec({"score": "bleu", "max_length": 32}), model=model, corpus=MANY)
 
 
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:

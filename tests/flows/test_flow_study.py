@@ -150,6 +150,16 @@ def test_the_reference_preset(mini: Model) -> None:
     assert (own.norm, own.parts) == ("spectral", ("agreement",))
 
 
+def test_train_mode_of_a_model_without_dropout_is_noted(mini: Model) -> None:
+    settings = {**SETTINGS, "limit": 2, "measures": ["A"], "parts": ["trees"]}
+    trained, evaluated = (study(make_flow_spec({**settings, "mode": mode}), model=mini) for mode in ("train", "eval"))
+    assert trained.manifest["notes"] == [
+        "mode train: mini has no dropout, so train mode changes nothing: all numbers are those of mode eval"
+    ]
+    assert evaluated.manifest["notes"] == []
+    assert trained["flow_tree_distances"]["value"] == evaluated["flow_tree_distances"]["value"]
+
+
 def test_kept_columns_survive_as_states() -> None:
     first, second = Kept(), Kept()
     for kept, words in ((first, ["naïve", ""]), (second, ["日本"])):

@@ -22,7 +22,7 @@ from headscope.models.capture import implementation
 from headscope.models.jacobian import Flow, flow, flow_of, linear, products, targets
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.blocks import read as read_block
-from headscope.models.jacobian.layers import check_chain, record
+from headscope.models.jacobian.layers import check_chain, drops, record
 from headscope.models.jacobian.norms import Reading
 from headscope.models.load import load
 from headscope.models.model import Model
@@ -206,6 +206,7 @@ def test_dropout_is_the_same_for_everything(name: str) -> None:
     other = flow_of(model, inputs, ("G", "norms"), "sum", seed=12, mode="train").values
     assert np.abs(other["G"] - found.values["G"]).max() > 1e-3 * found.values["G"].max()
     assert np.isfinite(other["norms"]).all()
+    assert drops(model.network, inputs)
     assert not model.network.training
     assert torch.equal(torch.get_rng_state(), before)
     still = flow_of(model, inputs, ("A",)).values["A"]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
+from headscope.corpora.fields import PAIRS
 from headscope.corpora.tags import Tagging
 from headscope.encoding.texts import Unit
 from headscope.errors import RunError
@@ -88,7 +89,8 @@ class AblationSpec(Specification):
         if score not in (*known, OWN):
             raise RunError(f"{self.model} has no {score}", f"Use one of {', '.join(known)}")
         if score in SCORES["translation"] and not pairs:
-            raise RunError(f"{score} compares translations, and {', '.join(self.corpus)} has no pairs of texts", "Use a corpus of pairs")
+            problem = f"{score} compares translations, and {', '.join(self.corpus)} has no pairs of texts"
+            raise RunError(problem, f"Use JSON lines or a table with the keys {' or '.join(' and '.join(pair) for pair in PAIRS)}")
         unit: Unit = self.unit or ("pair" if pairs else "document" if objective == "classes" or tags == "keyphrases" else "sentence")
         return self.model_copy(update={"score": score, "unit": unit, "tags": tags})
 

@@ -7,7 +7,14 @@ from collections.abc import Container, Mapping
 from headscope.core.document import Sentence
 from headscope.corpora.text import plain_words, split_paragraph, text_paragraphs
 
-PAIRS = (("a", "b"), ("premise", "hypothesis"), ("sentence1", "sentence2"), ("question", "sentence"), ("question1", "question2"))
+PAIRS = (
+    ("a", "b"),
+    ("premise", "hypothesis"),
+    ("sentence1", "sentence2"),
+    ("question", "sentence"),
+    ("question1", "question2"),
+    ("source", "target"),
+)
 NAMES = f"text or sentence, or for a pair of texts {', '.join(' and '.join(pair) for pair in PAIRS)}"
 NO_CLASS = {"gold_label": "-"}  # what SNLI and MultiNLI write where annotators did not agree
 _LABELS = ("label", "gold_label")

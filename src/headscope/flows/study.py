@@ -22,6 +22,7 @@ from headscope.flows.spec import NEEDS, FlowSpec
 from headscope.flows.summary import summary
 from headscope.flows.trees import TreeDistances
 from headscope.models.jacobian import Flow
+from headscope.models.jacobian.layers import drops
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.runs.kept import Kept
@@ -123,7 +124,10 @@ def _run(
     manifest = begin("flow", spec, now, model, folder)
     ledger = Ledger(folder, key(now), resume)
     jobs = Jobs(corpus, model, spec)
+    notes: list[str] = []
     for number, shard in enumerate(_shards(jobs)):
+        if number == 0 and spec.mode == "train" and not drops(model.network, model.inputs([shard[0].text])):
+            notes.append(f"mode train: {model.name} has no dropout, so train mode changes nothing: all numbers are those of mode eval")
         if not ledger.done(number):
             studies = Studies(spec)
             for job in shard:
@@ -139,7 +143,7 @@ def _run(
     said = {
         "measures": {"flow": {name: manifest["settings"][name] for name in ("parts", "measures", "norm", "method", "probes")}},
         "seconds": round(time.monotonic() - started, 3),
-        "notes": studies.precision.notes(),
+        "notes": [*notes, *studies.precision.notes()],
     }
     return finish(manifest, studies.tables(), model, jobs.counts, ledger, ledger.merged, folder, said)
 

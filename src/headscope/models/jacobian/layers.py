@@ -96,6 +96,15 @@ def running(network: PreTrainedModel, mode: Mode, seed: int) -> Iterator[None]:
             network.train(before)
 
 
+def drops(network: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> bool:
+    """Whether the network gives something else in training than it gives otherwise, as one with dropout does."""
+    states = []
+    for mode in MODES:
+        with torch.no_grad(), running(network, mode, 0):
+            states.append(_hidden(network(**inputs, use_cache=False).to_tuple()))
+    return not torch.equal(*states)
+
+
 @contextmanager
 def _drawing(device: torch.device, drawn: torch.Tensor | None) -> Iterator[None]:
     """Random numbers as they came after some state of the generator, if there is one."""
