@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headscope.ablation.summary import LOWER, SURE
 from headscope.core.heads import HeadId
 from headscope.runs.table import Table
+from headscope.stats.inference import FEWEST, reason
 
 LISTED = 6
 
@@ -21,6 +23,9 @@ def sentences(tables: Mapping[str, Table], score: str) -> list[str]:
 
 def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     rows = list(tables["ablation"])
+    if all(math.isnan(row["p"]) for row in rows):
+        yield f"Whether a head is missed was not tested: {_untested(rows)}."
+        return
     harmed = sorted((row for row in rows if _sure(row) and row["difference"] * sign < 0), key=lambda row: row["difference"] * sign)
     helped = [row for row in rows if _sure(row) and row["difference"] * sign > 0]
     listed = ", ".join(f"{_head(row)} ({row['difference']:+.3g})" for row in harmed[:LISTED])
@@ -36,6 +41,9 @@ def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
 
 def _single(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     rows = list(tables["ablation_all_but_one"].where(selection="held-out"))
+    if all(math.isnan(row["p"]) for row in rows):
+        yield f"Whether a layer could do with a single head was not tested: {_untested(rows)}."
+        return
     hurt = [row for row in rows if _sure(row) and row["difference"] * sign < 0]
     named = ", ".join(f"{row['kind']} layer {row['layer']}" for row in hurt)
     enough = f"{len(rows) - len(hurt)} of {len(rows)} layers could do with a single head, chosen on other documents (p < {SURE})"
@@ -58,6 +66,11 @@ def _prunable(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[st
         told.append(f"{sum(chance) / len(chance):.0%} in an order of chance")
     tolerance = next(iter(rows.values()))["tolerance"]
     yield f"Heads that can go together before {score} is worse by {tolerance:.0%} of itself: {', '.join(told)}."
+
+
+def _untested(rows: Sequence[Mapping[str, Any]]) -> str:
+    documents = rows[0].get("documents") if rows else None
+    return "there are no p values" if documents is None or documents >= FEWEST else reason(documents)
 
 
 def _sure(row: Mapping[str, Any]) -> bool:

@@ -153,7 +153,7 @@ class Study(Trial):
         return gone
 
     def _tables(self, scores: Scores, curves: Curves | None, kept: Kept, pruned: Kept, losing: bool) -> dict[str, Table]:
-        """All tables. Unless the model has something to lose (`losing`), the summary has its score alone."""
+        """All tables. Unless the model has something to lose (`losing`), the summary has no value but its score."""
         spec = self.spec
         makers = {
             "heads": ("ablation", head_table),
@@ -174,4 +174,4 @@ class Study(Trial):
             found["prunable"] = prunable_table(found["pruning"], float(score.of(base)), score, spec.tolerance, losing)
         score, base = self.statistics(scores.base)
         n, documents = len(scores.documents), len(set(scores.documents))
-        return {"summary": summary(found if losing else {}, score, float(score.of(base)), n, documents), **found}
+        return {"summary": summary(found, score, float(score.of(base)), n, documents, losing), **found}

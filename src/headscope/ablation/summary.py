@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from headscope.runs.table import Table
 from headscope.stats.scores import Score
@@ -12,8 +14,11 @@ LOWER = ("loss", "perplexity")  # scores of which less is better
 COLUMNS = ("what", "kind", "value", "n", "documents", "published")
 
 
-def summary(tables: Mapping[str, Table], score: Score, base: float, n: int, documents: int) -> Table:
-    """How many heads matter, how layers do with a single head, what importance foretells, and how many heads can go."""
+def summary(tables: Mapping[str, Table], score: Score, base: float, n: int, documents: int, losing: bool = True) -> Table:
+    """How many heads matter, how layers do with a single head, what importance foretells, and how many heads can go.
+
+    Of a model that has nothing to lose (`losing` is false) only the score has a value.
+    """
     rows: list[tuple[str, str, float, int, int | None, str | None]] = [(f"{score.name} of the whole model", "", base, n, documents, None)]
     sign = 1 if score.better == "higher" else -1
     if "ablation" in tables:
@@ -21,17 +26,24 @@ def summary(tables: Mapping[str, Table], score: Score, base: float, n: int, docu
             heads = list(tables["ablation"].where(kind=kind))
             for what, way, published in (("worse", -1, "4 of 96"), ("better", 1, "4 of 96")):
                 sure = [row for row in heads if row["p"] < SURE and row["difference"] * sign * way > 0]
-                rows.append((f"heads without which it is {what}, p < {SURE}", kind, len(sure), len(heads), documents, published))
+                rows.append((f"heads without which it is {what}, p < {SURE}", kind, _count(sure, heads), len(heads), documents, published))
             worst = min(heads, key=lambda row: row["difference"] * sign)
             rows.append((f"largest loss: head {worst['layer']}-{worst['head']}", kind, worst["difference"], n, documents, None))
     if "ablation_all_but_one" in tables:
         for kind in dict.fromkeys(tables["ablation_all_but_one"]["kind"]):
             layers = list(tables["ablation_all_but_one"].where(kind=kind, selection="held-out"))
             hurt = [row for row in layers if row["p"] < SURE and row["difference"] * sign < 0]
-            rows.append((f"layers that one head is not enough for, p < {SURE}", kind, len(hurt), len(layers), documents, None))
+            rows.append((f"layers that one head is not enough for, p < {SURE}", kind, _count(hurt, layers), len(layers), documents, None))
     for row in tables.get("importance_foretells", ()):
         rows.append((f"importance and loss without the head, {row['method']}", row["kind"], row["value"], int(row["n"]), None, None))
     for row in tables.get("prunable", ()):
         said = "20% (translation), 40% (BERT)" if row["order"] == "importance" else None
         rows.append((f"share of heads that can go, by {row['order']}", "", row["share"], n, documents, said))
+    if not losing:
+        rows = [rows[0], *((what, kind, math.nan, n, documents, said) for what, kind, _, n, documents, said in rows[1:])]
     return Table.of({name: [row[place] for row in rows] for place, name in enumerate(COLUMNS)})
+
+
+def _count(sure: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> float:
+    """How many rows are sure; NaN where nothing was tested."""
+    return len(sure) if any(not math.isnan(row["p"]) for row in rows) else math.nan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Literal, NamedTuple
 
 from headscope.core.state import States
@@ -46,7 +46,7 @@ def picked(
     """The texts asked for, in corpus order: the first ones, or some drawn by their names alone, from all documents.
 
     All texts have to be read to draw some. What is counted meanwhile, in `tally` and in what the `corpus` skipped, is kept for the texts
-    that are drawn alone: all that was counted between the text before it and the text itself.
+    that are drawn alone: all that was counted between the text before it and the text itself. If all texts are drawn, nothing is lost.
     """
     if limit is None or pick == "first":
         yield from islice(texts, limit)
@@ -56,13 +56,17 @@ def picked(
         return [*([tally] if tally is not None else []), *([corpus.skipped] if corpus is not None else [])]
 
     before = tally.take() if tally is not None else Tally()
-    candidates = (_Candidate(number, text, [one.take() for one in tallies()]) for number, text in enumerate(texts))
+    total = count()
+    candidates = (_Candidate(next(total), text, [one.take() for one in tallies()]) for text in texts)
     drawn = nsmallest(limit, candidates, key=lambda one: hashlib.blake2b(f"{seed}\x1f{one.text.id}".encode()).digest())
     drawn.sort(key=lambda one: one.number)
+    whole = len(drawn) == next(total)
     for place, one in enumerate(tallies()):
-        one.take()  # what came after the last text
+        after = one.take()  # the last text
         for candidate in drawn:
             one.update(candidate.counted[place])
+        if whole:
+            one.update(after)
     if tally is not None:
         tally.update(before)
     yield from (candidate.text for candidate in drawn)
