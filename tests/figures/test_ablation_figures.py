@@ -63,9 +63,8 @@ def test_sentences_by_hand() -> None:
     assert harmed == "1 of 3 heads are missed when they alone are switched off (p < 0.01, loss): 1-1 (+0.25)."
     assert helped == ("Without one other head the model is better. Corrected for looking at 3 heads (Holm, p < .05), 2 make a difference.")
     assert "1-2 (-0.5)" in sentences({"ablation": ablation}, "accuracy")[0]
-    untested = Table.of(
-        {name: [math.nan] * 3 if name in ("p", "p_holm") else ablation[name] for name in ablation.columns} | {"documents": [2] * 3}
-    )
+    nothing = {"p": [math.nan] * 3, "p_holm": [math.nan] * 3, "documents": [2] * 3}
+    untested = Table.of({name: ablation[name] for name in ablation.columns} | nothing)
     assert sentences({"ablation": untested}, "loss") == [
         "Whether a head is missed was not tested: 2 documents: intervals and p values need 6 or more."
     ]
