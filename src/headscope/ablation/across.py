@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.ablation.summary import LOWER
+from headscope.ablation.summary import LOWER, base_score
 from headscope.errors import RunError
 from headscope.runs.results import Results
 from headscope.runs.table import Table
@@ -40,21 +40,36 @@ def across(studies: Sequence[Results]) -> Table:
 
 
 def losses(studies: Sequence[Results], relative: bool = False) -> dict[str, dict[Place, float]]:
-    """By study, how much worse the score is without each head, whichever way is up; if `relative`, as a share of the score."""
-    names = [results.path.name if results.path is not None else "study" for results in studies]
-    called = [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
-    found = {name: _lost(results, relative) for name, results in zip(called, studies, strict=True)}
-    if len({frozenset(places) for places in found.values()}) > 1:
-        raise RunError("the studies are of models with different heads", "Compare tasks of one model, or of models fine-tuned from one")
+    """By study, how much worse the score is without each head: a loss is above 0, whichever way is up; if `relative`, as a share of the
+    score.
+    """
+    found = {}
+    for name, results in called(studies).items():
+        sign = 1 if results.manifest["settings"]["score"] in LOWER else -1
+        share = abs(base_score(results)) if relative else 1
+        found[name] = {_place(row): sign * row["difference"] / share for row in results["ablation"]}
     return found
 
 
-def _lost(results: Results, relative: bool) -> dict[Place, float]:
-    if results.study != "ablation" or "ablation" not in results:
-        raise RunError(f"{results.path} has not switched off each head", "Make a study with headscope ablate --parts heads")
-    sign = 1 if results.manifest["settings"]["score"] in LOWER else -1
-    share = abs(results["summary"]["value"][0]) if relative else 1
-    return {(row["kind"], row["layer"], row["head"]): sign * row["difference"] / share for row in results["ablation"]}
+def scores(studies: Sequence[Results]) -> dict[str, dict[Place, float]]:
+    """By study, the score without each head."""
+    return {name: {_place(row): row["score"] for row in results["ablation"]} for name, results in called(studies).items()}
+
+
+def called(studies: Sequence[Results]) -> dict[str, Results]:
+    """Studies of the same heads by name: that of their folder, numbered where two have the same."""
+    for results in studies:
+        if results.study != "ablation" or "ablation" not in results:
+            raise RunError(f"{results.path} has not switched off each head", "Make a study with headscope ablate --parts heads")
+    if len({frozenset(map(_place, results["ablation"])) for results in studies}) > 1:
+        raise RunError("the studies are of models with different heads", "Compare tasks of one model, or of models fine-tuned from one")
+    names = [results.path.name if results.path is not None else "study" for results in studies]
+    unique = [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
+    return dict(zip(unique, studies, strict=True))
+
+
+def _place(row: Mapping[str, Any]) -> Place:
+    return row["kind"], row["layer"], row["head"]
 
 
 def _permuted(one: Float64[np.ndarray, "head"], other: Float64[np.ndarray, "head"], correlate: Any, times: int = 9999) -> float:

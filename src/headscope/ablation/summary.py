@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
+from headscope.runs.results import Results
 from headscope.runs.table import Table
 from headscope.stats.scores import Score
 
 SURE = 0.01  # as in the paper's Table 1
 LOWER = ("loss", "perplexity")  # scores of which less is better
+_RANGES = {"perplexity": (1.0, inf), "loss": (0.0, inf), "matthews": (-1.0, 1.0), "bleu": (0.0, 100.0), "chrf": (0.0, 100.0)}
 COLUMNS = ("what", "kind", "value", "n", "documents", "published")
+
+
+def within(score: str) -> tuple[float, float]:
+    """The lowest and the highest value that a score can have."""
+    return _RANGES.get(score.partition("_")[0], (0.0, 1.0))
+
+
+def base_score(results: Results) -> float:
+    """The score of the model with all of its heads."""
+    return float(results["summary"]["value"][0])
 
 
 def summary(tables: Mapping[str, Table], score: Score, base: float, n: int, documents: int, losing: bool = True) -> Table:

@@ -149,13 +149,15 @@ class Study:
     def __getitem__(self, name: str) -> Table:
         return self.results[name]
 
-    def plot(self, figure: str, quantity: str | None = None) -> Figure:
+    def plot(self, figure: str, quantity: str | None = None, **choices: Any) -> Figure:
         """A figure of the study: of flow `westera1`, `westera2`, `trees` or `agreement`; of ablation `michel1`, `michel3`, `histogram` or
-        `importance`; by edge probing `tenney1`, `tenney2`, `tenney3` (of examples that `quantity` names: `pos/2`) or `layerscores`.
+        `importance`; by edge probing `tenney1`, `tenney2`, `tenney3` (of examples that `quantity` names: `pos/2`; as `bars=True`) or
+        `layerscores`; of attention probes `table3` (with a study of a structural probe as `structural=`); of keywords `keyword_curves`.
         """
         from headscope.figures import draw
 
-        return draw(figure, self.results, quantity=quantity)
+        given: dict[str, Any] = {name: choice.results if isinstance(choice, Study) else choice for name, choice in choices.items()}
+        return draw(figure, self.results, quantity=quantity, **given)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the study as one offline HTML page, by default into its folder, and return where it is."""
@@ -215,11 +217,13 @@ class Compared:
         """A table to read: a column for each run and each difference."""
         return self.comparison.wide(table)
 
-    def plot(self, table: str | None = None) -> Figure:
-        """One of the tables as a matplotlib figure."""
+    def plot(self, table: str | None = None, change: bool = False) -> Figure:
+        """One of the tables as a matplotlib figure; of ablation, by default, the scores without each head on each task, or with `change`
+        what is lost of them in percent.
+        """
         from headscope.figures.compared import draw
 
-        return draw(self.comparison, table)
+        return draw(self.comparison, table, change)
 
     def report(self, path: str | Path) -> Path:
         """Write everything as one offline HTML page, and return where it is."""

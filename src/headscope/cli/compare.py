@@ -21,6 +21,7 @@ def compare(
     table: Annotated[str | None, typer.Option(help="only this: overall, best, layers or heads; of studies one of their tables")] = None,
     quantity: Annotated[str | None, typer.Option(help="heads by their difference in this quantity")] = None,
     limit: Annotated[int, typer.Option(help="so many rows of each table", min=1)] = 20,
+    change: Annotated[bool, typer.Option("--change", help="figure of ablation: what is lost, in percent, instead of scores")] = False,
     format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex: a table to standard output [default: of heads]")] = None,
 ) -> None:
     """Set runs side by side: their numbers, and what differs, with intervals. Runs over the same corpus are compared document by document.
@@ -31,7 +32,8 @@ def compare(
     headscope compare A B C -o compare.html
     headscope compare A B --format csv > differences.csv
     headscope compare PROBE1 PROBE2 PROBE3 --table summary --format latex
-    headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg       # the same heads on several tasks
+    headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg       # Michel et al., Figure 2: the same heads on several tasks
+    headscope compare ABLATED1 ABLATED2 --change -o tasks.svg       # in percent of the score
     """
     from headscope.errors import RunError
     from headscope.views.compare_any import compare_any
@@ -40,6 +42,8 @@ def compare(
         raise RunError("there is nothing to compare it with", "Name two folders or more")
     if out is not None and (quantity is not None or format is not None):
         raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
+    if change and (out is None or out.suffix.lower() not in (".svg", ".pdf", ".png")):
+        raise RunError("--change is for a figure", "Name a file for it, as in -o tasks.svg, or leave --change out")
     found = compare_any(runs, to, pairs)
     study = found.results[0].study
     if study is not None and quantity is not None:
@@ -48,21 +52,21 @@ def compare(
     if table is not None and table not in found.differences:
         raise RunError(f"there is no table {table!r} to compare", f"There are {', '.join(found.differences)}")
     if out is not None:
-        _write(found, out, table)
+        _write(found, out, table, change)
     elif format is not None:
         _print_text(found, table or ("heads" if study is None else next(iter(found.differences))), quantity, format)
     else:
         _print(found, table, quantity, limit)
 
 
-def _write(found: Comparison, out: Path, table: str | None) -> None:
+def _write(found: Comparison, out: Path, table: str | None, change: bool) -> None:
     from headscope.cli.options import check_page
 
     if out.suffix.lower() in (".svg", ".pdf", ".png"):
         from headscope.figures import save
         from headscope.figures.compared import draw
 
-        save(draw(found, table), out)
+        save(draw(found, table, change), out)
     else:
         from headscope.report.comparison import write_comparison
 

@@ -16,8 +16,8 @@ def plot(
             help="of a run: clark2, clark3, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap; "
             "of a study of flow: westera1, westera2, trees or agreement; of one of ablation: michel1, michel3, histogram or importance; "
             "of one by edge probing: tenney1, tenney2, tenney3 or layerscores; of one of attention probes: table3, probe_heads or "
-            "probe_relations; of a structural probe: structural, structural_ranks or "
-            "structural_trees"
+            "probe_relations; of a structural probe: structural, structural_ranks or structural_trees; of keywords: keywords, "
+            "keyword_losses, keyword_curves or keyword_scores"
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,
@@ -26,6 +26,16 @@ def plot(
         typer.Option(help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...; which examples tenney3 shows: pos, pos/2,5"),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the first there is]")] = None,
+    direction: Annotated[
+        str | None,
+        typer.Option(
+            help="table2: heads by mention-to-antecedent or antecedent-to-mention [default: mention-to-antecedent, as in the paper]"
+        ),
+    ] = None,
+    structural: Annotated[
+        Path | None, typer.Option(help="table3: a study of headscope probe structural, for the row of that probe")
+    ] = None,
+    bars: Annotated[bool, typer.Option("--bars", help="tenney3: bars of the true label and its strongest rival, as in the paper")] = False,
     embedding: Annotated[str | None, typer.Option(help="clark6: metric, nonmetric or classical scaling [default: metric]")] = None,
     sqrt: Annotated[bool, typer.Option("--sqrt", help="square roots of distances, which are a metric")] = False,
     groups: Annotated[int | None, typer.Option(help="dendrogram: so many groups [default: by silhouette]", min=1)] = None,
@@ -37,7 +47,12 @@ def plot(
     headscope plot RUN clark2 -o figure2.pdf
     headscope plot RUN clark4 -o figure4.svg
     headscope plot RUN table1 -o relations.pdf
+    headscope plot RUN table2 --direction antecedent-to-mention -o table2.pdf
     headscope plot RUN heatmap --quantity nsubj -o nsubj.png
+    headscope plot RUN heatmap --quantity relative -o relative.png
+    headscope plot KEYS keyword_curves -o fscores.pdf
+    headscope plot EDGE tenney3 --bars -o figure3.pdf
+    headscope plot PROBE table3 --structural STRUCTURAL -o table3.pdf
     headscope plot RUN clark6 --embedding nonmetric -o figure6.pdf
     headscope plot RUN dendrogram --groups 12 -o tree.pdf
     headscope plot RUN distances --order tree -o distances.png
@@ -46,7 +61,17 @@ def plot(
     from headscope.runs.results import Results
 
     path = out or Path(f"{figure}.svg")
-    given = {"embedding": embedding, "sqrt": sqrt or None, "groups": groups, "linkage": linkage, "order": order}
+    other = Results.open(structural) if structural is not None else None
+    given = {
+        "direction": direction,
+        "structural": other,
+        "bars": bars or None,
+        "embedding": embedding,
+        "sqrt": sqrt or None,
+        "groups": groups,
+        "linkage": linkage,
+        "order": order,
+    }
     choices = {name: value for name, value in given.items() if value is not None}
     save(draw(figure, Results.open(run), kind, quantity, **choices), path)
     typer.echo(path)

@@ -116,6 +116,7 @@ def _print_best(results: Results, name: str) -> None:
         "label": [row["label"] if row["kind"] == "encoder" else f"{row['kind']} {row['label']}" for row in rows],
         "n (documents)": [f"{row['n']} ({counted(row.get('documents'))})" for row in rows],
         "best head": [row["heads"] or row["in_sample_head"] for row in rows],
+        "direction": [row["direction"].replace("-to-", "→") or "–" for row in rows],
         "accuracy": [interval(row["value"], row["low"], row["high"]) for row in rows],
         "rule": [row["rule"] for row in rows],
         "its accuracy": [interval(row["baseline"], row["baseline_low"], row["baseline_high"]) for row in rows],

@@ -17,13 +17,16 @@ def print_table(table: Table, title: str, caption: str = "") -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     rich = RichTable(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     rows = list(table)
     for name in table.columns:
         rich.add_column(name, justify="left" if any(map(_is_text, (row[name] for row in rows))) else "right", no_wrap=True)
     for row in rows:
-        rich.add_row(*(counted(value) if name == "documents" else display(value) for name, value in row.items()))
+        rich.add_row(
+            *(Text(counted(value) if name == "documents" else display(value)) for name, value in row.items())
+        )  # "[the]" is no markup
     few = note(row["documents"] for row in rows) if "documents" in table.columns else ""
     console = Console(highlight=False)
     if not console.is_terminal:

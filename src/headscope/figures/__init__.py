@@ -25,8 +25,10 @@ from headscope.figures import (
     probe_attention,
     probe_edge,
     probe_structural,
+    table2,
 )
-from headscope.figures.alike import FOLLOWED, Choices
+from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
+from headscope.figures.alike import Choices
 from headscope.figures.theme import theme
 from headscope.runs.results import Results
 from headscope.runs.sense import of_runs
@@ -40,7 +42,7 @@ FIGURES = {
     "clark3": "Clark et al. 2019, Figure 3: gradients of the loss with respect to attention, by layer (saliency)",
     "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
     "table1": "Clark et al. 2019, Table 1: the best head of each dependency relation beside the best fixed offset (relations)",
-    "table2": "Clark et al. 2019, Table 2: the best head for each kind of mention beside the best rule (coreference)",
+    "table2": "Clark et al. 2019, Table 2: rules, one head, and the best head of each kind of mention (coreference)",
     "pronouns": "the best head for each kind of pronoun beside the best rule (pronouns)",
     "matrix": "every dependency relation by every head, above the best fixed offset (relations)",
     "clark6": "Clark et al. 2019, Figure 6: heads as points, those that attend alike close together, by behaviour and by layer (distances)",
@@ -62,7 +64,8 @@ FIGURES = {
     "tenney3": "Tenney et al. 2019, Figure 3: belief by layer for single examples; --quantity pos/2 names one (headscope probe edge)",
     "layerscores": "F1 by layer: cumulative, single layers, and labels by lot (headscope probe edge)",
     "keywords": "which heads look at the words of keyphrases (headscope probe keywords)",
-    "keyword_losses": "heads by how much they tell of keywords alone (headscope probe keywords)",
+    "keyword_losses": "heads ranked by the cross-entropy of a regression on one head, and what that saves (headscope probe keywords)",
+    "keyword_curves": "F1 of the regression on heads by threshold and by the number of heads kept (headscope probe keywords)",
     "keyword_scores": "how well heads find keywords, beside baselines (headscope probe keywords)",
     "structural": "Hewitt & Manning 2019: trees in vectors, by layer, beside baselines (headscope probe structural)",
     "structural_trees": "Hewitt & Manning 2019: some trees, and what distances make of them; --quantity 2,5 (headscope probe structural)",
@@ -70,7 +73,7 @@ FIGURES = {
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
 # Of studies: what draws it, the table it needs, and the command that makes that.
-_STUDIES: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = {
+_STUDIES: dict[str, tuple[Callable[..., Figure], str, str]] = {
     "westera1": (flow.coreference, "flow_coreference", "flow --parts coreference"),
     "westera2": (flow.classes, "flow_classes", "flow --parts classes"),
     "trees": (flow.trees, "flow_tree_distances", "flow --parts trees"),
@@ -87,17 +90,18 @@ _STUDIES: dict[str, tuple[Callable[[Results, str | None], Figure], str, str]] = 
     "tenney3": (probe_edge.beliefs, "edge_beliefs", "probe edge"),
     "keywords": (keywords.heads, "keywords_heads", "probe keywords"),
     "keyword_losses": (keywords.losses, "keywords_heads", "probe keywords"),
+    "keyword_curves": (keywords.curves, "keywords_curves", "probe keywords"),
     "keyword_scores": (keywords.scores, "keywords_scores", "probe keywords"),
     "layerscores": (probe_edge.scores, "edge_scores", "probe edge"),
     "structural": (probe_structural.layers, "structural", "probe structural"),
     "structural_trees": (probe_structural.trees, "structural_trees", "probe structural"),
     "structural_ranks": (probe_structural.ranks, "structural_ranks", "probe structural"),
 }
-_DRAWN: dict[str, tuple[Callable[[Results, str | None], Figure], tuple[str, ...]]] = {
+_DRAWN: dict[str, tuple[Callable[..., Figure], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
     **{name: (drawn, (needed,)) for name, (drawn, needed, _) in _STUDIES.items()},
     "table1": (contests.draw, ("relations",)),
-    "table2": (partial(contests.draw, measure="coreference"), ("coreference",)),
+    "table2": (table2.draw, ("coreference",)),
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
     "matrix": (matrix.draw, matrix.NEEDS),
 }
@@ -106,12 +110,17 @@ _ALIKE: dict[str, Callable[[Results, Kind | None, Choices], Figure]] = {
     "dendrogram": dendrogram.draw,
     "distances": alike.distances,
 }
+# The choices that figures follow, beside the kind of attention and the quantity.
+FOLLOWED = {**ALIKE_FOLLOWED, "table2": ("direction",), "table3": ("structural",), "tenney3": ("bars",)}
 SUFFIXES = ("svg", "pdf", "png")
 
 
 @of_runs
 def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Figure:
-    """The figure called `name`, drawn from a run. `choices` are those of figures of distances: headscope.figures.alike.Choices."""
+    """The figure called `name`, drawn from a run. `choices` are those that FOLLOWED names: of figures of distances the fields of
+    headscope.figures.alike.Choices, of table2 the direction of heads, of table3 a study of a structural probe, of tenney3
+    whether beliefs are bars.
+    """
     if name not in FIGURES:
         raise RunError(f"figure {name!r} is unknown", f"Use one of {', '.join(FIGURES)}")
     if unknown := [choice for choice in choices if choice not in FOLLOWED.get(name, ())]:
@@ -128,7 +137,7 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
         made = f"Make one with headscope {_STUDIES[name][2]}" if name in _STUDIES else ""
         remedy = made or f"Run again with --measures {','.join(needs)}"
         raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", remedy)
-    return drawn(results, quantity if name in ("tenney3", "structural_trees") else kind)
+    return drawn(results, quantity if name in ("tenney3", "structural_trees") else kind, **choices)
 
 
 def default_figure(measure: str) -> str:

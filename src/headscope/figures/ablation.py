@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.ablation.pruning import MOST_FIRST
-from headscope.ablation.summary import LOWER, SURE
+from headscope.ablation.summary import LOWER, SURE, base_score, within
 from headscope.errors import RunError
+from headscope.figures.cells import Scale, write
 from headscope.figures.theme import COLOURS, sign, theme
 from headscope.runs.results import Results
 from headscope.runs.table import Table
@@ -30,24 +31,23 @@ def heads(results: Results, kind: str | None = None) -> Figure:
     if kind is not None and kind not in kinds:
         raise RunError(f"the study has no {kind} attention", f"It has {', '.join(kinds)}")
     shown = [kind] if kind is not None else kinds
-    limit = max((abs(value) for value in table["difference"] if value == value), default=1.0) or 1.0
+    score = results.manifest["settings"]["score"]
+    scale = Scale.around(np.array(table["difference"])[None], colours="RdBu_r" if score in LOWER else "RdBu")
     parts = [table.where(kind=name) for name in shown]
     tall = [len(set(part["layer"])) for part in parts]
     with theme():
         figure = Figure(figsize=(1.6 + 0.46 * max(table["head"]), 0.9 + sum(0.34 * rows + 0.5 for rows in tall)), layout="constrained")
         for axes, name, part in zip(figure.subplots(len(parts), 1, squeeze=False, height_ratios=tall)[:, 0], shown, parts, strict=True):
-            image = _grid(axes, part, limit, results.manifest["settings"]["score"] in LOWER)
-            axes.set_title(
-                f"{results.manifest['settings']['score']} without the head, minus with it" + (f" ({name})" if len(kinds) > 1 else ""),
-                fontsize=9,
-                loc="left",
-            )
+            image = _grid(axes, part, scale)
+            of_kind = f" ({name})" if len(kinds) > 1 else ""
+            axes.set_title(f"{score} without the head, minus with it{of_kind}{scale.note}", fontsize=9, loc="left")
         figure.colorbar(image, ax=figure.axes, shrink=0.8)
-        sign(figure, f"{max(table['n']):,} texts. Framed: p < {SURE} by {table['test'][0]}, one head at a time", results.signature)
+        whole = f"{score} of the whole model: {base_score(results):.4g}"
+        sign(figure, f"{max(table['n']):,} texts. {whole}. Framed: p < {SURE} by {table['test'][0]}, one head at a time", results.signature)
     return figure
 
 
-def _grid(axes: Axes, table: Table, limit: float, lower: bool) -> AxesImage:
+def _grid(axes: Axes, table: Table, scale: Scale) -> AxesImage:
     """Differences as colours: red where the model is worse without the head."""
     from matplotlib.patches import Rectangle
 
@@ -58,17 +58,8 @@ def _grid(axes: Axes, table: Table, limit: float, lower: bool) -> AxesImage:
         grid[place] = row["difference"]
         if row["p"] < SURE:
             axes.add_patch(Rectangle((place[1] - 0.48, place[0] - 0.46), 0.96, 0.92, fill=False, edgecolor="black", linewidth=1.1))
-    image = axes.imshow(grid, cmap="RdBu_r" if lower else "RdBu", aspect="auto", vmin=-limit, vmax=limit)
-    digits = 2 if limit >= 0.1 else 3
-    for (y, x), value in np.ndenumerate(grid):
-        if np.isfinite(value):
-            text = f"{value:+.{digits}f}".replace("0.", ".", 1)
-            axes.text(x, y, text, ha="center", va="center", fontsize=5.5, color="white" if abs(value) > 0.6 * limit else "black")
-    axes.grid(False)
-    axes.set_xticks(range(width), [str(head + 1) for head in range(width)])
-    axes.set_yticks(range(len(layers)), [str(layer) for layer in layers])
-    axes.set_xlabel("Head")
-    axes.set_ylabel("Layer")
+    image = scale.draw(axes, grid, layers)
+    write(image, scale.digits(grid), 5.5)
     return image
 
 
@@ -97,7 +88,7 @@ def pruning(results: Results, kind: str | None = None) -> Figure:
     from matplotlib.figure import Figure
 
     table = results["pruning"]
-    base = results["summary"]["value"][0] if not len(results["prunable"]) else results["prunable"]["base"][0]
+    base, (least, most) = base_score(results), within(results.manifest["settings"]["score"])
     with theme():
         figure = Figure(figsize=(6.4, 3.4), layout="constrained")
         axes = figure.subplots()
@@ -113,8 +104,7 @@ def pruning(results: Results, kind: str | None = None) -> Figure:
             if plain != order:
                 axes.plot(share, values, color=colour, linewidth=1.2, linestyle=(0, (2, 2)), label=f"{_ORDERS[plain]}{MOST_FIRST}")
                 continue
-            low = [base, *(base + value for value in rows["low"])]
-            high = [base, *(base + value for value in rows["high"])]
+            low, high = (np.clip([base, *np.add(base, rows[bound])], least, most) for bound in ("low", "high"))
             axes.fill_between(share, low, high, color=colour, alpha=0.2, linewidth=0)
             axes.plot(share, values, color=colour, marker="o", markersize=3, linewidth=1.6, label=_ORDERS[order])
         axes.axhline(base, color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="all heads")

@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 _ROWS, _PANELS = 24, 9  # of a panel, and of a figure, at most
 
 
-def draw(found: Comparison, name: str | None = None) -> Figure:
-    """One table of a comparison; without a name the first, or of ablation what is lost without each head on each task."""
+def draw(found: Comparison, name: str | None = None, change: bool = False) -> Figure:
+    """One table of a comparison; without a name the first, or of ablation the scores without each head on each task.
+
+    `change` is for the latter: what is lost, in percent of the score, instead of scores.
+    """
+    if change and (name is not None or found.results[0].study != "ablation"):
+        raise RunError("change is for what studies of ablation score without each head", "Leave it out")
     if name is None and found.results[0].study == "ablation":
         try:
-            return tasks.draw(found.results)
+            return tasks.draw(found.results, change)
         except RunError:  # of models with different heads, or without single heads switched off
             pass
     chosen = name or next(iter(found.values))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panel:
-    """One measure's curves: `series` are (quantity, label); `baseline` is what to call the dashed line, None for no line."""
+    """One measure's curves: `series` are (quantity, label); `baseline` is what to call the dashed lines, None for no line."""
 
     measure: str
     title: str
@@ -27,16 +27,23 @@ class Panel:
     baseline: str | None = None
 
 
+_EVEN = "even attention"
 # Clark et al. 2019, Figures 2, 3 and 4.
 CURVES: dict[str, tuple[Panel, ...]] = {
     "clark2": (
-        Panel("tokens", "Attention to token types", [("to_cls", "[CLS]"), ("to_sep", "[SEP]"), ("to_punct", ". and ,")]),
+        Panel("tokens", "Attention to token types", [("to_cls", "[CLS]"), ("to_sep", "[SEP]"), ("to_punct", ". and ,")], baseline=_EVEN),
         Panel(
             "tokens",
             "Attention to [SEP], by where it comes from",
             [("other_to_sep", "other → [SEP]"), ("sep_to_sep", "[SEP] → [SEP]")],
+            baseline=_EVEN,
         ),
-        Panel("positions", "Attention to neighbouring tokens", [("previous", "previous"), ("next", "next"), ("self", "itself")]),
+        Panel(
+            "positions",
+            "Attention to neighbouring tokens",
+            [("previous", "previous"), ("next", "next"), ("self", "itself")],
+            baseline=_EVEN,
+        ),
     ),
     "clark3": (
         Panel(
@@ -48,7 +55,7 @@ CURVES: dict[str, tuple[Panel, ...]] = {
         ),
     ),
     "clark4": tuple(
-        Panel("entropy", title, [(quantity, "mean over heads")], "Entropy ({base})", None, "even attention")
+        Panel("entropy", title, [(quantity, "mean over heads")], "Entropy ({base})", None, _EVEN)
         for quantity, title in (("entropy", "From all tokens"), ("entropy_cls", "From the opening token, [CLS]"))
     ),
 }
@@ -84,7 +91,7 @@ def draw(name: str, results: Results, kind: str | None = None) -> Figure:
     if not panels:
         raise RunError(f"the run has nothing that {name} shows for {kind} attention", "See what it has with headscope show")
     with theme():
-        figure = Figure(figsize=(6.4, 0.4 + 2.6 * len(panels)), layout="constrained")
+        figure = Figure(figsize=(7.6, 0.4 + 2.6 * len(panels)), layout="constrained")
         for axes, panel in zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True):
             points(axes, results, panel.measure, kind, panel.series, panel.baseline)
             axes.set_ylabel(panel.ylabel)

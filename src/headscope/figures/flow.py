@@ -61,7 +61,7 @@ def trees(results: Results, kind: str | None = None) -> Figure:
     distances, arcs = results["flow_tree_distances"].where(**UNDIRECTED), results["flow_attachment"].where(arcs="all", direction="directed")
     chain = results["flow_tree_distances_chains"].where(**UNDIRECTED, chain="next word")["value"][0]
     with theme():
-        figure = Figure(figsize=(6.4, 5.4), layout="constrained")
+        figure = Figure(figsize=(7.6, 5.0), layout="constrained")
         first, second = figure.subplots(2, 1, sharex=True)
         for number, name in enumerate(dict.fromkeys(distances["measure"])):
             _curve(first, _layered(distances.where(measure=name)), COLOURS[number], NAMES.get(name, name))
@@ -75,7 +75,7 @@ def trees(results: Results, kind: str | None = None) -> Figure:
         second.set_ylabel("Share of arcs")
         second.set_xlabel("Layer")
         for axes in (first, second):
-            axes.legend(fontsize=7, frameon=True, framealpha=0.85, edgecolor="none")
+            axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))  # beside the axes: curves may be anywhere
         sign(figure, f"{max(distances['sentences'], default=0):,} sentences", results.signature)
     return figure
 

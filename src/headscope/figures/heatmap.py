@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.errors import RunError
+from headscope.figures.cells import Scale, write
 from headscope.figures.panels import choose_kind, sample_size
-from headscope.figures.theme import SEQUENTIAL, sign, theme
+from headscope.figures.theme import sign, theme
 from headscope.runs.quantities import find
-from headscope.runs.results import Results
+from headscope.runs.results import BASELINES, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def draw(results: Results, named: str, kind: str | None = None) -> Figure:
-    """A layer a row, a head a column; values written in the cells where there is room."""
+    """One row per layer, one column per head; values are written in the cells where there is room.
+
+    Where a value is negative, the scale has two colours that part at the baseline.
+    """
     from matplotlib.figure import Figure
 
     measure, quantity = find(results, named)
@@ -29,22 +33,20 @@ def draw(results: Results, named: str, kind: str | None = None) -> Figure:
     grid = np.full((len(layers), heads), np.nan)
     for row in rows:
         grid[layers.index(row["layer"]), row["head"] - 1] = row["value"]
+    baselines = np.array(rows["baseline"], dtype=float)
+    scale = Scale.of(grid, float(np.nanmean(baselines)) if np.isfinite(baselines).any() else None)
     with theme():
         figure = Figure(figsize=(1.4 + 0.42 * heads, 1.2 + 0.34 * len(layers)), layout="constrained")
         axes = figure.subplots()
-        image = axes.imshow(grid, cmap=SEQUENTIAL, aspect="auto", vmin=0)
-        axes.grid(False)
-        axes.set_xticks(range(heads), [str(head + 1) for head in range(heads)])
-        axes.set_yticks(range(len(layers)), [str(layer) for layer in layers])
-        axes.set_xlabel("Head")
-        axes.set_ylabel("Layer")
-        axes.set_title(quantity if kind == "encoder" else f"{quantity} ({kind})", fontsize=9, loc="left")
-        middle = (np.nanmin(grid) + np.nanmax(grid)) / 2 if np.isfinite(grid).any() else 0
+        image = scale.draw(axes, grid, layers)
+        title = quantity if kind == "encoder" else f"{quantity} ({kind})"
         if grid.size <= 400:
-            for (y, x), value in np.ndenumerate(grid):
-                if np.isfinite(value):
-                    text = f"{value:.2f}".lstrip("0") if value < 1 else f"{value:.1f}"
-                    axes.text(x, y, text, ha="center", va="center", fontsize=6, color="white" if value < middle else "black")
-        figure.colorbar(image, ax=axes, shrink=0.8)
+            write(image, scale.digits(grid), 6)
+            title += scale.note
+        axes.set_title(title, fontsize=9, loc="left")
+        bar = figure.colorbar(image, ax=axes, shrink=0.8)
+        if scale.centre is not None:
+            bar.ax.axhline(scale.centre, color="black", linewidth=1)
+            bar.set_label(f"line: {BASELINES.get(measure, 'even attention')}", fontsize=7)
         sign(figure, sample_size(results, [measure], kind, quantity), results.signature)
     return figure

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.figures.theme import COLOURS, sign, theme
+from headscope.errors import RunError
+from headscope.figures.cells import Scale, write
+from headscope.figures.theme import COLOURS, MARKERS, sign, theme
 from headscope.probes.keywords import BASELINES
 from headscope.runs.results import Results
 
@@ -29,18 +32,12 @@ def heads(results: Results, kind: str | None = None) -> Figure:
         grid[row["layer"] - 1, row["head"] - 1] = row["effect"]
         if row["p_holm"] < 0.05:
             sure.append((row["head"] - 1, row["layer"] - 1))
-    limit = float(np.nanmax(np.abs(grid))) or 1.0
     with theme():
         figure = Figure(figsize=(1.8 + 0.38 * width, 1.4 + 0.3 * layers), layout="constrained")
         axes = figure.subplots()
-        image = axes.imshow(grid, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
-        if sure:
-            axes.plot(*zip(*sure, strict=True), ".", color="black", markersize=3)
-        axes.grid(False)
-        axes.set_xticks(range(width), [str(head + 1) for head in range(width)])
-        axes.set_yticks(range(layers), [str(layer + 1) for layer in range(layers)])
-        axes.set_xlabel("Head")
-        axes.set_ylabel("Layer")
+        image = Scale.around(grid).draw(axes, grid, range(1, layers + 1))
+        for column, row in sure:
+            write(image, {(row, column): "•"}, 7)
         axes.set_title("Attention to words of keyphrases, minus to others, by its spread", fontsize=9, loc="left")
         figure.colorbar(image, ax=axes, shrink=0.8)
         sign(figure, f"{max(table['n']):,} texts. Dots: p < .05 by a paired t-test over texts, corrected (Holm)", results.signature)
@@ -48,22 +45,76 @@ def heads(results: Results, kind: str | None = None) -> Figure:
 
 
 def losses(results: Results, kind: str | None = None) -> Figure:
-    """The heads that tell most alone, by the loss of a regression on what words receive from that head."""
+    """The heads of the lowest cross-entropy, ranked, with intervals, beside the cross-entropy of knowing the share of keywords alone."""
     from matplotlib.figure import Figure
 
-    table = results["keywords_heads"]
-    best = sorted(table, key=lambda row: row["loss"])[:_RANKED][::-1]
+    if "keywords_ranking" not in results:
+        raise RunError("the study has no keywords_ranking: an earlier version made it", "Make it again with headscope probe keywords")
+    best = list(results["keywords_ranking"].head(_RANKED))
+    constant = best[0]["constant"]
     with theme():
-        figure = Figure(figsize=(5.6, 1.0 + 0.2 * len(best)), layout="constrained")
+        figure = Figure(figsize=(6.4, 1.3 + 0.2 * len(best)), layout="constrained")
         axes = figure.subplots()
-        colours = [_MORE if row["effect"] > 0 else _LESS for row in best]
-        axes.barh(range(len(best)), [1000 * row["gain"] for row in best], color=colours)
-        axes.set_yticks(range(len(best)), [f"{row['layer']}-{row['head']} {row['received']}" for row in best], fontsize=7)
-        axes.set_xlabel("Log loss saved on other documents, 1/1000 nats a word")
-        for colour, name in ((_MORE, "keywords receive more"), (_LESS, "keywords receive less")):
-            axes.barh([0], [0], color=colour, label=name)
-        axes.legend(fontsize=7, loc="lower right")
-        sign(figure, f"{max(table['n']):,} texts", results.signature)
+        for number, (colour, name, marker) in enumerate(((_MORE, "keywords receive more", "o"), (_LESS, "keywords receive less", "s"))):
+            own = [(place, row) for place, row in enumerate(best) if (row["effect"] <= 0) == bool(number)]
+            axes.hlines(
+                [place for place, _ in own], [row["low"] for _, row in own], [row["high"] for _, row in own], color=colour, alpha=0.5
+            )
+            axes.plot([], [], marker, color=colour, markersize=5, linestyle="none", label=name)
+            for place, row in own:
+                fill = "white" if row["gain_low"] <= 0 else colour
+                axes.plot([row["cross_entropy"]], [place], marker, color=colour, markerfacecolor=fill, markersize=5)
+        axes.axvline(constant, color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="the share of keywords alone")
+        axes.set_yticks(range(len(best)), [f"{row['rank']}. {row['layer']}-{row['head']} {row['received']}" for row in best], fontsize=7)
+        axes.invert_yaxis()
+        axes.set_xlabel("Cross-entropy on other documents (nats per word)")
+        saved = axes.secondary_xaxis("top", functions=(partial(_saved, constant), partial(_spent, constant)))
+        saved.set_xlabel("Saved beside the share of keywords alone (1/1000 nats per word)", fontsize=8)
+        axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        sign(
+            figure, f"{best[0]['n']:,} texts. Bars: 95% intervals over documents. Open: what is saved is not clear of 0", results.signature
+        )
+    return figure
+
+
+def _saved(constant: float, loss: Any) -> Any:
+    """What a cross-entropy saves, in thousandths."""
+    return 1000 * (constant - np.asarray(loss))
+
+
+def _spent(constant: float, saved: Any) -> Any:
+    return constant - np.asarray(saved) / 1000
+
+
+def curves(results: Results, kind: str | None = None) -> Figure:
+    """F1 of the logistic regression: left by the threshold, right by the number of heads kept; one line for words, one for phrases."""
+    from matplotlib.figure import Figure
+
+    table = results["keywords_curves"]
+    panels = (("threshold", "Threshold: least chance of being in a keyphrase"), ("heads", "Heads kept, lowest cross-entropy first"))
+    with theme():
+        figure = Figure(figsize=(7.6, 3.2), layout="constrained")
+        for axes, (by, xlabel) in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
+            for number, level in enumerate(dict.fromkeys(table["level"])):
+                rows = table.where(by=by, level=level)
+                axes.fill_between(rows[by], rows["low"], rows["high"], color=COLOURS[number], alpha=0.2, linewidth=0)
+                marker = MARKERS[number] if by == "heads" else ""
+                axes.plot(rows[by], rows["f1"], color=COLOURS[number], marker=marker, markersize=4, linewidth=1.6, label=f"F1 of {level}")
+                if by == "threshold":
+                    best = max(rows, key=lambda row: row["f1"])
+                    axes.plot([best[by]], [best["f1"]], MARKERS[number], color=COLOURS[number], markersize=6, markerfacecolor="white")
+            axes.set_xlabel(xlabel, fontsize=8)
+            axes.set_ylim(bottom=0)
+        last = figure.axes[1]
+        last.set_xscale("log", base=2)
+        steps = sorted(set(table.where(by="heads")["heads"]))
+        near = [step * 1.4 > after for step, after in zip(steps, [*steps[1:], np.inf], strict=True)]  # labels would overlap
+        last.set_xticks(steps, ["" if skipped else str(step) for step, skipped in zip(steps, near, strict=True)])
+        last.minorticks_off()
+        figure.axes[0].set_ylabel("F1 on other documents")
+        figure.legend(*last.get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=8)
+        note = "Bands: 95% intervals over documents. Left: all heads, the best threshold marked; right: thresholds tuned on other documents"
+        sign(figure, f"{max(table['n']):,} texts. {note}", results.signature)
     return figure
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 COUNTED = {"relations": "words", "coreference": "mentions", "pronouns": "pronouns"}  # the cases of heads as classifiers
 
+_GREY, _DASHED = "0.35", (0, (4, 3))
+_SAME = 0.005  # lines that are closer cannot be told apart
+
 
 def choose_kind(results: Results, measures: Sequence[str], kind: str | None) -> str:
     """The kind of attention to draw: the one asked for, or the first there is."""
@@ -37,7 +40,9 @@ def available(results: Results, measure: str, kind: str, curves: Sequence[tuple[
 
 
 def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequence[tuple[str, str]], baseline: str | None = None) -> None:
-    """Draw quantities by layer; `curves` are (quantity, label), `baseline` a label for what even attention would give."""
+    """Draw quantities by layer; `curves` are (quantity, label), `baseline` a label for what even attention would give: one dashed
+    line per curve, in its colour, or a grey line where several curves have the same.
+    """
     heads = results[measure].where(kind=kind)
     layers = results[f"{measure}_layers"].where(kind=kind)
     for number, (quantity, label) in enumerate(curves):
@@ -49,12 +54,17 @@ def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequen
         axes.fill_between(mean["layer"], mean["low"], mean["high"], color=colour, alpha=0.2, linewidth=0)
         axes.plot(mean["layer"], mean["value"], color=colour, linewidth=1.6, label=label)
     if baseline is not None:
-        even = layers.where(quantity=curves[0][0])
-        axes.plot(even["layer"], even["baseline"], color="0.35", linewidth=1, linestyle=(0, (4, 3)), label=baseline)
+        evens = [np.array(layers.where(quantity=quantity)["baseline"], dtype=float) for quantity, _ in curves]
+        for number, even in enumerate(evens):
+            alike = [other for other, line in enumerate(evens) if np.allclose(line, even, atol=_SAME, equal_nan=True)]
+            if alike[0] == number:
+                colour = COLOURS[number] if len(alike) == 1 < len(curves) else _GREY
+                axes.plot(mean["layer"], even, color=colour, linewidth=1, linestyle=_DASHED)
+        axes.plot(mean["layer"], evens[0], color=_GREY, linewidth=1, linestyle=_DASHED, label=baseline, zorder=0)
     axes.set_xticks(sorted(set(heads["layer"])))
     axes.set_xlabel("Layer")
     axes.label_outer()
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))  # beside the axes: points may be anywhere
 
 
 def sample_size(results: Results, measures: Sequence[str], kind: str, quantity: str | None = None) -> str:

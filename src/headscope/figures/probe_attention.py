@@ -2,59 +2,80 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headscope.errors import RunError
+from headscope.figures.beside import PAPER, columns, mark, percent
+from headscope.figures.cells import Scale, write
 from headscope.figures.theme import COLOURS, MARKERS, sign, theme
 from headscope.runs.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_STRUCTURAL, _UUAS = "structural-probe", 80.0  # what the paper cites of Hewitt and Manning
+# In the order of the paper's Table 3; the second row of random weights is ours.
 _NAMES = {
+    _STRUCTURAL: "structural probe*",
+    "right-branching": "right-branching",
+    "words-distances": "words and distances",
+    "random-attention-words": "attention and words,\nrandom weights",
+    "random-attention": "attention, random weights",
     "attention": "attention",
     "attention-words": "attention and words",
-    "words-distances": "words and distances",
-    "random-attention": "attention, random weights",
-    "random-attention-words": "attention and words,\nrandom weights",
-    "right-branching": "right-branching",
 }
 _WAYS = {"dep-to-head": "attention from the word to the candidate", "head-to-dep": "attention from the candidate to the word"}
 
 
-def bars(results: Results, kind: str | None = None) -> Figure:
-    """Table 3: UAS of each probe, each seed as a dot, what was published as a line."""
+def bars(results: Results, kind: str | None = None, structural: Results | None = None) -> Figure:
+    """Table 3: UAS of each probe in the order of the paper, each seed as a tick, beside what was published.
+
+    `structural` is a study of a structural probe, whose UUAS is then our number of that row.
+    """
     from matplotlib.figure import Figure
 
-    rows = list(results["summary"])[::-1]
-    seeds = results["attention_probe"]
+    found = {row["probe"]: row for row in results["summary"]}
+    names = [name for name in _NAMES if name in found or name == _STRUCTURAL]
     with theme():
-        figure = Figure(figsize=(6.4, 0.8 + 0.42 * len(rows)), layout="constrained")
+        figure = Figure(figsize=(6.8, 1.3 + 0.4 * len(names)), layout="constrained")
         axes = figure.subplots()
-        for place, row in enumerate(rows):
-            colour = COLOURS[0] if row["probe"].startswith("attention") else "0.6"
-            axes.barh(place, 100 * row["uas"], color=colour, height=0.62, zorder=2)
-            if row["low"] == row["low"]:
-                axes.plot([100 * row["low"], 100 * row["high"]], [place, place], color="black", linewidth=1.2, zorder=3)
-            each = [100 * value for value in seeds.where(probe=row["probe"])["uas"]]
+        ours, paper = [], []
+        for place, name in enumerate(names):
+            row = _uuas(structural) if name == _STRUCTURAL else found[name]
+            value, low, high = (100 * row[column] for column in ("uas", "low", "high"))
+            published = _UUAS if name == _STRUCTURAL else row["published"] and float(row["published"])
+            mark(axes, place, value, low, high, published, COLOURS[0] if name.startswith("attention") else "0.45")
+            each = [100 * one for one in results["attention_probe"].where(probe=name)["uas"]]
             if len(each) > 1:
-                axes.plot(each, [place + 0.17] * len(each), "o", color="black", markersize=2.2, zorder=4, linestyle="none")
-            if row["published"] is not None:
-                at = float(row["published"])
-                axes.plot([at, at], [place - 0.36, place + 0.36], color=COLOURS[1], linewidth=2, zorder=4)
-            right = max(100 * row["uas"], 100 * row["high"] if row["high"] == row["high"] else 0, float(row["published"] or 0))
-            axes.text(right + 1.2, place, f"{100 * row['uas']:.1f}", va="center", fontsize=8)
-        axes.plot([], [], color=COLOURS[1], linewidth=2, label="BERT-base on the Penn Treebank (Clark et al. 2019)")
-        axes.plot([], [], color="black", linewidth=1.2, label="95 % over documents; dots: seeds")
-        axes.set_yticks(range(len(rows)), [_NAMES[row["probe"]] for row in rows])
+                axes.plot(each, [place - 0.3] * len(each), "|", color="0.45", markersize=5, linestyle="none")
+            star = "*" if name == _STRUCTURAL else ""
+            ours.append(percent(value, 1) + (star if value == value else ""))
+            paper.append(percent(published) + (star or "") if published else "–")
+        columns(axes, ours, paper)
+        axes.plot([], [], "o-", color=COLOURS[0], markersize=5, linewidth=1.6, label="ours, 95% interval over documents; ticks: seeds")
+        axes.plot([], [], "D", color=PAPER, markerfacecolor="none", markersize=4.5, label="Clark et al. 2019: BERT-base, Penn Treebank")
+        axes.set_yticks(range(len(names)), [_NAMES[name] for name in names])
+        axes.set_ylim(len(names) - 0.5, -1.1)
         axes.set_xlim(0, 100)
         axes.set_xlabel("Governors found (UAS, without punctuation, %)")
-        axes.grid(axis="y", visible=False)
         figure.legend(fontsize=7, loc="outside upper right", ncols=2)
-        sign(figure, f"{rows[0]['n']:,} words", results.signature)
+        star = "*: UUAS of a structural probe, arcs without direction: not comparable"
+        sign(figure, f"{results['summary']['n'][0]:,} words. {star}", results.signature)
     return figure
+
+
+def _uuas(structural: Results | None) -> Mapping[str, float]:
+    """What a structural probe finds in its best layer; nothing without such a study."""
+    if structural is None:
+        return dict.fromkeys(("uas", "low", "high"), math.nan)
+    if structural.study != "structural_probe":
+        raise RunError(f"{structural.path} is no study of a structural probe", "Make one with headscope probe structural")
+    (row,) = structural["structural"].where(metric="UUAS", source="model", layer=structural.manifest["best_layer"])
+    return {"uas": row["value"] / 100, "low": row["low"] / 100, "high": row["high"] / 100}
 
 
 def weights(results: Results, kind: str | None = None) -> Figure:
@@ -62,7 +83,7 @@ def weights(results: Results, kind: str | None = None) -> Figure:
     from matplotlib.figure import Figure
 
     table = results["attention_probe_heads"]
-    probe = next(name for name in (*_NAMES,) if name in table["probe"])
+    probe = next(name for name in ("attention", *_NAMES) if name in table["probe"])
     table = table.where(probe=probe)
     if kind is not None and kind not in table["kind"]:
         raise RunError(f"the study has no {kind} attention", f"It has {', '.join(dict.fromkeys(table['kind']))}")
@@ -72,21 +93,15 @@ def weights(results: Results, kind: str | None = None) -> Figure:
     for row in table:
         place = layers.index(row["layer"]), row["head"] - 1
         grids[row["direction"]][place], said[row["direction"]][place] = row["pull"], row["weight"]
-    limit = max(float(np.nanmax(np.abs(grid))) for grid in grids.values()) or 1.0
+    scale = Scale.around(np.stack([*grids.values()]), colours="RdBu")
     with theme():
         figure = Figure(figsize=(1.4 + 0.68 * width, 1.5 + 0.26 * len(layers)), layout="constrained")
         for axes, (way, grid) in zip(figure.subplots(1, 2, sharey=True), grids.items(), strict=True):
-            image = axes.imshow(grid, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
-            for (y, x), value in np.ndenumerate(said[way]):
-                if np.isfinite(value):
-                    dark = abs(grid[y, x]) > 0.6 * limit
-                    axes.text(x, y, f"{value:+.0f}", ha="center", va="center", fontsize=4.8, color="white" if dark else "black")
-            axes.grid(False)
+            image = scale.draw(axes, grid, layers)
+            write(image, {place: f"{value:+.0f}" for place, value in np.ndenumerate(said[way]) if np.isfinite(value)}, 4.8)
             axes.set_title(_WAYS[way], fontsize=8, loc="left")
-            axes.set_xticks(range(width), [str(head + 1) for head in range(width)], fontsize=7)
-            axes.set_yticks(range(len(layers)), [str(layer) for layer in layers], fontsize=7)
-            axes.set_xlabel("Head")
-        figure.axes[0].set_ylabel("Layer")
+            axes.tick_params(labelsize=7)
+            axes.label_outer()
         bar = figure.colorbar(image, ax=figure.axes, shrink=0.85)
         bar.set_label("pull towards the governor", fontsize=7)
         bar.ax.tick_params(labelsize=7)

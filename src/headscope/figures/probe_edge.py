@@ -12,6 +12,7 @@ import numpy as np
 from headscope.errors import RunError
 from headscope.figures.theme import COLOURS, MARKERS, sign, theme
 from headscope.runs.results import Results
+from headscope.runs.table import Table
 from headscope.stats.layers import shares_of_gain
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 SHOWN = 4  # examples in one figure
 _POINTS = ("expected layer", "centre of gravity of the mix")
+_DOUBTFUL = "expected layer that means nothing"
+_OPEN = "An expected layer means nothing where layers add nothing that is clear of 0"
 _PAPER = {"facecolor": "white", "alpha": 0.85, "pad": 0.6, "linewidth": 0}
 _NAMES = {
     "pos": "Part of speech", "constituents": "Constituents", "deps": "Dependencies", "entities": "Entities", "srl": "Semantic roles",
@@ -49,7 +52,7 @@ def order(results: Results, kind: str | None = None) -> Figure:
         axes.set_xlim(-0.5, last + 0.5)
         axes.set_xticks(range(last + 1))
         for place, row in enumerate(rows):
-            _dot(axes, row, "expected_layer", "low", "high", place - 0.12, 0)
+            _dot(axes, row, "expected_layer", "low", "high", place - 0.12, 0, doubtful=_doubtful(row))
             _dot(axes, row, "centre", "centre_low", "centre_high", place + 0.12, 1)
             worth = f"{100 * row['embeddings']:.1f} → {100 * row['all_layers']:.1f}"
             said = "" if math.isnan(row["control"]) else f"   ({100 * row['control']:.1f})"
@@ -58,27 +61,35 @@ def order(results: Results, kind: str | None = None) -> Figure:
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel("Layer")
         known = {label: handle for handle, label in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True)))}
-        figure.legend([known[label] for label in _POINTS if label in known], _POINTS, fontsize=8, loc="outside upper left", ncols=2)
+        shown = [label for label in (*_POINTS, _DOUBTFUL) if label in known]
+        figure.legend([known[label] for label in shown], shown, fontsize=8, loc="outside upper left", ncols=3)
         text.set_title(
             "F1 × 100: layer 0 → all" + ("   (control)" if any(not math.isnan(row["control"]) for row in rows) else ""), fontsize=8
         )
         text.axis("off")
-        sign(figure, _size(results), results.signature)
+        sign(figure, _size(results) + (f". {_OPEN}" if any(map(_doubtful, rows)) else ""), results.signature)
     return figure
 
 
-def _dot(axes: Axes, row: dict[str, Any], value: str, low: str, high: str, y: float, number: int) -> None:
-    """A point with its interval; one that lies outside is an arrow at the edge, with its value."""
-    label = _POINTS[number]
-    colour = COLOURS[number]
+def _doubtful(row: dict[str, Any]) -> bool:
+    """Whether the expected layer of a task means nothing; studies of earlier versions do not say so."""
+    return bool(row.get("doubt"))
+
+
+def _dot(axes: Axes, row: dict[str, Any], value: str, low: str, high: str, y: float, number: int, doubtful: bool = False) -> None:
+    """A point with its interval; one that lies outside is an arrow at the edge, with its value; one that means nothing is an open grey
+    point without an interval.
+    """
+    colour = "0.55" if doubtful else COLOURS[number]
     least, most = axes.get_xlim()
-    if not math.isnan(row[low]):
+    if not math.isnan(row[low]) and not doubtful:
         axes.plot([max(row[low], least), min(row[high], most)], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt")
     if math.isnan(row[value]):
         return
     place = min(max(row[value], least), most)
     marker = MARKERS[number] if place == row[value] else ">" if place == most else "<"
-    axes.plot([place], [y], marker, color=colour, markersize=5, linestyle="none", label=label, clip_on=False)
+    label, fill = (_DOUBTFUL, "white") if doubtful else (_POINTS[number], colour)
+    axes.plot([place], [y], marker, color=colour, markerfacecolor=fill, markersize=5, linestyle="none", label=label, clip_on=False)
     if place != row[value]:
         axes.text(place, y - 0.2, f"{row[value]:.1f} ", fontsize=7, ha="right" if place == most else "left", va="center", color=colour)
 
@@ -93,7 +104,7 @@ def layers(results: Results, kind: str | None = None) -> Figure:
         grid = figure.subplots(len(rows), 2, squeeze=False, sharex=True)
         for (left, right), row in zip(grid, rows, strict=True):
             mix = results["edge_mix"].where(task=row["task"])
-            _bars(left, mix["layer"], mix["weight"], mix["low"], mix["high"], 0)
+            _bars(left, mix["layer"], mix["weight"], mix["low"], mix["high"], COLOURS[0])
             left.axvline(row["centre"], color="0.2", linewidth=1, linestyle=(0, (4, 3)))
             left.set_ylabel(named(row["task"]), fontsize=8)
             _say(left, f"centre {row['centre']:.2f}, K(s) {row['k_mix']:.2f}")
@@ -101,10 +112,13 @@ def layers(results: Results, kind: str | None = None) -> Figure:
             curve = np.array(scores["score"])
             gain = float(curve.max() - curve[0]) or math.nan
             low, high = (np.array(scores[name][1:]) / gain for name in ("adds_low", "adds_high"))
-            _bars(right, scores["layer"][1:], shares_of_gain(curve), low, high, 1)
-            if not math.isnan(row["expected_layer"]) and 0 <= row["expected_layer"] <= len(curve):
+            _bars(right, scores["layer"][1:], shares_of_gain(curve), low, high, "0.6" if _doubtful(row) else COLOURS[1])
+            told = "no expected layer" if math.isnan(row["expected_layer"]) else f"expected layer {row['expected_layer']:.2f}"
+            if _doubtful(row):
+                told += "" if math.isnan(row["expected_layer"]) else " (means nothing)"
+            elif 0 <= row["expected_layer"] <= len(curve):
                 right.axvline(row["expected_layer"], color="0.2", linewidth=1, linestyle=(0, (4, 3)))
-            _say(right, f"expected layer {row['expected_layer']:.2f}, K(Δ) {row['k_scores']:.2f}")
+            _say(right, told + ("" if math.isnan(row["k_scores"]) else f", K(Δ) {row['k_scores']:.2f}"))
         for axes, title in zip(grid[0], ("Mixing weights s", "Score added Δ, share of the gain"), strict=True):
             axes.set_title(title, fontsize=9, loc="left")
         for axes in grid[-1]:
@@ -122,9 +136,9 @@ def _say(axes: Axes, text: str) -> None:
     axes.text(0.99, 0.98, text, fontsize=7, ha="right", va="top", transform=axes.transAxes, bbox=_PAPER)
 
 
-def _bars(axes: Axes, x: Sequence[int], height: Any, low: Any, high: Any, number: int) -> None:
+def _bars(axes: Axes, x: Sequence[int], height: Any, low: Any, high: Any, colour: str) -> None:
     values, low, high = (np.asarray(column, dtype=np.float64) for column in (height, low, high))
-    axes.bar(x, values, color=COLOURS[number], width=0.75)
+    axes.bar(x, values, color=colour, width=0.75)
     known = np.isfinite(low) & np.isfinite(high)
     axes.vlines(np.asarray(x)[known], low[known], high[known], color="0.25", linewidth=0.9)
     axes.axhline(0, color="0.4", linewidth=0.6)
@@ -168,23 +182,19 @@ def scores(results: Results, kind: str | None = None) -> Figure:
     return figure
 
 
-def beliefs(results: Results, chosen: str | None = None) -> Figure:
-    """Figure 3: what is believed of single examples with each layer more. `chosen` is a task, or a task and numbers: `pos/2,5`."""
+def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> Figure:
+    """Figure 3: what is believed of single examples with each layer more. `chosen` is a task, or a task and numbers: `pos/2,5`.
+
+    With `bars` as in the paper: the true label and the other label that is believed most over all layers, two bars per layer.
+    """
     from matplotlib.figure import Figure
 
     rows = _examples(results, chosen)
     with theme():
-        figure = Figure(figsize=(7.2, 0.6 + 1.75 * len(rows)), layout="constrained")
+        figure = Figure(figsize=(7.2, 0.6 + (1.45 if bars else 1.75) * len(rows)), layout="constrained")
         for axes, row in zip(figure.subplots(len(rows), 1, squeeze=False, sharex=True)[:, 0], rows, strict=True):
-            own = results["edge_beliefs"].where(task=row["task"], example=row["example"])
-            for number, label in enumerate(dict.fromkeys(own["label"])):
-                part = own.where(label=label)
-                true = part["gold"][0]
-                axes.plot(
-                    part["layer"], part["belief"], MARKERS[number] + "-", color=COLOURS[number], markersize=3,
-                    linewidth=2.2 if true else 1.1, label=f"{label} (true)" if true else label,
-                )  # fmt: skip
-            axes.set_ylim(-0.03, 1.03)
+            (_believed_bars if bars else _believed_lines)(axes, results["edge_beliefs"].where(task=row["task"], example=row["example"]))
+            axes.set_ylim(0 if bars else -0.03, 1.03)
             axes.set_ylabel("Belief")
             said = f"{named(row['task'])} {row['example']}: {row['text']}"
             axes.set_title("\n".join(textwrap.wrap(said, 100)), fontsize=7.5, loc="left")
@@ -195,13 +205,40 @@ def beliefs(results: Results, chosen: str | None = None) -> Figure:
     return figure
 
 
+def _believed_lines(axes: Axes, own: Table) -> None:
+    for number, label in enumerate(dict.fromkeys(own["label"])):
+        part = own.where(label=label)
+        true = part["gold"][0]
+        axes.plot(
+            part["layer"], part["belief"], MARKERS[number] + "-", color=COLOURS[number], markersize=3,
+            linewidth=2.2 if true else 1.1, label=f"{label} (true)" if true else label,
+        )  # fmt: skip
+
+
+def _believed_bars(axes: Axes, own: Table) -> None:
+    means = {label: float(np.mean(own.where(label=label)["belief"])) for label in dict.fromkeys(own["label"])}
+    true = max((row["label"] for row in own if row["gold"]), key=means.__getitem__, default=None)
+    other = max((row["label"] for row in own if not row["gold"]), key=means.__getitem__, default=None)
+    for label, colour, shift, told in ((true, COLOURS[0], -0.19, "{} (true)"), (other, COLOURS[1], 0.19, "{}")):
+        if label is not None:
+            part = own.where(label=label)
+            axes.bar(np.add(part["layer"], shift), part["belief"], width=0.38, color=colour, label=told.format(label))
+    axes.grid(False, axis="x")
+
+
 def _examples(results: Results, chosen: str | None) -> list[dict[str, Any]]:
-    """The examples asked for; without a wish the first of each task."""
+    """The examples asked for; by default those of texts that were given, or one sentence for several tasks, or the first of each task."""
     rows = list(results["edge_examples"])
     if not rows:
         raise RunError("the study has no examples to show", "Make it with --examples 8, or name texts to show with --look")
     if chosen is None:
+        texts: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            if row["kind"] == "sentence":
+                texts.setdefault(row["id"], []).append(row)
         firsts = sorted(rows, key=lambda row: (row["kind"] != "given", row["example"]))
+        if texts and firsts[0]["kind"] != "given":
+            return max(texts.values(), key=len)
         return firsts[:SHOWN]
     task, _, numbers = chosen.partition("/")
     if numbers and not all(number.strip().isdecimal() for number in numbers.split(",")):

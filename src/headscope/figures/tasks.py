@@ -1,57 +1,86 @@
-"""The same heads on several tasks: how much of each score is lost without them, and whether it is lost by the same heads."""
+"""The same heads on several tasks (Michel et al. 2019, Figures 1 and 2): scores without each head, and whether the same heads matter."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from headscope.ablation.across import across, losses
+from headscope.ablation.across import across, called, losses, scores
+from headscope.ablation.summary import base_score
 from headscope.figures.theme import COLOURS, sign, theme
 from headscope.runs.results import Results
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from headscope.runs.table import Table
+
+    Values = Mapping[tuple[str, int, int], float]
 
 _PAIRS = 3  # pairs of tasks that are drawn head by head
+_DASHED = (0, (4, 3))
 
 
-def draw(studies: Sequence[Results]) -> Figure:
-    """A histogram for each task, all on one axis, and under them, pair by pair, every head as a point."""
+def draw(studies: Sequence[Results], change: bool = False) -> Figure:
+    """One histogram per task, and below, for each pair of tasks, one point per head.
+
+    Axes are scores without the head, with lines at the score of the whole model; with `change` the share of the score that is lost, in
+    percent: above 0 the model is worse without the head.
+    """
     from matplotlib.figure import Figure
 
-    tasks = {name: {place: 100 * value for place, value in lost.items()} for name, lost in losses(studies, relative=True).items()}
-    kinds = list(dict.fromkeys(kind for kind, _, _ in next(iter(tasks.values()))))
+    named = called(studies)
+    if change:
+        tasks = {name: {place: 100 * value for place, value in lost.items()} for name, lost in losses(studies, relative=True).items()}
+        wholes, labels = dict.fromkeys(named, 0.0), {name: f"{name}: lost without the head (%)" for name in named}
+    else:
+        tasks, wholes = scores(studies), {name: base_score(results) for name, results in named.items()}
+        labels = {name: f"{name}: {results.manifest['settings']['score']} without the head" for name, results in named.items()}
     pairs = list(combinations(tasks, 2))[:_PAIRS]
-    values = np.concatenate([[*lost.values()] for lost in tasks.values()])
-    edges = np.linspace(min(0.0, float(np.nanmin(values))), max(0.0, float(np.nanmax(values))) + 1e-9, 61)
     correlations = across(studies)
     with theme():
-        figure = Figure(figsize=(6.8, 0.9 * len(tasks) + 3.1), layout="constrained")
-        halves: Any = figure.subfigures(2, 1, height_ratios=[0.9 * len(tasks) + 0.5, 2.6])
-        upper, lower = halves
-        rows = upper.subplots(len(tasks), 1, sharex=True, squeeze=False)[:, 0]
-        for number, (axes, (name, lost)) in enumerate(zip(rows, tasks.items(), strict=True)):
-            axes.hist([*lost.values()], bins=edges.tolist(), color=COLOURS[number % len(COLOURS)])
-            axes.axvline(0, color="0.35", linewidth=1, linestyle=(0, (4, 3)))
+        figure = Figure(figsize=(max(6.8, 3.0 * len(pairs)), 1.25 * len(tasks) + 3.3), layout="constrained")
+        halves: Any = figure.subfigures(2, 1, height_ratios=[1.25 * len(tasks) + 0.2, 3.0])
+        rows = halves[0].subplots(len(tasks), 1, sharex=change, squeeze=False)[:, 0]
+        for number, (axes, (name, values)) in enumerate(zip(rows, tasks.items(), strict=True)):
+            axes.hist([*values.values()], bins=60, color=COLOURS[number % len(COLOURS)])
+            axes.axvline(wholes[name], color="0.35", linewidth=1, linestyle=_DASHED)
             axes.set_yscale("symlog", linthresh=1)
             axes.set_yticks([0, 1, 10, 100], ["0", "1", "10", "100"])
             axes.set_ylabel("Heads")
-            axes.text(0.99, 0.92, name, transform=axes.transAxes, ha="right", va="top", fontsize=8)
-        rows[-1].set_xlabel("Lost without the head, % of the score")
-        for axes, (first, second) in zip(lower.subplots(1, len(pairs), squeeze=False)[0], pairs, strict=True):
-            for number, kind in enumerate(kinds):
-                points = [(tasks[first][place], tasks[second][place]) for place in tasks[first] if place[0] == kind]
-                axes.scatter(*zip(*points, strict=True), s=8, alpha=0.7, color=COLOURS[number], label=kind, linewidths=0)
-            axes.axhline(0, color="0.7", linewidth=0.7)
-            axes.axvline(0, color="0.7", linewidth=0.7)
-            axes.set_xlabel(first)
-            axes.set_ylabel(second)
-            told = correlations.where(first=first, second=second, method="pearson")
-            axes.set_title("r = " + ", ".join(f"{value:.2f}" for value in told["value"]), fontsize=8)
-            if len(kinds) > 1:
-                axes.legend(fontsize=7)
-        sign(figure, ", ".join(f"{max(one['ablation']['n']):,}" for one in studies) + " texts", "|".join(one.signature for one in studies))
+            axes.set_xlabel(labels[name], fontsize=8)
+            axes.tick_params(labelbottom=True)
+        for axes, (first, second) in zip(halves[1].subplots(1, len(pairs), squeeze=False)[0], pairs, strict=True):
+            _pair(axes, tasks[first], tasks[second])
+            axes.axvline(wholes[first], color="0.35", linewidth=0.8, linestyle=_DASHED)
+            axes.axhline(wholes[second], color="0.35", linewidth=0.8, linestyle=_DASHED)
+            axes.set_xlabel(labels[first], fontsize=8)
+            axes.set_ylabel(labels[second], fontsize=8)
+            axes.set_title(_told(correlations.where(first=first, second=second, method="pearson")), fontsize=8)
+        texts = ", ".join(f"{max(one['ablation']['n']):,}" for one in studies)
+        note = "Dashed: the whole model. r: of what is lost without each head; p: by permutation"
+        sign(figure, f"{texts} texts. {note}", "|".join(one.signature for one in studies))
     return figure
+
+
+def _pair(axes: Axes, one: Values, other: Values) -> None:
+    """Each head as a point, by kind of attention."""
+    kinds = list(dict.fromkeys(kind for kind, _, _ in one))
+    for number, kind in enumerate(kinds):
+        own = [place for place in one if place[0] == kind]
+        axes.scatter(
+            [one[place] for place in own], [other[place] for place in own], s=10, alpha=0.7, color=COLOURS[number], label=kind, linewidths=0
+        )
+    if len(kinds) > 1:
+        axes.legend(fontsize=7)
+
+
+def _told(correlations: Table) -> str:
+    """Pearson's r with its p, for each kind of attention."""
+    several = len(correlations) > 1
+    return "\n".join(
+        f"{row['kind'] + ': ' if several else ''}r = {row['value']:.2f}, " + (f"p = {row['p']:.3f}" if row["p"] >= 0.001 else "p < .001")
+        for row in correlations
+    )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 SEQUENTIAL = "cividis"
+DIVERGING = "RdBu_r"  # blue below the centre, red above
 
 _STYLE = {
     "font.family": "sans-serif",

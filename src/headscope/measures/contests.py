@@ -144,7 +144,7 @@ class Contests:
                 best = self.choose(n, state[f"right/{label}"][:, :, flat].reshape(GROUPS, -1))
                 support = self.support(state, kind, label)[None]
                 scores = Resampled(label, share(best.right, best.n, weights)[:, None], support, np.array([float(n.sum())]), share_interval)
-                yield Champion(kind, label, _names(ids, best.picks), scores)
+                yield Champion(kind, label, names_of(ids, best.picks), scores)
 
     def support(self, state: State, kind: Kind, label: str) -> Support:
         """The documents of a label's cases. Their groups are what is resampled, and say how many are effective; states of runs before 1.0
@@ -228,7 +228,7 @@ class Contests:
             label=label,
             n=int(n.sum()),
             documents=int(support.documents),
-            heads=_names(ids, head.picks),
+            heads=names_of(ids, head.picks),
             direction=_often(self.directions[pick // len(ids)] for pick in head.picks),
             value=head.value,
             low=bounds[0][0],
@@ -272,7 +272,7 @@ def own_label(label: str) -> str:
     return f"{label} (label)" if label == ALL else label
 
 
-def _names(ids: Sequence[HeadId], picks: Sequence[int]) -> str:
+def names_of(ids: Sequence[HeadId], picks: Sequence[int]) -> str:
     """The heads of some entrants, which are all heads in one direction after the other, each named once."""
     return _often(str(ids[pick % len(ids)]) for pick in picks)
 

@@ -22,6 +22,7 @@ from headscope.measures.contests import Contests, Selection
 from headscope.measures.listings import counts_table, rules_table
 from headscope.measures.questions import Question
 from headscope.measures.resolver import Resolver
+from headscope.measures.systems import systems_table
 
 ALL = "all"
 DIRECTIONS = ("mention-to-antecedent", "antecedent-to-mention")
@@ -66,11 +67,12 @@ class Coreference(Resolver):
         return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted, folds=self.folds)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Every head and kind of mention; the best heads beside the best rule; every rule; and what was counted."""
+        """Every head and kind of mention; the best heads beside the best rule; every rule; Table 2; and what was counted."""
         contests = self.contests
         return {
             **contests.tables(state, layout),
             "coreference_rules": rules_table(contests, state, layout),
+            "coreference_systems": systems_table(contests, state, layout),
             "coreference_counts": counts_table(contests, state),
         }
 

@@ -53,6 +53,10 @@ class Keywords(HeadMeans):
         """`relative`, `to_keywords`, `to_others`, `auc`."""
         return ("relative", "to_keywords", "to_others", "auc")
 
+    def bounds(self, quantity: str) -> tuple[float, float]:
+        """`relative` is a difference, which can be below 0; `auc` is a share."""
+        return {"relative": (-np.inf, np.inf), "auc": (0.0, 1.0)}.get(quantity, self.within)
+
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """What the words of both sorts receive in each text."""
         received = received_by(batch, self.source, self.how)

@@ -66,6 +66,10 @@ class HeadMeans(Measure):
         shares: Float64[np.ndarray, "text quantity"] = sums[..., 0].double().cpu().numpy() / np.maximum(rows, 1)
         return shares
 
+    def bounds(self, quantity: str) -> tuple[float, float]:
+        """Where a quantity can lie: its interval is cut there."""
+        return self.within
+
     def defined(self, kind: str, quantity: str) -> bool:
         """Whether a quantity means anything for attention of this kind."""
         return True
@@ -154,7 +158,7 @@ class HeadMeans(Measure):
                 np.where(defined, means[:, q], np.nan),
                 support[q].where(defined),
                 np.where(defined, weight[q], 0.0),
-                partial(interval, within=self.within),
+                partial(interval, within=self.bounds(name)),
             )
 
     def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
@@ -173,7 +177,8 @@ class HeadMeans(Measure):
         known = self.quantities()
         kept = [(q, i) for q in shown for i, kind in enumerate(names["kind"]) if self.defined(str(kind), known[q])]
         q, i = np.array([pair[0] for pair in kept], dtype=int), np.array([pair[1] for pair in kept], dtype=int)
-        low, high = interval(replicates[0, q, i], replicates[1:, q, i], support[q, i], self.within)
+        least, most = np.array([self.bounds(name) for name in known])[q].T
+        low, high = interval(replicates[0, q, i], replicates[1:, q, i], support[q, i], (least, most))
         columns: dict[str, object] = {name: np.array(values)[i] for name, values in names.items()}
         columns["quantity"] = np.array(known, dtype=object)[q]
         columns |= {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headscope.figures.table2 import KINDS, PUBLISHED
+
 
 @dataclass(frozen=True)
 class ByLayer:
@@ -60,16 +62,11 @@ def table1(label: str) -> tuple[str, float, float] | None:
     return TABLE1.get(label) or TABLE1.get(_COUNTERPARTS.get(label, ""))
 
 
-# Rules and heads on each kind of mention, in per cent.
+# Rules and heads on each kind of mention, in percent.
 RULES: dict[str, tuple[str, dict[str, dict[str, int]]]] = {
     "coreference": (
         "Clark et al. 2019, Table 2: bert-base-uncased on CoNLL-2012, in-sample. Published, not measured here",
-        {
-            "nearest": {"all": 27, "pronoun": 29, "proper": 29, "nominal": 19},
-            "head_match": {"all": 52, "pronoun": 47, "proper": 67, "nominal": 40},
-            "sieves": {"all": 69, "pronoun": 70, "proper": 77, "nominal": 60},
-            "head 5-4": {"all": 65, "pronoun": 64, "proper": 73, "nominal": 58},
-        },
+        {{"one head": "head 5-4"}.get(system, system): dict(zip(KINDS, values, strict=True)) for system, values in PUBLISHED.items()},
     ),
 }
 

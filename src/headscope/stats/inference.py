@@ -105,7 +105,7 @@ def interval(
     value: Float64[np.ndarray, "*shape"],
     replicates: Float64[np.ndarray, "replicate *shape"],
     support: Support,
-    within: tuple[float, float] = (-np.inf, np.inf),
+    within: tuple[float | Float64[np.ndarray, "*shape"], float | Float64[np.ndarray, "*shape"]] = (-np.inf, np.inf),
     confidence: float = 0.95,
 ) -> Bounds:
     """Lower and upper bounds of a value; NaN where its support is not usable. `within` is where the true value can lie."""

@@ -113,7 +113,8 @@ def _figures(results: Results, name: str) -> list[dict[str, Any]]:
                     "panels": [
                         {
                             **{"title": panel.title, "ylabel": panel.ylabel, "measure": panel.measure},
-                            **{"limits": panel.limits, "baseline": panel.baseline},
+                            # The page draws the baseline of the first series alone: several have their own.
+                            **{"limits": panel.limits, "baseline": panel.baseline if len(panel.series) == 1 else None},
                             "series": [{"quantity": quantity, "label": label} for quantity, label in panel.series],
                         }
                         for panel in panels

@@ -16,13 +16,13 @@ def sentences(tables: Mapping[str, Table]) -> list[str]:
 
 
 def _order(rows: list[dict[str, Any]]) -> Iterator[str]:
-    known = [row for row in rows if not math.isnan(row["expected_layer"])]
+    known = [row for row in rows if not math.isnan(row["expected_layer"]) and not row.get("doubt")]
     if len(known) > 1:
         yield f"From the lowest expected layer to the highest: {', '.join(row['task'] for row in known)}."
 
 
 def _task(row: Mapping[str, Any]) -> str:
-    layer = interval(row["expected_layer"], row["low"], row["high"])
+    layer = interval(row["expected_layer"], row["low"], row["high"]) + (" (means nothing)" if row.get("doubt") else "")
     told = f"{row['task']}: F1 {row['embeddings']:.3f} from the embeddings and {row['all_layers']:.3f} from all layers"
     return f"{told}; expected layer {layer}, centre of gravity {row['centre']:.2f} (n = {row['n']:,})."
 

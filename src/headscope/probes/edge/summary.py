@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headscope.probes.edge.found import Found, over_seeds
-from headscope.runs.table import Table
+from headscope.runs.table import Table, interval
 from headscope.stats.layers import centre_of_gravity, differential_divergence, divergence_from_even, expected_layer, trouble
 
 # F1 of layer 0 and of all layers, expected layer, K; METHODS §8.3. Centres of gravity and their K are known for some.
@@ -52,11 +52,27 @@ def summary(tasks: Table) -> Table:
 
 def notes(every: Sequence[Found]) -> list[str]:
     """What a reader should know before he trusts an expected layer."""
-    found = [f"{one.job.task}: {why}" for one in every if (why := trouble(one.curve, one.negatives)) is not None]
+    found = [f"{one.job.task}: {why}" for one in every if (why := doubt(one)) is not None]
     single = [one.job.task for one in every if len(one.job.documents) < 2]
     if single:
         found.append(f"{', '.join(single)}: scored on one document, so that intervals are over seeds alone")
     return found
+
+
+def gain(found: Found) -> tuple[float, float, float]:
+    """What all layers together add to the score of the embeddings, with its interval."""
+    value = found.curve[-1] - found.curve[0]
+    drawn = found.drawn[:, 0, [0, found.size - 1]] if found.replicates else found.curve[None, [0, -1]]
+    low, high = found.interval(value, drawn[:, 1] - drawn[:, 0])
+    return float(value), float(low), float(high)
+
+
+def doubt(found: Found) -> str | None:
+    """Why the expected layer of a task means nothing, in words; None where nothing speaks against it."""
+    value, low, high = gain(found)
+    if (why := trouble(found.curve, found.negatives)) is not None or not low <= 0:
+        return why
+    return f"layers add {interval(value, low, high)} to the score, which is not clear of 0, so that the expected layer means nothing"
 
 
 def linear_warnings(scores: Table) -> list[str]:
@@ -99,9 +115,11 @@ def _row(found: Found) -> dict[str, Any]:
         "documents": len(job.documents),
         "embeddings": float(found.curve[0]),
         "all_layers": float(found.curve[-1]),
+        **dict(zip(("gain", "gain_low", "gain_high"), gain(found), strict=True)),
         "expected_layer": float(expected_layer(found.curve, found.negatives)),
         "low": float(low),
         "high": float(high),
+        "doubt": doubt(found),
         "k_scores": float(differential_divergence(found.curve)),
         "centre": float(centre_of_gravity(weights)),
         "centre_low": float(centre_low),

@@ -96,24 +96,41 @@ def example_tables(every: Sequence[Found], examples: int) -> tuple[Table, Table]
     """
     rows: list[dict[str, Any]] = []
     beliefs: list[dict[str, Any]] = []
-    for found in every:
-        believed = found.beliefs.mean(0).swapaxes(0, 1)
-        for number, (place, kind, turned) in enumerate(_chosen(found, believed, examples), 1):
-            row, own = _example(found, number, place, kind, turned, believed[place])
+    believed = [found.beliefs.mean(0).swapaxes(0, 1) for found in every]
+    turns = [[turn(own, found.job.names, found.job.several) for own in each] for found, each in zip(every, believed, strict=True)]
+    sentence = _sentence(every, turns)
+    for found, each, turned in zip(every, believed, turns, strict=True):
+        for number, (place, kind) in enumerate(_chosen(found, turned, sentence, examples), 1):
+            row, own = _example(found, number, place, kind, turned[place], each[place])
             rows.append(row)
             beliefs += own
     blank = {name: np.array([], dtype=kind) for name, kind in (("task", str), ("example", int), ("layer", int), ("belief", float))}
     return (_table(rows), _table(beliefs)) if rows else (Table.of(blank), Table.of(blank))
 
 
-def _chosen(found: Found, believed: np.ndarray, examples: int) -> list[tuple[int, str, Turn]]:
-    """The targets to tell of: those of texts that are to be shown, and of the others those that turn most clearly."""
+def _sentence(every: Sequence[Found], turns: Sequence[Sequence[Turn]]) -> int | None:
+    """The text in which decisions of the most tasks turn, of several the one with the clearest turns; None if none has two tasks."""
+    margins: dict[int, dict[int, float]] = {}
+    for task, (found, turned) in enumerate(zip(every, turns, strict=True)):
+        for text, one in zip(found.job.shown.texts, turned, strict=True):
+            own = margins.setdefault(int(text), {})
+            own[task] = max(own.get(task, 0.0), one.margin)
+    scored = [(sum(margin > 0 for margin in own.values()), sum(own.values()), -text) for text, own in margins.items()]
+    tasks, _, text = max(scored, default=(0, 0.0, 0))
+    return -text if tasks > 1 else None
+
+
+def _chosen(found: Found, turns: Sequence[Turn], sentence: int | None, examples: int) -> list[tuple[int, str]]:
+    """The targets to tell of: those of texts that are to be shown (`given`), the clearest one of the sentence that is shown for several
+    tasks (`sentence`), and of the others those that turn most clearly (`found`).
+    """
     job = found.job
-    turns = [turn(own, job.names, job.several) for own in believed]
+    turning = sorted((place for place, one in enumerate(turns) if one.margin > 0), key=lambda place: (-turns[place].margin, place))
     given = [place for place, text in enumerate(job.shown.texts) if text in job.texts.look]
-    rest = sorted(set(range(len(turns))) - set(given), key=lambda place: (-turns[place].margin, place))
-    best = [place for place in rest if turns[place].margin > 0][:examples]
-    return [(place, "given", turns[place]) for place in given] + [(place, "found", turns[place]) for place in best]
+    shared = [place for place in turning if int(job.shown.texts[place]) == sentence and place not in given][: min(1, examples)]
+    best = [place for place in turning if place not in {*given, *shared}][:examples]
+    kinds = {"given": given, "sentence": shared, "found": best}
+    return [(place, kind) for kind, places in kinds.items() for place in places]
 
 
 def _example(

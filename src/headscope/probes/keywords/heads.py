@@ -61,7 +61,8 @@ def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates
 
     `relative` is what a word of a keyphrase receives less what another word does, the mean over texts, with its interval; `effect` the same
     in units of the spread within a text; `t` and `p` are Welch's over texts, `paired_t` and `paired_p` those of the two means
-    of each text, and `p_holm` the latter corrected for all heads; `gain` is how much smaller the loss of a regression on this
+    of each text, and `p_holm` the latter corrected for all heads; `loss` is the cross-entropy of a regression on this one feature, with its
+    interval; `gain`, with its own, is how much smaller the loss of a regression on this
     one feature is than that of knowing the share of keywords alone, in nats a word; `direct` takes attention itself for the chance.
     """
     key, other, effect, auc = (kept.numbers(name) for name in NUMBERS)
@@ -78,12 +79,14 @@ def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates
     there = usable[:, 0, 0]
     test, both = welch(key[there], other[there]), paired(key[there], other[there])
     corrected = np.stack([holm(row) for row in both.p])
-    count = kept.numbers("words").sum()
-    loss, direct, constant = (
-        kept.numbers("loss").sum(0) / count,
-        kept.numbers("direct").sum(0) / count,
-        kept.numbers("constant").sum() / count,
-    )
+    words = kept.numbers("words")
+    direct = kept.numbers("direct").sum(0) / words.sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        losses = np.einsum("dr,dhk->rhk", weights, kept.numbers("loss")) / (words @ weights)[:, None, None]
+        gains = (kept.numbers("constant") @ weights / (words @ weights))[:, None, None] - losses
+    every = Support.of(np.bincount(unit, words))
+    loss_low, loss_high = interval(losses[0], losses[1:], every, (0, np.inf))
+    gain_low, gain_high = interval(gains[0], gains[1:], every)
     rows = [(how, place) for how in range(len(HOWS)) for place in range(len(heads))]
 
     def column(values: Float64[np.ndarray, "how head"]) -> list[float]:
@@ -107,8 +110,12 @@ def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates
             "paired_t": column(both.t),
             "paired_p": column(both.p),
             "p_holm": column(corrected),
-            "loss": column(loss),
-            "gain": column(constant - loss),
+            "loss": column(losses[0]),
+            "loss_low": column(loss_low),
+            "loss_high": column(loss_high),
+            "gain": column(gains[0]),
+            "gain_low": column(gain_low),
+            "gain_high": column(gain_high),
             "direct": column(direct),
             "n": [int(there.sum())] * len(rows),
             "documents": [int(support.documents[place]) for place in rows],

@@ -59,13 +59,13 @@ def every_word(words: Words, penalty: float) -> Learnt:
 
 def position(words: Words, penalty: float) -> Learnt:
     """Where a word stands."""
-    return _regression(lambda other: other.places, words, penalty)
+    return regression(lambda other: other.places, words, penalty)
 
 
 def tf_idf(words: Words, penalty: float) -> Learnt:
     """How frequent a word is here and how rare elsewhere."""
     known = Rarity.learnt(words)
-    return _regression(lambda other: other.rarity(known), words, penalty)
+    return regression(lambda other: other.rarity(known), words, penalty)
 
 
 def best_head(words: Words, penalty: float) -> Learnt:
@@ -88,13 +88,13 @@ def best_head(words: Words, penalty: float) -> Learnt:
 
 def heads(words: Words, penalty: float) -> Learnt:
     """All heads together."""
-    return _regression(_received, words, penalty)
+    return regression(_received, words, penalty)
 
 
 def heads_and_more(words: Words, penalty: float) -> Learnt:
     """All heads, where a word stands, and how rare it is."""
     known = Rarity.learnt(words)
-    return _regression(lambda other: np.concatenate([_received(other), other.places, other.rarity(known)], 1), words, penalty)
+    return regression(lambda other: np.concatenate([_received(other), other.places, other.rarity(known)], 1), words, penalty)
 
 
 def scalar_mix(words: Words, penalty: float) -> Learnt:
@@ -127,13 +127,14 @@ def yake(words: Words, penalty: float) -> Learnt:
     return Learnt(scores_by_yake)
 
 
+TOGETHER = "all heads"
 SYSTEMS: Mapping[str, Callable[[Words, float], Learnt]] = {
     "every word": every_word,
     "position": position,
     "tf-idf": tf_idf,
     "best head": best_head,
     "scalar mix": scalar_mix,
-    "all heads": heads,
+    TOGETHER: heads,
     "all heads, position, tf-idf": heads_and_more,
     "yake": yake,
 }
@@ -143,7 +144,8 @@ def _received(words: Words) -> Float[np.ndarray, "word feature"]:
     return words.received.reshape(len(words.received), -1)
 
 
-def _regression(features: Callable[[Words], Float[np.ndarray, "word feature"]], words: Words, penalty: float) -> Learnt:
+def regression(features: Callable[[Words], Float[np.ndarray, "word feature"]], words: Words, penalty: float) -> Learnt:
+    """A logistic regression on some features of words, put on one scale."""
     given = features(words)
     scale = Standard.learnt(given)
     fit = logistic(scale.of(given), words.keys, penalty)
@@ -167,9 +169,16 @@ def counts(scores: Float64[np.ndarray, "word"], words: Words, level: Level, cut:
 
 def tuned(learn: Callable[[Words, float], Learnt], words: Words, penalty: float, tuning: Bool[np.ndarray, "text"]) -> Sequence[float]:
     """The thresholds for words and for phrases: learnt from some texts, tuned on the others."""
-    if not tuning.any() or tuning.all():
-        tuning = np.ones(len(words.texts), dtype=bool)
-    rest = words.some(~tuning) if not tuning.all() else words
-    held = words.some(tuning)
-    scores = learn(rest, penalty).score(held)
-    return [threshold(scores, held, level) for level in LEVELS]
+    rest, held = tuning_parts(words, tuning)
+    return thresholds(learn(rest, penalty), held)
+
+
+def tuning_parts(words: Words, tuning: Bool[np.ndarray, "text"]) -> tuple[Words, Words]:
+    """The texts to learn from and those that thresholds are tuned on; where one part would be empty, both are all texts."""
+    return (words.some(~tuning), words.some(tuning)) if tuning.any() and not tuning.all() else (words, words)
+
+
+def thresholds(learnt: Learnt, words: Words) -> Sequence[float]:
+    """The best thresholds for words and for phrases in these texts."""
+    scores = learnt.score(words)
+    return [threshold(scores, words, level) for level in LEVELS]

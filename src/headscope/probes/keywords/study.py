@@ -17,12 +17,13 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
+from headscope.probes.keywords.curves import by_heads, by_threshold
 from headscope.probes.keywords.features import Words, read_words
 from headscope.probes.keywords.heads import head_table, observe
-from headscope.probes.keywords.learning import LEVELS, SYSTEMS, counts, tuned
+from headscope.probes.keywords.learning import LEVELS, SYSTEMS, TOGETHER, counts, tuned
 from headscope.probes.keywords.peers import has_yake
 from headscope.probes.keywords.spec import KeywordSpec
-from headscope.probes.keywords.tables import score_table, summary, weight_table
+from headscope.probes.keywords.tables import curve_table, ranking_table, score_table, summary, weight_table
 from headscope.runs.counts import Counts
 from headscope.runs.kept import Kept
 from headscope.runs.ledger import Ledger
@@ -128,11 +129,16 @@ class Study:
         heads = head_table(kept, documents, self.heads, spec.replicates, spec.seed)
         counted = {name: kept.numbers(f"counts/{name}") for name in self.systems}
         scores = score_table(counted, documents, spec.replicates, spec.seed)
+        by_size = np.concatenate([kept.numbers("curves/heads"), counted[TOGETHER][:, None]], 1)  # the last: all heads
         weights = {name: kept.numbers(f"weights/{name}") for name in self.systems if len(kept.numbers(f"weights/{name}"))}
         tables = {
             "summary": summary(scores, heads),
             "keywords_scores": scores,
             "keywords_heads": heads,
+            "keywords_ranking": ranking_table(heads),
+            "keywords_curves": curve_table(
+                kept.numbers("curves/threshold"), by_size, len(self.heads), documents, spec.replicates, spec.seed
+            ),
             "keywords_weights": weight_table(weights, self.heads),
         }
         how = f"learnt from {len(words.texts)} texts" + (f", tried on {len(documents)} others" if dev else f" in {len(folds)} folds")
@@ -156,10 +162,13 @@ class Study:
         kept = Kept()
         kept.say("document", held.documents)
         observe(learnt_from, held, self.spec.penalty, kept)
+        kept.add("curves/heads", by_heads(learnt_from, held, self.spec.penalty, self.tuning(learnt_from)))
         for name, learn in self.systems.items():
             cuts = tuned(learn, learnt_from, self.spec.penalty, self.tuning(learnt_from))
             found = learn(learnt_from, self.spec.penalty)
             scores = found.score(held)
+            if name == TOGETHER:
+                kept.add("curves/threshold", by_threshold(scores, held))
             counted = [counts(scores, held, level, cut) for level, cut in zip(LEVELS, cuts, strict=True)]
             kept.add(f"counts/{name}", np.stack(counted, 1))
             if found.weights is not None:
@@ -172,7 +181,7 @@ class Study:
 
     def whole(self, words: Words) -> Kept:
         """What a finder of keywords needs, learnt from all documents: of all heads together."""
-        learn = SYSTEMS["all heads"]
+        learn = SYSTEMS[TOGETHER]
         found = learn(words, self.spec.penalty)
         assert found.scale is not None
         assert found.fit is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.core.heads import HeadId
+from headscope.probes.keywords.curves import THRESHOLDS, sizes
 from headscope.probes.keywords.features import HOWS
 from headscope.probes.keywords.learning import LEVELS
 from headscope.runs.table import Table
@@ -34,19 +35,12 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
         score = KeyphraseF1(level)
         for name, numbers in counted.items():
             own = numbers[:, place]
-            found, wrong, missed = own.sum(0)
-            again = score.resampled(own, units, weights)
-            low, high = interval(again[0], again[1:], Support.of(np.bincount(units)), (0, 1))
             against = contrast(score, counted[BASE][:, place], own, documents, "bootstrap", replicates, seed)
             rows.append(
                 {
                     "level": NAMES[level],
                     "system": name,
-                    "precision": float(ratio(found, found + wrong)),
-                    "recall": float(ratio(found, found + missed)),
-                    "f1": float(score.of(own)),
-                    "low": float(low),
-                    "high": float(high),
+                    **_f1(score, own, units, weights),
                     "above": float(against.difference),
                     "above_low": float(against.low),
                     "above_high": float(against.high),
@@ -56,6 +50,56 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
                 }
             )
     return Table.of({name: [row[name] for row in rows] for name in rows[0]})
+
+
+def _f1(
+    score: KeyphraseF1, own: Float64[np.ndarray, "text 3"], units: np.ndarray[Any, Any], weights: Float64[np.ndarray, "unit replicate"]
+) -> dict[str, float]:
+    """Precision, recall, and F1 with its interval, of what is found, wrongly found and missed in each text."""
+    found, wrong, missed = own.sum(0)
+    again = score.resampled(own, units, weights)
+    low, high = interval(again[0], again[1:], Support.of(np.bincount(units)), (0, 1))
+    numbers = (ratio(found, found + wrong), ratio(found, found + missed), score.of(own), low, high)
+    return {name: float(value) for name, value in zip(("precision", "recall", "f1", "low", "high"), numbers, strict=True)}
+
+
+def curve_table(
+    thresholds: Float64[np.ndarray, "text threshold level 3"],
+    kept: Float64[np.ndarray, "text size level 3"],
+    heads: int,
+    documents: Sequence[str],
+    replicates: int,
+    seed: int,
+) -> Table:
+    """`keywords_curves`: precision, recall and F1 of the regression by `threshold`, with all heads, and by the number of `heads` kept, the
+    best by cross-entropy first, with thresholds that were tuned.
+    """
+    units, weights = _units(documents, replicates, seed)
+    rows: list[dict[str, Any]] = []
+    for by, steps, numbers in (("threshold", THRESHOLDS.tolist(), thresholds), ("heads", sizes(heads), kept)):
+        for place, level in enumerate(LEVELS):
+            for step, value in enumerate(steps):
+                at = {"threshold": value if by == "threshold" else None, "heads": heads if by == "threshold" else value}
+                own = _f1(KeyphraseF1(level), numbers[:, step, place], units, weights)
+                rows.append({"by": by, "level": NAMES[level], **at, **own, "n": len(documents), "documents": len(weights)})
+    return Table.of({name: [row[name] for row in rows] for name in rows[0]})
+
+
+def ranking_table(heads: Table) -> Table:
+    """`keywords_ranking`: heads by cross-entropy, the lowest first: of a regression on one head, on documents that were not learnt from, in
+    nats per word; and what that saves beside knowing the share of keywords alone, whose cross-entropy is `constant`.
+    """
+    rows = sorted(heads, key=lambda row: (row["loss"], row["layer"], row["head"], row["received"]))
+    columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1))}
+    columns |= {name: [row[name] for row in rows] for name in ("kind", "layer", "head", "received")}
+    columns |= {
+        "cross_entropy": [row["loss"] for row in rows],
+        "low": [row["loss_low"] for row in rows],
+        "high": [row["loss_high"] for row in rows],
+        "constant": [row["loss"] + row["gain"] for row in rows],
+    }
+    told = ("gain", "gain_low", "gain_high", "effect", "auc", "n", "documents")
+    return Table.of({**columns, **{name: [row[name] for row in rows] for name in told}})
 
 
 def _units(
