@@ -19,6 +19,7 @@ from headscope.cli.main import app
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
+from headscope.figures import tasks
 from headscope.models.asking import ask
 from headscope.models.prune import prune
 from headscope.runs.quantities import by_head
@@ -116,7 +117,17 @@ def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["compare", *names, "-o", str(tmp_path / "tasks.svg")])
     assert done.exit_code == 0
     drawn = (tmp_path / "tasks.svg").read_text()
-    assert "% of the score" in drawn
+    assert "other: masked_accuracy without the head" in drawn
+    figure = tasks.draw([one, other])
+    points = figure.axes[2].collections[0].get_offsets()
+    assert points.tolist() == [[a, b] for a, b in zip(one["ablation"]["score"], other["ablation"]["score"], strict=True)]
+    assert figure.axes[2].get_title() == f"r = {found['value']:.2f}, p = {found['p']:.3f}"
+    shown = tasks.draw([one, other], change=True).axes[2].collections[0].get_offsets()
+    base = other["summary"]["value"][0]
+    assert shown[:, 1].tolist() == pytest.approx([-100 * value / base for value in other["ablation"]["difference"]]), "a loss is positive"
+    done = CliRunner().invoke(app, ["compare", *names, "--change", "-o", str(tmp_path / "change.svg")])
+    assert "lost without the head (%)" in (tmp_path / "change.svg").read_text(), done.output
+    assert "--change is for a figure" in str(CliRunner().invoke(app, ["compare", *names, "--change"]).exception)
     assert all(name in drawn for name in ("one (1)", "other", "one (3)"))
     for wrong, said in (([*names[:1]], "nothing to compare"), ([*names, "--quantity", "entropy"], "Leave out --quantity")):
         assert said in str(CliRunner().invoke(app, ["compare", *wrong]).exception)

@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.ablation.sentences import sentences
+from headscope.ablation.summary import within
 from headscope.cli.main import app
 from headscope.errors import RunError
-from headscope.figures import render
+from headscope.figures import draw, render
+from headscope.runs.results import Results
 from headscope.runs.table import Table
 
 
@@ -27,7 +29,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("michel1", ["loss without the head", "Framed: p", "3 texts"]),
+        ("michel1", ["loss without the head", "loss of the whole model: ", "Framed: p", "3 texts"]),
         ("histogram", ["Heads", "minus with it"]),
         ("michel3", ["Heads switched off", "by importance", "by measured loss", "by chance"]),
         ("importance", ["Importance, from gradients", "how much worse without the head"]),
@@ -39,6 +41,19 @@ def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]
         assert word in drawn
     with pytest.raises(RunError, match=r"westera1 shows flow_coreference.*headscope flow"):
         study.plot("westera1")
+
+
+def test_bands_stay_within_the_range_of_the_score(study: hs.Study) -> None:
+    assert within("f1_macro") == within("masked_accuracy") == within("keyphrase_spans") == (0, 1)
+    assert within("bleu_tokenized") == (0, 100)
+    assert within("matthews") == (-1, 1)
+    assert within("own") == (-math.inf, math.inf)
+    pruning = study["pruning"]
+    columns = {name: list(pruning[name]) for name in pruning.columns}
+    columns["low"], columns["high"] = [-100.0] * len(pruning), [1.0] * len(pruning)
+    wide = Results(study.results.manifest, {**study.results, "pruning": Table.of(columns)})
+    for band in draw("michel3", wide).axes[0].collections:
+        assert band.get_paths()[0].vertices[:, 1].min() == 0  # type: ignore[index]
 
 
 def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.Study, tmp_path: Path) -> None:

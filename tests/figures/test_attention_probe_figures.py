@@ -13,6 +13,8 @@ from headscope.core.document import Document
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
 from headscope.figures import render
+from headscope.runs.results import Results
+from headscope.runs.table import Table
 
 SHORT = Corpus.of(Document(d.id, tuple(s for s in d.sentences if len(s) < 9)) for d in read("sampler"))
 
@@ -37,6 +39,33 @@ def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]
         assert word in drawn
     with pytest.raises(RunError, match=r"michel1 shows ablation.*headscope ablate"):
         study.plot("michel1")
+
+
+def test_table_3_has_the_order_of_the_paper_and_numbers_in_columns(study: hs.Study) -> None:
+    (axes,) = study.plot("table3").axes
+    rows = [text.get_text() for text in axes.get_yticklabels()]
+    assert rows[:4] == ["structural probe*", "right-branching", "words and distances", "attention and words,\nrandom weights"]
+    assert rows[-2:] == ["attention", "attention and words"]
+    written = [text.get_text() for text in axes.texts]
+    ours, paper = written[1 : written.index("paper")], written[written.index("paper") + 1 :]
+    uas = {row["probe"]: f"{100 * row['uas']:.1f}" for row in study["summary"]}
+    assert ours == ["–", *(uas[name] for name in ("right-branching", "words-distances", "random-attention-words", "random-attention",
+                                                  "attention", "attention-words"))]  # fmt: skip
+    assert paper == ["80*", "26", "58", "30", "–", "61", "77"]
+    assert len({text.get_position()[0] for text in axes.texts}) == 2, "numbers stand in columns beside the axes, not beside marks"
+    found = {
+        "source": ["model", "model"],
+        "metric": ["UUAS", "UUAS"],
+        "layer": [1, 2],
+        "value": [41.0, 52.5],
+        "low": [1.0] * 2,
+        "high": [99.0] * 2,
+    }
+    structural = Results({"study": "structural_probe", "best_layer": 2, "signature": "x"}, {"structural": Table.of(found)})
+    (axes,) = study.plot("table3", structural=structural).axes
+    assert axes.texts[1].get_text() == "52.5*"
+    with pytest.raises(RunError, match="no study of a structural probe"):
+        study.plot("table3", structural=study)
 
 
 def test_a_page_and_the_study_opened_again(study: hs.Study) -> None:

@@ -46,7 +46,31 @@ def test_table_1_names_relations_heads_and_rules(run: hs.api.Run) -> None:
     assert svg == render(draw("table1", run.results), "svg").decode()
 
 
-def test_table_2_and_pronouns_say_what_they_count(run: hs.api.Run) -> None:
+def test_table_2_has_the_rows_of_the_paper_and_the_direction_in_the_name_of_a_head(run: hs.api.Run) -> None:
+    figure = draw("table2", run.results)
+    assert [axes.get_title(loc="left").split()[0] for axes in figure.axes] == ["all", "pronoun", "proper", "nominal"]
+    (one,) = run.results["coreference_systems"].where(system="one head", label="all", direction="mention-to-antecedent")
+    rows = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert rows[:3] == ["Nearest", "Head match", "Rule-based"]
+    assert rows[3:] == [f"One head: {one['heads']}\nmention → antecedent", "Best head of each kind\nmention → antecedent"]
+    written = [text.get_text() for text in figure.axes[0].texts]
+    assert written[written.index("ours") : written.index("paper") + 6][3:5] == [
+        f"{100 * run.results['coreference_rules'].where(rule='sieves', label='all')['value'][0]:.0f}",
+        f"{100 * one['value']:.0f}",
+    ]
+    assert written[written.index("paper") + 1 :] == ["27", "52", "69", "65", "–"]
+    other = render(draw("table2", run.results, direction="antecedent-to-mention"), "svg").decode()
+    assert "antecedent → mention" in other
+    with pytest.raises(RunError, match="direction is 'up'"):
+        draw("table2", run.results, direction="up")
+    with pytest.raises(RunError, match="direction says nothing about table1"):
+        draw("table1", run.results, direction="antecedent-to-mention")
+    earlier = Results(run.results.manifest, {name: table for name, table in run.results.items() if name != "coreference_systems"})
+    with pytest.raises(RunError, match="an earlier version made it"):
+        draw("table2", earlier)
+
+
+def test_pronouns_say_what_they_count(run: hs.api.Run) -> None:
     assert "mentions" in render(draw("table2", run.results), "svg").decode()
     assert "pronouns" in render(draw("pronouns", run.results), "svg").decode()
 
@@ -117,6 +141,8 @@ def test_the_command_line_prints_best_heads(folder: Path) -> None:
     shown = CliRunner().invoke(app, ["show", str(folder)])
     assert shown.exit_code == 0, shown.output
     assert "relations: the best head of each label" in shown.output
+    assert "dep→head" in shown.output
+    assert "mention→antecedent" in shown.output or "antecedent→mention" in shown.output
     assert "coreference: the best head of each label" in shown.output
     assert "coreference, pronouns: 19 texts, each a document (too long: truncate)" in shown.output
     head = CliRunner().invoke(app, ["show", str(folder), "relations", "--head", "3-10", "--sort", "lift"])

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 import headscope as hs
 from headscope.errors import RunError
 from headscope.figures import draw, render
+from headscope.figures.theme import COLOURS
 from headscope.report import page
 
 
@@ -31,13 +32,16 @@ def legend(axes: Axes) -> list[str]:
 def test_figure_2_draws_every_head_and_the_layer_means(run: hs.Run) -> None:
     figure = draw("clark2", run.results)
     top, middle, bottom = figure.axes
-    assert [len(legend(axes)) for axes in (top, middle, bottom)] == [3, 2, 3]
+    assert [len(legend(axes)) for axes in (top, middle, bottom)] == [4, 3, 4]
     sep = run["tokens"].table.where(quantity="to_sep")
     clouds = [line for line in top.lines if line.get_linestyle() == "None"]
     assert any(np.array_equal(line.get_ydata(), sep["value"]) for line in clouds)
     means = run["tokens"].layers.where(quantity="to_sep")["value"]
     assert any(np.array_equal(line.get_ydata(), means) for line in top.lines)
-    assert legend(bottom) == ["previous", "next", "itself"]
+    assert legend(bottom) == ["previous", "next", "itself", "even attention"]
+    even = run["tokens"].layers.where(quantity="to_punct")["baseline"]
+    dashed = [line for line in top.lines if line.is_dashed() and np.array_equal(line.get_ydata(), even)]
+    assert [line.get_color() for line in dashed] == [COLOURS[2]], "what even attention gives differs by the type of token"
     previous = run["positions"].layers.where(quantity="previous")["value"]
     line = next(line for line in bottom.lines if line.get_label() == "previous")
     assert np.array_equal(line.get_ydata(), previous), "the notebook swapped these labels; we do not"

@@ -41,6 +41,15 @@ def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]
     assert len(re.findall("A: attention", drawn)) == {"westera1": 1, "westera2": 1, "trees": 2, "agreement": 0}[name]
 
 
+def test_legends_of_trees_stand_beside_the_curves(study: hs.Study) -> None:
+    figure = draw("trees", study.results)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        box = axes.get_legend()
+        assert box is not None
+        assert box.get_window_extent().x0 >= axes.get_window_extent().x1
+
+
 def test_an_interval_beside_its_number_is_drawn(study: hs.Study) -> None:
     """Of few replicates all may lie above the difference, or there may be none."""
     table = study["flow_coreference"]

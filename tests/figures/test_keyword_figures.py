@@ -28,12 +28,31 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results.open(folder)
 
 
-@pytest.mark.parametrize("name", ["keywords", "keyword_losses", "keyword_scores"])
+@pytest.mark.parametrize("name", ["keywords", "keyword_losses", "keyword_curves", "keyword_scores"])
 def test_figures_say_what_they_show(study: Results, name: str) -> None:
     drawn = render(draw(name, study), "svg").decode()
-    told = {"keywords": "words of keyphrases", "keyword_losses": "Log loss saved", "keyword_scores": "F1 of phrases"}
-    assert told[name] in drawn
+    told = {
+        "keywords": ["words of keyphrases"],
+        "keyword_losses": ["Cross-entropy on other documents (nats per word)", "Saved beside the share of keywords alone"],
+        "keyword_curves": ["Threshold", "Heads kept", "F1 on other documents", "F1 of words", "F1 of phrases"],
+        "keyword_scores": ["F1 of phrases"],
+    }
+    assert all(words in drawn for words in told[name])
     assert study.signature[-12:] in drawn
+
+
+def test_heads_are_ranked_by_cross_entropy_and_curves_are_those_of_the_table(study: Results) -> None:
+    best = list(study["keywords_ranking"].head(20))
+    ranked = draw("keyword_losses", study).axes[0]
+    labels = [f"{row['rank']}. {row['layer']}-{row['head']} {row['received']}" for row in best]
+    assert [text.get_text() for text in ranked.get_yticklabels()] == labels
+    left, right = draw("keyword_curves", study).axes
+    for axes, by in ((left, "threshold"), (right, "heads")):
+        for level in ("words", "phrases"):
+            rows = study["keywords_curves"].where(by=by, level=level)
+            line = next(line for line in axes.lines if line.get_label() == f"F1 of {level}")
+            assert list(line.get_xdata()) == rows[by]
+            assert list(line.get_ydata()) == rows["f1"]
 
 
 def test_both_panels_of_the_scores_have_the_same_order(study: Results) -> None:
@@ -52,7 +71,7 @@ def test_what_is_said_is_what_the_tables_say(study: Results, tmp_path: Path) -> 
     mixed = max(study["keywords_weights"].where(system="scalar mix"), key=lambda row: row["share"])
     assert f"these weigh most: {mixed['layer']}-{mixed['head']} ({mixed['share']:.0%})" in told[-1]
     section = study_section(study)
-    assert [figure["name"] for figure in section["figures"]] == ["keywords", "keyword_losses", "keyword_scores"]
+    assert [figure["name"] for figure in section["figures"]] == ["keywords", "keyword_losses", "keyword_curves", "keyword_scores"]
     assert study.path is not None
     hs.open_study(study.path).report(tmp_path / "page.html")
     assert "What is important in a text" in (tmp_path / "page.html").read_text()

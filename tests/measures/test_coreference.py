@@ -199,6 +199,30 @@ def test_every_rule_has_its_interval_and_the_best_head_the_best_rule() -> None:
     assert (row["heads"], row["direction"], row["value"], row["rule"], row["lift"]) == ("1-1", "mention-to-antecedent", 1, "sieves", 0)
 
 
+def test_table_2_scores_one_head_on_every_kind_and_the_best_head_of_each() -> None:
+    """Head 1 resolves all names, head 2 all pronouns; there are twice as many names, so that head 1 is the best for all."""
+    text = "[1 Ann/NNP ] [2 Bob/NNP ] [1 Ann/NNP ] [2 Bob/NNP ] [1 she/PRP ]"
+    documents = [document(text, id=f"d{number}") for number in range(8)]
+    names, pronouns = pointing(5, {2: 0, 3: 1, 4: 3}), pointing(5, {2: 1, 3: 2, 4: 2})
+    systems = measured(NAME, documents, [[names, pronouns]] * 8)["coreference_systems"]
+    assert list(dict.fromkeys(systems["system"])) == ["nearest", "head_match", "sieves", "one head", "best head of each kind"]
+    paper = systems.where(direction="mention-to-antecedent")
+
+    def row(system: str, label: str) -> tuple[str, float, int]:
+        (one,) = paper.where(system=system, label=label)
+        return one["heads"], one["value"], one["n"]
+
+    assert [row("one head", label) for label in ("all", "proper", "pronoun")] == [("1-1", 2 / 3, 24), ("1-1", 1, 16), ("1-1", 0, 8)]
+    assert [row("best head of each kind", label) for label in ("all", "proper", "pronoun")] == [
+        ("1-1", pytest.approx(2 / 3), 24),
+        ("1-1", 1, 16),
+        ("1-2", 1, 8),
+    ]
+    for (name, label), own in {(one["rule"], one["label"]): one for one in measured(NAME, documents)["coreference_rules"]}.items():
+        (same,) = systems.where(system=name, label=label)
+        assert (same["value"], same["low"], same["high"], same["direction"]) == (own["value"], own["low"], own["high"], "")
+
+
 def test_token_level_is_refused() -> None:
     with pytest.raises(MeasureError, match="made of words"):
         make(NAME, {"level": "token"})

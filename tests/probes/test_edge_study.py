@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,10 @@ from headscope.probes.edge import linear, training
 from headscope.probes.edge.join import joined
 from headscope.probes.edge.sentences import sentences
 from headscope.probes.edge.spec import make_edge_spec
+from headscope.probes.edge.summary import doubt
 from headscope.runs.results import Results
 from headscope.runs.table import Table
-from headscope.stats.layers import centre_of_gravity, expected_layer
+from headscope.stats.layers import Negatives, centre_of_gravity, expected_layer
 
 QUICK = {"checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
 pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained
@@ -236,6 +238,86 @@ def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]
         assert word in drawn
     with pytest.raises(RunError, match=r"headscope ablate"):
         study.plot("michel1")
+
+
+def test_figure_3_shows_one_sentence_for_several_tasks_and_may_have_bars(study: hs.Study) -> None:
+    shared = [row for row in study["edge_examples"] if row["kind"] == "sentence"]
+    assert sorted(row["task"] for row in shared) == ["coref", "pos"]
+    assert len({row["id"] for row in shared}) == 1
+    assert min(row["margin"] for row in shared) > 0
+    figure = study.plot("tenney3")
+    assert sorted(axes.get_title(loc="left").split(" 1:")[0] for axes in figure.axes) == ["Coreference", "Part of speech"]
+    for axes, row in zip(study.plot("tenney3", bars=True).axes, shared, strict=True):
+        own = study["edge_beliefs"].where(task=row["task"], example=row["example"])
+        means = {label: np.mean(own.where(label=label)["belief"]) for label in own["label"] if not own.where(label=label)["gold"][0]}
+        legend = axes.get_legend()
+        assert legend is not None
+        names = [text.get_text() for text in legend.get_texts()]
+        true = [f"{row['gold']} (true)"] if any(own["gold"]) else []
+        assert names == [*true, max(means, key=means.__getitem__)]
+        assert len(axes.patches) == 13 * len(names)
+    with pytest.raises(RunError, match="bars says nothing about tenney1"):
+        study.plot("tenney1", bars=True)
+
+
+def _doubted(study: hs.Study, task: str) -> hs.Study:
+    """A study in which the expected layer of one task means nothing, and those of the others are 3."""
+    tasks = study["edge_tasks"]
+    columns = {name: list(tasks[name]) for name in tasks.columns}
+    columns["doubt"] = ["layers add nothing" if name == task else None for name in tasks["task"]]
+    columns["expected_layer"] = [3.0] * len(tasks)
+    return hs.Study(Results(study.results.manifest, {**study.results, "edge_tasks": Table.of(columns)}))
+
+
+def test_expected_layers_that_mean_nothing_are_marked(study: hs.Study) -> None:
+    doubted = _doubted(study, "coref")
+    axes = doubted.plot("tenney1").axes[0]
+    points = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("expected")}
+    assert set(points) == {"expected layer", "expected layer that means nothing"}
+    assert points["expected layer that means nothing"].get_markerfacecolor() == "white"
+    panels = doubted.plot("tenney2").axes[1::2]
+    told = {
+        name: " ".join(text.get_text() for text in axes.texts) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)
+    }
+    assert "expected layer 3.00 (means nothing)" in told["coref"]
+    assert "expected layer 3.00, K" in told["pos"]
+    lines = {name: len(axes.lines) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)}
+    assert lines["pos"] == lines["coref"] + 1, "there is no dashed line at a layer that means nothing"
+    assert "expected layer 3.00 (means nothing)" in repr(doubted)
+    assert "coref" not in repr(doubted).splitlines()[0]
+
+
+@dataclass
+class _Probed:
+    """What a doubt is about: scores by layer, as they are and drawn again."""
+
+    curve: np.ndarray
+    again: np.ndarray
+    negatives: Negatives = "keep"
+    replicates: int = 2
+
+    @property
+    def size(self) -> int:
+        return len(self.curve)
+
+    @property
+    def drawn(self) -> np.ndarray:
+        return self.again[:, None]
+
+    def interval(self, value: float, replicates: np.ndarray) -> tuple[float, float]:
+        return float(replicates.min()), float(replicates.max())
+
+
+@pytest.mark.parametrize(
+    ("again", "why"),
+    [
+        ([[0.5, 0.8, 0.7], [0.5, 0.6, 0.6]], None),
+        ([[0.5, 0.8, 0.9], [0.5, 0.6, 0.45]], "layers add 0.20 [-0.05 0.40] to the score, which is not clear of 0"),
+    ],
+)
+def test_a_gain_that_is_not_clear_of_0_is_a_doubt(again: list[list[float]], why: str | None) -> None:
+    found = doubt(_Probed(np.array([0.5, 0.6, 0.7]), np.array(again)))  # type: ignore[arg-type]
+    assert found is None if why is None else (found or "").startswith(why)
 
 
 def test_the_page(study: hs.Study) -> None:

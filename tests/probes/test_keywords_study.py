@@ -13,6 +13,7 @@ from families import document
 from numpy.testing import assert_allclose
 from predicting import loaded
 
+import headscope as hs
 from headscope.core.document import Document
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
@@ -20,7 +21,7 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.words import WordGroups, word_map
 from headscope.errors import RunError
 from headscope.models.model import Model
-from headscope.probes.keywords import learning
+from headscope.probes.keywords import curves, learning
 from headscope.probes.keywords.features import Rarity, Words, read_words
 from headscope.probes.keywords.spec import make_keyword_spec
 from headscope.probes.keywords.study import keywords
@@ -52,6 +53,12 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def encoded(model: Model, copies: int = 1) -> list[Encoded]:
     return list(Encoder(model.tokenizer, "document", 64, "truncate", tags="keyphrases").texts(documents(copies), Tally()))
+
+
+def encoded_rate(model: Model, copies: int) -> float:
+    """The share of words that are part of a keyphrase."""
+    tags = [tag for text in encoded(model, copies) for tag in text.tags]
+    return sum(tag != "O" for tag in tags) / len(tags)
 
 
 @pytest.mark.parametrize("source", ["all", "cls", "words"])
@@ -123,6 +130,32 @@ def test_thresholds_by_hand() -> None:
         assert 2 * found / (2 * found + wrong + missed) == pytest.approx(max(values))
 
 
+def test_f1_by_threshold_by_hand() -> None:
+    """Words that are taken at a chance of .5 are those with log odds of 0 or more; at 0 all words are, at 1 none."""
+    words = made()
+    logits = np.where(words.keys, 2.0, -1.0)
+    logits[np.flatnonzero(words.keys)[0]] = -3.0
+    found = curves.by_threshold(logits, words).sum(0)[:, 0]  # of words
+    keys, n = int(words.keys.sum()), len(words.keys)
+    at = {round(float(cut), 3): numbers.tolist() for cut, numbers in zip(curves.THRESHOLDS, found, strict=True)}
+    assert at[0.5] == [keys - 1, 0, 1]
+    assert at[0.2] == [keys - 1, n - keys, 1]  # the others have a chance of .27
+    assert at[0.0] == [keys, n - keys, 0]
+    assert at[1.0] == [0, 0, keys]
+
+
+def test_the_best_heads_are_kept_first() -> None:
+    assert curves.sizes(144) == [1, 2, 4, 8, 16, 32, 64, 128, 144]
+    assert curves.sizes(4) == [1, 2, 4]
+    assert curves.sizes(1) == [1]
+    words, other = made(), made(1)
+    assert curves.ranking(words, 1.0)[0] == 2
+    found = curves.by_heads(words, other, 1.0, np.arange(len(words.texts)) % 3 == 0).sum(0)
+    assert found.shape == (2, 2, 3)  # 1 and 2 of 4 heads, words and phrases
+    right, wrong, missed = found[0, 0]
+    assert 2 * right / (2 * right + wrong + missed) > 0.9, "head 2 alone tells all"
+
+
 def test_rarity_and_places_by_hand() -> None:
     words = made(texts=5)
     known = Rarity.learnt(words)
@@ -157,10 +190,36 @@ def test_heads_alone_by_hand(model: Model, tmp_path: Path) -> None:
     assert row["n"] == len(words.texts)
     shares = np.clip(x, 1e-6, 1 - 1e-6)
     assert row["direct"] == pytest.approx(-np.mean(np.where(keys, np.log(shares), np.log(1 - shares))), rel=1e-4)
+    assert row["loss_low"] <= row["loss"] <= row["loss_high"]
+    ranked = found["keywords_ranking"]
+    assert ranked["cross_entropy"] == sorted(found["keywords_heads"]["loss"])
+    assert ranked["rank"] == list(range(1, 2 * model.layout.size + 1))
+    first = next(iter(ranked))
+    rate = encoded_rate(model, 4)
+    assert first["constant"] == pytest.approx(-np.mean(np.where(keys, np.log(rate), np.log(1 - rate))))
+    assert first["gain"] == pytest.approx(first["constant"] - first["cross_entropy"])
+    curve = found["keywords_curves"]
+    for level in ("words", "phrases"):
+        whole = next(iter(found["keywords_scores"].where(system="all heads", level=level)))
+        last = list(curve.where(by="heads", level=level))[-1]
+        assert last["heads"] == model.layout.size
+        assert [last[name] for name in ("precision", "recall", "f1", "low", "high")] == [
+            whole[name] for name in ("precision", "recall", "f1", "low", "high")
+        ]
+    assert curve.where(by="threshold", level="words")["recall"][0] == 1
     everything = next(iter(found["keywords_scores"].where(system="every word", level="words")))
     assert everything["recall"] == 1
     assert everything["precision"] == pytest.approx(keys.mean())
     assert study.state("whole")["numbers/coefficients"].shape == (2 * model.layout.size,)
+
+
+def test_intervals_of_relative_attention_hold_their_values() -> None:
+    """It is a difference: a head that looks past keywords is below 0, with all of its interval."""
+    run = hs.run("mini", "sampler", ["keywords"], limit=8, max_length=32, replicates=20, gallery=0)
+    rows = [row for row in run["keywords"].table if row["low"] == row["low"]]
+    assert min(row["value"] for row in rows if row["quantity"] == "relative") < 0
+    assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
+    assert all(row["low"] >= 0 and row["high"] <= 1 for row in rows if row["quantity"] == "auc")
 
 
 def test_folds_try_every_document_once_and_their_order_does_not_matter(model: Model, tmp_path: Path) -> None:

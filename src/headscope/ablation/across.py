@@ -47,6 +47,8 @@ def losses(studies: Sequence[Results], relative: bool = False) -> dict[str, dict
     for name, results in called(studies).items():
         sign = 1 if results.manifest["settings"]["score"] in LOWER else -1
         share = abs(base_score(results)) if relative else 1
+        if not share:
+            raise RunError(f"the score of {name} is 0, so that nothing can be lost", "Show scores instead of what is lost")
         found[name] = {_place(row): sign * row["difference"] / share for row in results["ablation"]}
     return found
 

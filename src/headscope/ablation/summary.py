@@ -13,13 +13,16 @@ from headscope.stats.scores import Score
 
 SURE = 0.01  # as in the paper's Table 1
 LOWER = ("loss", "perplexity")  # scores of which less is better
-_RANGES = {"perplexity": (1.0, inf), "loss": (0.0, inf), "matthews": (-1.0, 1.0), "bleu": (0.0, 100.0), "chrf": (0.0, 100.0)}
+_RANGES = {  # by the first word of a score's name; a score of the user's own can be anything
+    **dict.fromkeys(("accuracy", "masked", "f1", "keyphrase"), (0.0, 1.0)),
+    **{"matthews": (-1.0, 1.0), "bleu": (0.0, 100.0), "chrf": (0.0, 100.0), "loss": (0.0, inf), "perplexity": (1.0, inf)},
+}
 COLUMNS = ("what", "kind", "value", "n", "documents", "published")
 
 
 def within(score: str) -> tuple[float, float]:
     """The lowest and the highest value that a score can have."""
-    return _RANGES.get(score.partition("_")[0], (0.0, 1.0))
+    return _RANGES.get(score.partition("_")[0], (-inf, inf))
 
 
 def base_score(results: Results) -> float:

@@ -31,7 +31,8 @@ def draw(found: Comparison, name: str | None = None, change: bool = False) -> Fi
         try:
             return tasks.draw(found.results, change)
         except RunError:  # of models with different heads, or without single heads switched off
-            pass
+            if change:
+                raise
     chosen = name or next(iter(found.values))
     groups = _groups(found, chosen)
     with theme():
