@@ -36,6 +36,11 @@ def embedded(folder: Path) -> None:
     save(run["saliency"].plot("clark3"), IMG / "clark3.svg")
     save(run["distances"].plot("clark6"), IMG / "clark6.svg")
     save(run["relations"].plot("heatmap", quantity="obj"), IMG / "obj.svg")
+    save(run["coreference"].plot("table2"), IMG / "table2.svg")
+    save(hs.run("mini", "sampler", ["keywords"], gallery=0)["keywords"].plot("heatmap", quantity="relative"), IMG / "relative.svg")
+    keywords = hs.probe_keywords("mini", "sampler")
+    for name in ("keyword_curves", "keyword_losses"):
+        save(keywords.plot(name), IMG / f"{name}.svg")
     hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
     hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")
     smaller(hs.view("mini", *PAIR, heads="all", layer=range(1, 7)).save(IMG / "heads.png"))

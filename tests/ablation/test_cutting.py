@@ -119,10 +119,10 @@ def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
     drawn = (tmp_path / "tasks.svg").read_text()
     assert "other: masked_accuracy without the head" in drawn
     figure = tasks.draw([one, other])
-    points = figure.axes[2].collections[0].get_offsets()
+    points = np.asarray(figure.axes[2].collections[0].get_offsets(), dtype=float)
     assert points.tolist() == [[a, b] for a, b in zip(one["ablation"]["score"], other["ablation"]["score"], strict=True)]
     assert figure.axes[2].get_title() == f"r = {found['value']:.2f}, p = {found['p']:.3f}"
-    shown = tasks.draw([one, other], change=True).axes[2].collections[0].get_offsets()
+    shown = np.asarray(tasks.draw([one, other], change=True).axes[2].collections[0].get_offsets(), dtype=float)
     base = other["summary"]["value"][0]
     assert shown[:, 1].tolist() == pytest.approx([-100 * value / base for value in other["ablation"]["difference"]]), "a loss is positive"
     done = CliRunner().invoke(app, ["compare", *names, "--change", "-o", str(tmp_path / "change.svg")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -53,7 +54,7 @@ def test_bands_stay_within_the_range_of_the_score(study: hs.Study) -> None:
     columns["low"], columns["high"] = [-100.0] * len(pruning), [1.0] * len(pruning)
     wide = Results(study.results.manifest, {**study.results, "pruning": Table.of(columns)})
     for band in draw("michel3", wide).axes[0].collections:
-        assert band.get_paths()[0].vertices[:, 1].min() == 0  # type: ignore[index]
+        assert np.asarray(band.get_paths()[0].vertices, dtype=float)[:, 1].min() == 0
 
 
 def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.Study, tmp_path: Path) -> None:

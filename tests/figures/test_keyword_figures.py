@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -51,8 +52,8 @@ def test_heads_are_ranked_by_cross_entropy_and_curves_are_those_of_the_table(stu
         for level in ("words", "phrases"):
             rows = study["keywords_curves"].where(by=by, level=level)
             line = next(line for line in axes.lines if line.get_label() == f"F1 of {level}")
-            assert list(line.get_xdata()) == rows[by]
-            assert list(line.get_ydata()) == rows["f1"]
+            assert np.asarray(line.get_xdata()).tolist() == rows[by]
+            assert np.asarray(line.get_ydata()).tolist() == rows["f1"]
 
 
 def test_both_panels_of_the_scores_have_the_same_order(study: Results) -> None:
