@@ -47,7 +47,8 @@ def test_all_parts_of_the_sampler(whole: Results) -> None:
     assert list(whole) == [
         "summary", "flow_coreference", "flow_coreference_headline", "flow_coreference_distances", "flow_coreference_items",
         "flow_coreference_values", "flow_classes", "flow_class_contrasts", "flow_class_headlines", "flow_class_values",
-        "flow_tree_distances", "flow_tree_distances_chains", "flow_attachment", "flow_agreement", "flow_precision",
+        "flow_tree_distances", "flow_tree_distances_chains", "flow_tree_distances_subsets", "flow_attachment",
+        "flow_agreement", "flow_precision",
     ]  # fmt: skip
     assert len(whole["flow_coreference_items"]) == 2 * 10
     assert whole["flow_coreference_items"].where(measure="A", same=True)["same"].count(True) == 5

@@ -15,6 +15,7 @@ from headscope.errors import MeasureError
 from headscope.flows import Attachment, TreeDistances
 from headscope.flows.attachment import spanning
 from headscope.flows.paths import CHAINS
+from headscope.flows.subsets import SubsetDistances
 
 TAGS, HEADS, LABELS = (
     "DET NOUN AUX ADV VERB ADP DET NOUN PUNCT",
@@ -81,6 +82,59 @@ def test_correlations_are_scipys_over_the_pairs_of_each_variant() -> None:
         assert row["value"] == pytest.approx(np.mean(values), abs=1e-6)
         assert row["low"] < row["value"] < row["high"]
         assert (row["n"], row["sentences"], row["documents"]) == (7, 7, 6)
+
+
+def test_correlations_among_verbs_and_their_core_arguments() -> None:
+    """She said the old cat chased mice : two verbs, with the subjects of both and one object; distances counted by hand."""
+    tags, heads = "PRON VERB DET ADJ NOUN VERB NOUN PUNCT", [2, 0, 5, 5, 6, 2, 6, 2]
+    labels = "nsubj root det amod nsubj ccomp obj punct"
+    #         she said cat chased mice
+    places = [0, 1, 4, 5, 6]
+    apart = [[0, 1, 3, 2, 3], [1, 0, 2, 1, 2], [3, 2, 0, 1, 2], [2, 1, 1, 0, 1], [3, 2, 2, 1, 0]]
+    rng = np.random.default_rng(1)
+    study = SubsetDistances(replicates=20)
+    expected: list[list[float]] = [[], []]
+    pairs = [(i, j) for i in range(5) for j in range(5) if i != j]
+    for number in range(7):
+        text = encoded(sentence(tags, heads, labels, id=f"d{number}"))
+        matrix = rng.random((2, 10, 10))
+        study.observe(text, {"A": matrix})
+        for layer in range(2):
+            flow = [matrix[layer, places[i] + 1, places[j] + 1] for i, j in pairs]
+            expected[layer].append(stats.pearsonr(flow, [-apart[i][j] for i, j in pairs]).statistic)
+    study.observe(encoded(sentence("NOUN VERB", [2, 0], "nsubj root", id="short")), {"A": rng.random((2, 4, 4))})  # one distance only
+    rows = study.tables()["tree_distances_subsets"].where(tokens="verbs and core arguments", variant="undirected", method="pearson")
+    for layer in (1, 2):
+        row = next(iter(rows.where(measure="A", layer=layer)))
+        assert row["value"] == pytest.approx(np.mean(expected[layer - 1]), abs=1e-6)
+        assert (row["n"], row["sentences"], row["documents"]) == (7, 8, 7)
+    near = [-abs(places[i] - places[j]) for i, j in pairs]
+    (position,) = rows.where(measure="position")
+    assert position["value"] == pytest.approx(stats.pearsonr(near, [-apart[i][j] for i, j in pairs]).statistic, abs=1e-6)
+    assert position["layer"] is None
+
+
+def test_classes_of_words_and_all_of_them() -> None:
+    """The class of all words has the numbers of the table of all words; a class by its tags is a part of the matrix."""
+    rng = np.random.default_rng(2)
+    whole, subsets = TreeDistances(replicates=5), SubsetDistances(replicates=5)
+    values = []
+    for number in range(3):
+        text = encoded(sentence(TAGS, HEADS, LABELS, id=f"d{number}"))
+        matrix = rng.random((1, 11, 11))
+        for study in (whole, subsets):
+            study.observe(text, {"G": matrix})
+        open_class = [1, 3, 4, 7]  # NOUN ADV VERB NOUN: all hang on the verb
+        flow = [matrix[0, i + 1, j + 1] for i in open_class for j in open_class if i != j]
+        values.append(stats.spearmanr(flow, [-1 if 4 in (i, j) else -2 for i in open_class for j in open_class if i != j]).statistic)
+    rows = subsets.tables()["tree_distances_subsets"]
+    for variant in ("undirected", "directed"):
+        same = {"measure": "G", "variant": variant, "method": "pearson", "layer": 1}
+        assert rows.where(**same, tokens="all")["value"] == whole.tables()["tree_distances"].where(**same)["value"]
+    found = rows.where(measure="G", tokens="open classes", variant="undirected", method="spearman", layer=1)
+    assert found["value"] == pytest.approx([np.mean(values)], abs=1e-6)
+    assert set(rows.where(tokens="verbs", layer=1)["n"]) == {0}, "one verb has no pair"
+    assert set(rows["tokens"]) == {"all", "verbs and core arguments", "nominals", "verbs", "open classes", "closed classes"}
 
 
 def test_sentences_without_two_distances_have_no_correlation() -> None:

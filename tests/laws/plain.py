@@ -104,11 +104,13 @@ def relations(measure: Relations, text: Text, a: Map) -> dict[str, Value]:
 
     def favourite(i: int, reverse: bool) -> int | None:
         best, best_weight = None, 0.0
-        for j in range(len(words)):
-            if j != i and sentences[j] == sentences[i]:
-                weight = np.float32(a[places[j], places[i]] if reverse else a[places[i], places[j]])
+        for place, role in enumerate(text.roles):
+            j = places.index(place) if role == WORD else -1
+            special = measure.specials == "candidates" and role in (CLS, SEP)
+            if special or (j >= 0 and j != i and sentences[j] == sentences[i]):
+                weight = np.float32(a[place, places[i]] if reverse else a[places[i], place])
                 if weight > best_weight:
-                    best, best_weight = j, float(weight)
+                    best, best_weight = (None if special else j), float(weight)
         return best
 
     for i, word in enumerate(words):

@@ -36,6 +36,7 @@ TRIED: list[tuple[str, dict[str, Any]]] = [
     ("relations", {"least": 1}),
     ("relations", {"least": 1, "punct": "include", "root": "include", "possessive": "reference", "subtypes": "fold"}),
     ("relations", {"least": 1, "possessive": "clitic", "selection": "in-sample", "offsets": (-1, 1)}),
+    ("relations", {"least": 1, "specials": "candidates"}),
     ("coreference", {"least": 1}),
     ("coreference", {"least": 1, "candidates": "any_other_mention", "head_words": "cue", "singletons": "include"}),
     ("coreference", {"least": 1, "candidates": "preceding_words", "selection": "in-sample", "head_match": "nearest"}),

@@ -62,6 +62,26 @@ def value(run: hs.api.Run, quantity: str, head: int = 1) -> float:
     return float(run["relations"].table.where(quantity=quantity, head=head)["value"][0])
 
 
+def test_special_tokens_as_candidates() -> None:
+    """A head that gives [SEP] the most and the governor the second most is right only where [SEP] cannot be picked."""
+    towards, back = 0.4 * planted(CATS), np.eye(8)
+    towards[:, -1] += 0.6
+    back[[2, 5], [2, 5]], back[[2, 5], [1, 4]] = 0.9, 0.1  # nouns to their determiners
+    back[-1] = [0, *[1 / 6] * 6, 0]
+    right = {}
+    for specials in ("ignore", "candidates"):
+        run = score([planted(CATS), towards, back], CATS, specials=specials)
+        for direction in ("dep-to-head", "head-to-dep"):
+            rows = run.results["relations"].where(label="det", direction=direction)
+            right[specials, direction] = rows["value"]
+    assert right["ignore", "dep-to-head"] == [1.0, 1.0, 0.0]
+    assert right["ignore", "head-to-dep"] == [0.0, 0.0, 1.0]
+    assert right["candidates", "dep-to-head"] == [1.0, 0.0, 0.0]
+    assert right["candidates", "head-to-dep"] == [0.0, 0.0, 0.0]
+    with pytest.raises(MeasureError, match="option specials is 'both'"):
+        score([planted(CATS)], CATS, specials="both")
+
+
 def test_a_planted_parser_is_always_right_and_its_transpose_in_the_other_direction() -> None:
     transposed = planted(CATS).T + 1e-9
     run = score([planted(CATS), transposed / transposed.sum(1, keepdims=True)], CATS)

@@ -19,7 +19,7 @@ from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import MeasureError, ModelError
 from headscope.models.capture import implementation
-from headscope.models.jacobian import Flow, flow, flow_of, linear, products, targets
+from headscope.models.jacobian import Flow, Pairs, flow, flow_of, linear, products, targets
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.blocks import read as read_block
 from headscope.models.jacobian.layers import check_chain, drops, record
@@ -416,3 +416,18 @@ def test_the_embedded_model_in_float32(sentence: tuple[Model, Encoded]) -> None:
     np.testing.assert_allclose(found.values["G"], flow(wide, words, ("G",)).values["G"], rtol=1e-4)
     own = np.diagonal(found.values["G"], axis1=1, axis2=2)
     assert (own > np.median(found.values["G"], axis=1)).all(), "the residual makes a token bear most on itself"
+
+
+@pytest.mark.parametrize("norm", ["frobenius", "spectral"])
+def test_some_pairs_have_the_numbers_of_all(norm: Any) -> None:
+    """G of some targets and G* of some sources alone, sketched or not: the numbers of the whole matrices, and 0 elsewhere."""
+    model = tiny("bert")
+    inputs = text(model, 7, 7)
+    whole = flow_of(model, inputs, ("A", "G", "G*"), norm, probes=4, seed=3)
+    some = flow_of(model, inputs, ("A", "G", "G*"), norm, probes=4, seed=3, pairs=Pairs([2, 5], [4]))
+    np.testing.assert_array_equal(some.values["A"], whole.values["A"])
+    np.testing.assert_allclose(some.values["G"][:, :, 4], whole.values["G"][:, :, 4], rtol=1e-6)
+    np.testing.assert_allclose(some.values["G*"][:, [2, 5]], whole.values["G*"][:, [2, 5]], rtol=1e-5)
+    assert not some.values["G"][:, :, [0, 1, 2, 3, 5, 6]].any()
+    assert not some.values["G*"][:, [0, 1, 3, 4, 6]].any()
+    assert (some.errors["G*"] is None) == (norm == "spectral")

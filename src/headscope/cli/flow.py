@@ -21,9 +21,11 @@ def flow(
         str, Option(help="A (attention), G (gradient over a layer), G* (from the input on); also rollout, maxflow, norms")
     ] = "A,G,G*",
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/flow-MODEL-CORPUS]")] = None,
-    limit: Annotated[int | None, Option(help="sentences; 0: all of them", min=0)] = 500,
+    limit: Annotated[
+        int | None, Option(help="sentences; 0: all of them [default: 500; 16 if G* is measured, which takes long]", min=0)
+    ] = None,
     pick: Annotated[str | None, Option(help="sentences: random ones, or the first [default: random]")] = None,
-    items: Annotated[int, Option(help="pairs of a noun and a pronoun", min=2)] = 500,
+    items: Annotated[int | None, Option(help="pairs of a noun and a pronoun [default: 500; 16 if G* is measured]", min=2)] = None,
     draw: Annotated[
         str | None, Option(help="pairs: balanced, matched in distance, or alternating (as released) [default: balanced]")
     ] = None,
@@ -50,9 +52,9 @@ def flow(
 ) -> None:
     """Measure how much each word bears on each other word, and whether it goes with coreference, parts of speech and trees (Westera).
 
-    headscope flow --limit 50 --items 50 --out FLOW
+    headscope flow --out FLOW
     headscope flow --corpus gum-dev.conllu --measures A,G --out FLOW
-    headscope flow --corpus ontogum-dev.conllu --parts coreference --draw matched --out PAIRS
+    headscope flow --corpus ontogum-dev.conllu --parts coreference --items 500 --draw matched --out PAIRS
     headscope flow --model bert-base-uncased --corpus gum-dev.conllu --preset reference --out FLOW
     headscope show FLOW flow_coreference
     headscope plot FLOW westera1 -o figure1.pdf
@@ -61,10 +63,11 @@ def flow(
     from headscope.flows.spec import make_flow_spec
 
     chosen = [*(corpus or ["sampler"])]
+    counts = {name: number or None for name, number in (("limit", limit), ("items", items)) if number is not None}
     spec = make_flow_spec(
         {
             "model": model, "corpus": chosen, "parts": names(parts) if parts is not None else None, "measures": names(measures),
-            "limit": limit or None, "pick": pick, "items": items, "draw": draw, "context": context, "norm": norm, "method": method,
+            **counts, "pick": pick, "draw": draw, "context": context, "norm": norm, "method": method,
             "probes": probes, "mode": mode, "preset": preset, "grouping": grouping, "punct": punct, "transpose": transpose,
             "max_length": max_length, "format": format, "on_error": on_error, "replicates": replicates, "seed": seed,
             "weights": weights, "dtype": dtype,
@@ -80,7 +83,9 @@ def flow(
 
 def _study(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
     from headscope.cli.progress import bar, interrupted
+    from headscope.cli.signals import say
     from headscope.flows.study import study
 
+    told = None if quiet else say
     with interrupted(out), bar("differentiating", hidden=quiet) as progress:
-        return study(spec, out, device=device, resume=resume, overwrite=overwrite, progress=progress)  # type: ignore[arg-type]
+        return study(spec, out, device=device, resume=resume, overwrite=overwrite, progress=progress, say=told)  # type: ignore[arg-type]

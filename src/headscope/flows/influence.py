@@ -14,7 +14,7 @@ from headscope.encoding.words import group
 from headscope.errors import RunError
 from headscope.flows.grouping import to_words
 from headscope.flows.spec import LONGEST, FlowSpec, make_flow_spec
-from headscope.models.jacobian import ALL_KINDS, Flow, flow
+from headscope.models.jacobian import ALL_KINDS, Flow, Pairs, flow
 from headscope.models.jacobian.flow import Kind
 from headscope.models.model import Model
 from headscope.runs.grids import Grid, Level, Specials, arranged, sides
@@ -36,8 +36,11 @@ ABOUT: dict[Kind, str] = {
 _ALIASES = {"norm": "norms"}
 
 
-def text_flow(model: Model, text: Encoded, spec: FlowSpec) -> Flow:
-    """The measures of a specification on one text. The random vectors of a sketch depend on the text and the seed alone."""
+def text_flow(model: Model, text: Encoded, spec: FlowSpec, pairs: Pairs | None = None) -> Flow:
+    """The measures of a specification on one text, between all tokens or some.
+
+    The random vectors of a sketch depend on the text and the seed alone.
+    """
     digest = hashlib.blake2b(f"{spec.seed}\x1f".encode() + text.ids.tobytes(), digest_size=6).digest()
     seed = int.from_bytes(digest, "little")
     return flow(
@@ -50,6 +53,7 @@ def text_flow(model: Model, text: Encoded, spec: FlowSpec) -> Flow:
         seed,
         longest=LONGEST,
         mode=spec.mode or "eval",
+        pairs=pairs,
     )
 
 

@@ -12,6 +12,7 @@ from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.flows.items import Context, Passage, alternating, draw
 from headscope.flows.spec import FlowSpec, Part
+from headscope.models.jacobian import Pairs
 from headscope.models.model import Model
 from headscope.runs.counts import Counts
 from headscope.runs.studies import picked
@@ -23,6 +24,19 @@ class Job(NamedTuple):
     text: Encoded
     parts: tuple[Part, ...]
     passage: Passage | None = None
+
+    def pairs(self) -> Pairs | None:
+        """The tokens between which flow is asked for: the nouns and pronouns of a passage; None for all tokens."""
+        if self.passage is None:
+            return None
+        place = {position: number for number, position in enumerate(self.text.annotation.positions)}
+
+        def tokens(words: set[int]) -> list[int]:
+            chosen = {place[word] for word in words if word in place}
+            return [token for token, word in enumerate(self.text.word_of) if word in chosen]
+
+        found = Pairs(tokens({pair.noun for pair in self.passage.pairs}), tokens({pair.pronoun for pair in self.passage.pairs}))
+        return found if all(found) else None  # nothing is left of the pairs, which is counted elsewhere
 
 
 class Jobs:

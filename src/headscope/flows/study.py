@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ from headscope.flows.agreement import Agreement
 from headscope.flows.attachment import Attachment
 from headscope.flows.classes import PartsOfSpeech
 from headscope.flows.coreference import Coreference
+from headscope.flows.forecast import Clock
 from headscope.flows.influence import text_flow
 from headscope.flows.jobs import Job, Jobs
 from headscope.flows.precision import Precision
 from headscope.flows.spec import NEEDS, FlowSpec
+from headscope.flows.subsets import SubsetDistances
 from headscope.flows.summary import summary
 from headscope.flows.trees import TreeDistances
 from headscope.models.jacobian import Flow
@@ -48,8 +50,12 @@ def study(
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Results:
-    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name."""
+    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name.
+
+    `say` is told how long it will take, after the second text.
+    """
     folder = study_folder(out, resume, overwrite)
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
@@ -61,7 +67,7 @@ def study(
     require_length(model, spec.model, spec.max_length)
     spec = spec.model_copy(update={"dtype": model.dtype})
     now = study_identity(spec, model, corpus)
-    return once(folder, now, resume, overwrite, lambda: _run(spec, model, corpus, folder, now, resume, progress))
+    return once(folder, now, resume, overwrite, lambda: _run(spec, model, corpus, folder, now, resume, progress, say))
 
 
 class Studies:
@@ -83,6 +89,7 @@ class Studies:
             self.others["classes"] = PartsOfSpeech(deletion=spec.deletion or "comparison", **common, kept=kept("classes"))
         if "trees" in parts:
             self.others["trees"] = TreeDistances(**trees, kept=kept("trees"))
+            self.others["subsets"] = SubsetDistances(**trees, kept=kept("subsets"))
             self.others["attachment"] = Attachment(spec.transpose, labels=spec.labels or "main", **trees, kept=kept("attachment"))
         if "agreement" in parts:
             self.others["agreement"] = Agreement(**common, kept=kept("agreement"))
@@ -93,7 +100,7 @@ class Studies:
         if self.coreference is not None and job.passage is not None:
             self.coreference.observe(job.text, found.values, job.passage)
         for name, other in self.others.items():
-            if ("trees" if name == "attachment" else name) in job.parts:
+            if ("trees" if name in ("subsets", "attachment") else name) in job.parts:
                 other.observe(job.text, found.values)
 
     def _all(self) -> dict[str, Any]:
@@ -119,22 +126,33 @@ def _run(
     now: dict[str, Any],
     resume: bool,
     progress: Progress | None,
+    say: Callable[[str], None] | None,
 ) -> Results:
     started = time.monotonic()
     manifest = begin("flow", spec, now, model, folder)
     ledger = Ledger(folder, key(now), resume)
     jobs = Jobs(corpus, model, spec)
     notes: list[str] = []
-    for number, shard in enumerate(_shards(jobs)):
+    given: Iterable[Job] = jobs
+    clock: Clock | None = None
+    if say is not None and (spec.limit is not None or spec.parts == ("coreference",)):
+        known = list(jobs)  # before the work begins, unless they are those of a whole corpus, which may be large
+        given, clock = known, Clock(known, spec, say)
+    for number, shard in enumerate(_shards(given)):
         if number == 0 and spec.mode == "train" and not drops(model.network, model.inputs([shard[0].text])):
             notes.append(f"mode train: {model.name} has no dropout, so train mode changes nothing: all numbers are those of mode eval")
         if not ledger.done(number):
             studies = Studies(spec)
             for job in shard:
-                studies.observe(job, text_flow(model, job.text, spec))
+                studies.observe(job, text_flow(model, job.text, spec, job.pairs()))
+                if clock is not None:
+                    clock.tick(job)
                 if progress is not None:
-                    progress(jobs.share, jobs.counts.texts, jobs.counts.tokens)
+                    progress(*((clock or jobs).share, (clock or jobs.counts).texts, (clock or jobs.counts).tokens))
             ledger.add(number, studies.states)
+        elif clock is not None:
+            for job in shard:
+                clock.skip(job)
     if ledger.merged is None:
         raise RunError(f"nothing to study: no text is left of {', '.join(spec.corpus)}", "; ".join(jobs.counts.dropped.lines()))
     studies = Studies(spec, ledger.merged)
@@ -148,7 +166,7 @@ def _run(
     return finish(manifest, studies.tables(), model, jobs.counts, ledger, ledger.merged, folder, said)
 
 
-def _shards(jobs: Jobs) -> Iterator[list[Job]]:
+def _shards(jobs: Iterable[Job]) -> Iterator[list[Job]]:
     stream = iter(jobs)
     while shard := list(islice(stream, SHARD)):
         yield shard

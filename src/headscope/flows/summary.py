@@ -7,6 +7,7 @@ from typing import Any
 
 from headscope.flows.compared import table
 from headscope.flows.paths import VARIANTS
+from headscope.flows.subsets import ARGUMENTS, POSITION
 from headscope.runs.table import Table
 
 COLUMNS = ("part", "what", "measure", "value", "low", "high", "p_documents", "t", "p", "d", "n", "documents", "published")
@@ -34,6 +35,7 @@ def summary(tables: Mapping[str, Table]) -> Table:
         "coreference_headline": _coreference,
         "class_headlines": _classes,
         "tree_distances": _trees,
+        "tree_distances_subsets": _subsets,
         "attachment": _attachment,
         "agreement": _agreement,
     }
@@ -69,6 +71,16 @@ def _trees(tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
             yield {"part": "trees", "what": "r with minus tree distance, best layer", "measure": row["measure"], **_estimate(row)}
     for row in tables["tree_distances_chains"].where(**wanted, chain="next word"):
         yield {"part": "trees", "what": "r of distance in the sentence", "measure": "chain", **_estimate(row), **_said("trees", "chain")}
+
+
+def _subsets(tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
+    """Verbs with their core arguments, the class that the paper names; the table has the others."""
+    for row in tables["tree_distances_subsets"].where(variant=VARIANTS[0], method="pearson", tokens=ARGUMENTS):
+        if row["layer"] is None:
+            measure, what = (
+                ("chain", "distance in the sentence") if row["measure"] == POSITION else (row["measure"], "minus tree distance, best layer")
+            )
+            yield {"part": "trees", "what": f"{ARGUMENTS}: r with {what}", "measure": measure, **_estimate(row)}
 
 
 def _attachment(tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from headscope.errors import MeasureError
 from headscope.flows.chosen import held_out
 from headscope.flows.compared import table
 from headscope.flows.grouping import Grouping, Matrices, checked, to_words
-from headscope.flows.paths import CHAINS, VARIANTS, distances, restricted, sentence_chain
+from headscope.flows.paths import CHAINS, VARIANTS, Variant, distances, restricted, sentence_chain
 from headscope.measures.relations import is_punctuation
 from headscope.runs.kept import Kept
 from headscope.runs.table import Table
@@ -61,7 +61,7 @@ class TreeDistances:
         self.kept.say("unit", [text.document if self.resample == "document" else text.id])
         for name, matrix in matrices.items():
             flow = to_words(matrix, text.word_of, len(text.words), self.grouping)[:, kept][:, :, kept]
-            self.kept.add(f"values/{name}", _correlations(flow, gold)[None])
+            self.kept.add(f"values/{name}", correlations(flow, gold)[None])
         sentences = [text.annotation.sentences[word] for word in kept]
         self.kept.add("chains", np.stack([_chain(sentence_chain(sentences, name), gold) for name in CHAINS])[None])
 
@@ -72,15 +72,20 @@ class TreeDistances:
         """
         rows, baselines = [], []
         for name in self.kept.under("values/"):
-            rows += self._rows(self.kept.numbers(f"values/{name}"), {"measure": name}, chosen=True)
+            rows += self.rows(self.kept.numbers(f"values/{name}"), {"measure": name}, chosen=True)
         if len(every := self.kept.numbers("chains")):
             for place, name in enumerate(CHAINS):
-                baselines += self._rows(every[:, place, :, :, None], {"chain": name})
+                baselines += self.rows(every[:, place, :, :, None], {"chain": name})
         return {"tree_distances": table(rows, LAYERS), "tree_distances_chains": table(baselines, BASELINES)}
 
-    def _rows(
-        self, values: Float64[np.ndarray, "sentence variant method layer"], said: dict[str, str], chosen: bool = False
+    def rows(
+        self,
+        values: Float64[np.ndarray, "sentence variant method layer"],
+        said: dict[str, str],
+        variants: Sequence[Variant] = VARIANTS,
+        chosen: bool = False,
     ) -> list[dict[str, object]]:
+        """Rows of these variants, methods and layers; with `chosen`, also the best layer of the other half of the documents."""
         units, layers = self.kept.words("unit"), values.shape[3]
         if chosen:
             values = np.concatenate([values, held_out(values, units)[..., None]], -1)
@@ -98,7 +103,7 @@ class TreeDistances:
                 "sentences": len(values),
                 "documents": int(found.documents[row, column, layer]),
             }
-            for row, variant in enumerate(VARIANTS)
+            for row, variant in enumerate(variants)
             for column, method in enumerate(METHODS)
             for layer in range(values.shape[3])
         ]
@@ -117,13 +122,14 @@ def _chain(heads: Sequence[int], gold: Sequence[Float64[np.ndarray, "word word"]
     """What the distances in a chain would get for flow, in each variant."""
     found = np.empty((len(VARIANTS), len(METHODS)), dtype=np.float32)
     for row, (variant, wanted) in enumerate(zip(VARIANTS, gold, strict=True)):
-        found[row] = _correlations(-distances(heads, variant)[None], [wanted])[0, :, 0]
+        found[row] = correlations(-distances(heads, variant)[None], [wanted])[0, :, 0]
     return found
 
 
-def _correlations(
+def correlations(
     flow: Float64[np.ndarray, "layer word word"], gold: Sequence[Float64[np.ndarray, "word word"]]
 ) -> Float[np.ndarray, "variant method layer"]:
+    """Of each layer's flow with each of some matrices, over the pairs that it has a number for; NaN where there is no correlation."""
     found = np.empty((len(gold), len(METHODS), len(flow)), dtype=np.float32)
     for row, wanted in enumerate(gold):
         used = np.isfinite(wanted)

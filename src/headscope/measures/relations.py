@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from headscope.core.annotation import NONE, ROOT
-from headscope.core.batch import MapBatch
+from headscope.core.batch import CLS, SEP, MapBatch
 from headscope.core.document import Word
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
@@ -49,6 +49,7 @@ class Relations(Measure):
     `punct` and `root` say whether such words count in "all"; `subtypes="fold"` reads `nsubj:pass` as `nsubj`. With
     `possessive="clitic"` the favourite of the clitic ('s) counts for the possessor before it, as BERT's word pieces suggest;
     `"reference"` is that rule with the released code's gaps. `least` is the number of words a relation needs to be listed.
+    `specials="candidates"` lets a word pick [CLS] and [SEP], too, which is never right (Clark et al., footnote 3).
     `control="permuted"` scores the heads against the trees of other sentences of the same length, too: what chance gives.
     """
 
@@ -73,6 +74,7 @@ class Relations(Measure):
     root: Literal["include", "exclude"] = "exclude"
     subtypes: Literal["keep", "fold"] = "keep"
     possessive: Literal["none", "clitic", "reference"] = "none"
+    specials: Literal["ignore", "candidates"] = "ignore"
     selection: Selection = "crossfit"
     folds: int = 2
     least: int = 20
@@ -132,7 +134,8 @@ class Relations(Measure):
         device = batch.weights.device
         words = Words.of(batch.queries)
         places = (torch.from_numpy(words.text).to(device), torch.from_numpy(words.place).to(device))
-        return places, Sentences(words, batch.keys.width, device), self._scored(batch, words, device)
+        further = batch.keys.chosen("cls and sep", lambda form, role: role in (CLS, SEP)) if self.specials == "candidates" else None
+        return places, Sentences(words, batch.keys.width, device, further), self._scored(batch, words, device)
 
     def _scored(self, batch: MapBatch, words: Words, device: torch.device) -> _Scored:
         texts = batch.queries.texts

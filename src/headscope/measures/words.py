@@ -70,21 +70,28 @@ def favourites(
 
 
 class Sentences:
-    """Where the sentences of a batch are, so that every word's favourites in its sentence can be found, for all words at once."""
+    """Where the sentences of a batch are, so that every word's favourites in its sentence can be found, for all words at once.
 
-    def __init__(self, words: Words, width: int, device: torch.device) -> None:
-        self._words, self._width, self._device = words, width, device
+    `further` are positions that every word of their text may pick, too, such as special tokens.
+    """
+
+    def __init__(self, words: Words, width: int, device: torch.device, further: Bool[np.ndarray, "batch position"] | None = None) -> None:
+        self._words, self._width, self._device, self._further = words, width, device, further
 
     def favourites(self, weights: Float[torch.Tensor, "batch head query key"]) -> Int[torch.Tensor, "direction batch head position"]:
-        """As `favourites`, with the other words of the sentence allowed."""
-        if weights.device.type == "cpu" and weights.dtype == torch.float32 and (fast := kernel("words_cpu")) is not None:
+        """As `favourites`, with the other words of the sentence allowed, and what is further allowed."""
+        plain = self._further is None and weights.device.type == "cpu" and weights.dtype == torch.float32
+        if plain and (fast := kernel("words_cpu")) is not None:
             return torch.from_numpy(fast.favourites(weights.contiguous().numpy(), *self._ranges, torch.get_num_threads()))
         masked = weights * self._allowed[:, None]
         return torch.stack([_strongest(masked, -1), _strongest(masked, -2)])
 
     @cached_property
     def _allowed(self) -> Float[torch.Tensor, "batch query key"]:
-        return torch.from_numpy(self._words.same_sentence(self._width)).to(self._device, torch.float32)
+        allowed = self._words.same_sentence(self._width)
+        if self._further is not None:  # from words to them, and from them to words
+            allowed |= self._further[:, None, :] | self._further[:, :, None]
+        return torch.from_numpy(allowed).to(self._device, torch.float32)
 
     @cached_property
     def _ranges(self) -> tuple[Int[np.ndarray, "batch position"], Int[np.ndarray, "side batch position"]]:

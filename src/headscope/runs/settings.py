@@ -47,7 +47,7 @@ class Specification(BaseModel):
         """The settings that a signature shows, as text, in the order of their declaration."""
         preset, found = self._preset(), {}
         for name in self.counted():
-            usual = type(self).model_fields[name].get_default(call_default_factory=True)
+            usual = type(self).model_fields[name].get_default(call_default_factory=True, validated_data=dict(self))
             value, *others = map(_plain, (getattr(self, name), usual, preset.get(name, usual)))
             if value not in others:
                 found[name] = text_of(value)

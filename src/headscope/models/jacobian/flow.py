@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -39,6 +39,13 @@ ALL_KINDS: tuple[Kind, ...] = get_args(Kind)
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
+class Pairs(NamedTuple):
+    """The tokens between which flow is asked for: from these sources to these targets."""
+
+    sources: Sequence[int]
+    targets: Sequence[int]
+
+
 @dataclass(frozen=True)
 class Flow:
     """Matrices [layer, source, target] of one text, at token level, by kind.
@@ -62,6 +69,7 @@ def flow(
     seed: int = 0,
     longest: int = 64,
     mode: Mode = "eval",
+    pairs: Pairs | None = None,
 ) -> Flow:
     """A, G and G* of one text, or other kinds (ALL_KINDS). Of an encoder-decoder, those of its encoder.
 
@@ -69,6 +77,8 @@ def flow(
     sum of the target's features) or `mean` (the sum's over the number of features). With `method="auto"`, G is exact where the
     layers are blocks that are known (`layouts.KNOWN`), and else the Frobenius norm is sketched with `probes` random vectors, as G* is.
     `exact` takes as many vectors as there are features. All norms but `frobenius` are exact whatever the method.
+    With `pairs`, some sources and some targets, G has numbers for these targets and G* for these sources alone, and 0 elsewhere: where few
+    are asked for, this is many times faster, and the numbers are the same.
     `maxflow` is refused for texts of more than `longest` tokens: it takes about the fourth power of the length.
 
     With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all kinds, layers and probes:
@@ -76,7 +86,7 @@ def flow(
     Memory does not grow with the number of probes or pairs of tokens: what is held at once is bounded (`targets.HELD`, `products.HELD`)
     but for one layer's attention and, for each token, a few matrices of features by features.
     """
-    return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed, longest, mode)
+    return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed, longest, mode, pairs)
 
 
 def flow_of(
@@ -89,6 +99,7 @@ def flow_of(
     seed: int = 0,
     longest: int = 64,
     mode: Mode = "eval",
+    pairs: Pairs | None = None,
 ) -> Flow:
     """The same for a text as the network is given it: one row of tokens, padding allowed."""
     _check(kinds, norm, method, probes, mode)
@@ -113,9 +124,9 @@ def flow_of(
             check_again(layers)
             known = [read(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
             if "G" in kinds:
-                _add(found, "G", *_within(layers, known, norm, method, probes, seed, notes))
+                _add(found, "G", *_within(layers, known, norm, method, probes, seed, notes, pairs))
             if "G*" in kinds:
-                _add(found, "G*", *_from_start(layers, known, norm, method, probes, seed, notes))
+                _add(found, "G*", *_from_start(layers, known, norm, method, probes, seed, notes, pairs))
     return Flow(found.values, found.errors, found.method, tuple(notes))
 
 
@@ -146,12 +157,19 @@ def _attention(model: Model, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor
 
 
 def _within(
-    layers: Sequence[Layer], known: Sequence[Block | str], norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
+    layers: Sequence[Layer],
+    known: Sequence[Block | str],
+    norm: Norm,
+    method: Method,
+    probes: int,
+    seed: int,
+    notes: list[str],
+    pairs: Pairs | None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     if method != "sketch":
         strange = next((block for block in known if isinstance(block, str)), None)
         if strange is None:
-            return torch.stack([closed.sizes(block, norm) for block in known if isinstance(block, Block)]), None
+            return torch.stack([closed.sizes(block, norm, pairs and pairs.targets) for block in known if isinstance(block, Block)]), None
         notes.append(f"G: {strange}")
     readings = [Reading.make(norm, layer.states, _probes(method, probes), seed + number) for number, layer in enumerate(layers)]
     values, errors = zip(*(products.within(layer, reading) for layer, reading in zip(layers, readings, strict=True)), strict=True)
@@ -162,13 +180,23 @@ def _within(
 
 
 def _from_start(
-    layers: Sequence[Layer], known: Sequence[Block | str], norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
+    layers: Sequence[Layer],
+    known: Sequence[Block | str],
+    norm: Norm,
+    method: Method,
+    probes: int,
+    seed: int,
+    notes: list[str],
+    pairs: Pairs | None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     check_chain(layers)
     reading = Reading.make(norm, layers[0].states, _probes(method, probes), seed)
     try:
         back = norm in ("sum", "mean")
-        values, errors = products.backwards(layers, reading, known) if back else products.forwards(layers, reading, known)
+        if back:
+            values, errors = products.backwards(layers, reading, known)
+        else:
+            values, errors = products.forwards(layers, reading, known, pairs and pairs.sources)
     except products.NoProductError as error:  # forward mode is not known of every operation
         notes.append(f"G*: {error.problem}; taken backwards")
         values, errors = products.backwards(layers, reading)
