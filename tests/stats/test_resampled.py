@@ -53,3 +53,10 @@ def test_one_document_cannot_be_resampled() -> None:
     assert found.value == pytest.approx(1.5)
     assert np.isnan(found.low).all()
     assert np.isnan(mean(np.zeros((0, 2)), []).value).all()
+
+
+def test_bounds_stay_where_the_mean_can_lie() -> None:
+    values = np.array([0.0, 0, 0, 0, 0, 0, 0, 1])
+    documents = [str(number) for number in range(8)]
+    assert mean(values, documents, 200).low < 0
+    assert mean(values, documents, 200, within=(0, 1)).low == 0

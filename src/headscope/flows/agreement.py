@@ -59,7 +59,7 @@ class Agreement:
             replicates = pooled(parts, poisson_weights(names, self.replicates, self.seed))
             low, high = interval(replicates[0], replicates[1:], Support.of(parts.n), (-1, 1))
             rows += _rows(pair, "entries", replicates[0], low, high, parts.n.sum(0), (parts.n > 0).sum(0))
-            each = mean(texts.r, documents, self.replicates, self.seed)
+            each = mean(texts.r, documents, self.replicates, self.seed, (-1, 1))
             rows += _rows(pair, "texts", each.value, each.low, each.high, each.n, each.documents)
         return {"agreement": table(rows, COLUMNS)}
 

@@ -90,7 +90,7 @@ class Attachment:
             layers = values.shape[3]
             if name not in CHAINS:
                 values = np.concatenate([values, held_out(values, units)[..., None]], -1)
-            found = mean(values, units, self.replicates, self.seed)
+            found = mean(values, units, self.replicates, self.seed, (0, 1))
             rows += [
                 {
                     "tree": name,

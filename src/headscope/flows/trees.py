@@ -89,7 +89,7 @@ class TreeDistances:
         units, layers = self.kept.words("unit"), values.shape[3]
         if chosen:
             values = np.concatenate([values, held_out(values, units)[..., None]], -1)
-        found = mean(values, units, self.replicates, self.seed)
+        found = mean(values, units, self.replicates, self.seed, (-1, 1))
         return [
             {
                 **said,

@@ -28,12 +28,20 @@ class Interval(NamedTuple):
     documents: Int64[np.ndarray, "*shape"]
 
 
-def mean(values: Float[np.ndarray, "n *shape"], documents: Sequence[str], replicates: int = 1000, seed: int = 0) -> Interval:
-    """The mean over observations, NaN left out, for each column; `documents` says where each observation comes from."""
+def mean(
+    values: Float[np.ndarray, "n *shape"],
+    documents: Sequence[str],
+    replicates: int = 1000,
+    seed: int = 0,
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> Interval:
+    """The mean over observations, NaN left out, for each column; `documents` says where each observation comes from, `within` where the
+    mean can lie.
+    """
     sums, counts, names = _by_document(values, documents)
     means = _means(sums, counts, poisson_weights(names, replicates, seed))
     support = Support.of(counts)
-    return _interval(means, support, counts.sum(0), support.documents)
+    return _interval(means, support, counts.sum(0), support.documents, within)
 
 
 def difference(
@@ -60,9 +68,10 @@ def _interval(
     support: Support,
     n: Float64[np.ndarray, "*shape"],
     documents: Int64[np.ndarray, "*shape"],
+    within: tuple[float, float] = (-np.inf, np.inf),
 ) -> Interval:
     value, drawn = found[0], found[1:]
-    return Interval(value, *interval(value, drawn, support), p_value(value, drawn, support), n.astype(np.int64), documents)
+    return Interval(value, *interval(value, drawn, support, within), p_value(value, drawn, support), n.astype(np.int64), documents)
 
 
 def _by_document(
