@@ -33,6 +33,7 @@ docs: .venv/docs.stamp  ## build the documentation site, which works offline; a 
 
 figures: .venv/dev.stamp  ## make the documentation's figures of the embedded model again; with HEADSCOPE_DATA some more
 	$(BIN)/python docs/tools/figures.py
+	$(BIN)/python docs/tools/papers.py --thumbnails
 
 faults: .venv/dev.stamp  ## kills, full disks, damage, changes, signals: an hour or more, best as root; FAULTS="--quick" for a try
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/run_faults.py $(FAULTS)

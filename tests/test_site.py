@@ -79,7 +79,7 @@ def test_the_check_of_links_sees_what_is_broken(tmp_path: Path) -> None:
 
 def test_every_picture_is_shown_somewhere() -> None:
     shown = {link.rpartition("/")[2] for page in (ROOT / "README.md", *PAGES) for link in LINK.findall(prose(page))}
-    assert {path.name for path in (DOCS / "img").iterdir()} <= shown
+    assert {path.name for path in (DOCS / "img").rglob("*.*")} <= shown
 
 
 def test_everything_public_is_in_the_reference() -> None:

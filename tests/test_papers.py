@@ -1,0 +1,62 @@
+"""The page of all figures, tables and remarks of the papers: up to date, and every command of it runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from typer.testing import CliRunner
+
+from headscope.cli.main import app
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def papers() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("papers", ROOT / "docs" / "tools" / "papers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_made_of_the_list(papers: ModuleType) -> None:
+    given = papers.listed()
+    assert papers.PAGE.read_text(encoding="utf-8") == papers.page(given), "run docs/tools/papers.py"
+    pictures = {row["thumbnail"] for row in papers.rows(given) if "thumbnail" in row}
+    assert {path.stem for path in papers.IMG.glob("*.png")} == pictures
+    sizes = [path.stat().st_size for path in papers.IMG.glob("*.png")]
+    assert max(sizes) < 30_000
+    assert sum(sizes) < 1_000_000
+
+
+def test_every_command_of_the_page_runs(papers: ModuleType, tmp_path: Path) -> None:
+    """Each on small settings, and each folder made once."""
+    given = papers.listed()
+
+    def invoke(command: str, more: str = "") -> None:
+        arguments = papers.placed(command.replace("keyphrases.jsonl", "sampler"), tmp_path, given)
+        done = CliRunner().invoke(app, [*arguments, *shlex.split(more)], catch_exceptions=False)
+        assert done.exit_code == 0, (command, done.output)
+
+    def make(name: str) -> None:
+        folder = given["folders"][name]
+        for needed in papers.folders_in(folder["command"], given):
+            if needed != name and not (tmp_path / needed).exists():
+                make(needed)
+        invoke(folder["command"], folder["small"])
+
+    for row in papers.rows(given):
+        for name in papers.folders_in(row["command"], given):
+            if not (tmp_path / name).exists():
+                make(name)
+        if row["command"] not in {folder["command"] for folder in given["folders"].values()}:
+            invoke(row["command"])
+        if "-o " in row["command"]:
+            assert (tmp_path / row["command"].rpartition("-o ")[2]).stat().st_size > 500
+    assert [name for name in given["folders"] if not (tmp_path / name).exists()] == []
