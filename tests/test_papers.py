@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
 
+from headscope.ablation import cutting
 from headscope.cli.main import app
 
 ROOT = Path(__file__).parents[1]
@@ -35,9 +37,10 @@ def test_the_page_is_made_of_the_list(papers: ModuleType) -> None:
     assert sum(sizes) < 1_000_000
 
 
-def test_every_command_of_the_page_runs(papers: ModuleType, tmp_path: Path) -> None:
+def test_every_command_of_the_page_runs(papers: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each on small settings, and each folder made once."""
     given = papers.listed()
+    monkeypatch.setattr(cutting, "speeds", partial(cutting.speeds, batches=(1,), rounds=1))
 
     def invoke(command: str, more: str = "") -> None:
         arguments = papers.placed(command.replace("keyphrases.jsonl", "sampler"), tmp_path, given)
