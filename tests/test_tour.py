@@ -74,13 +74,12 @@ def best(syntax: hs.Run) -> dict[str, dict[str, Any]]:
 def test_the_best_heads_of_the_tour(best: dict[str, dict[str, Any]]) -> None:
     text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     number, either = r"(-?0\.\d+)", r"(\S+(?: \| \S+)?)"
-    pattern = (
-        rf"^ ([a-z]+) +(\d+) +{either} +{number} \[.*?\] +{either} +{number} \[.*?\] +{number} \[.*?\] +{number} +{number} ± {number}$"
-    )
+    pattern = rf"^ ([a-z]+) +(\d+) \((\d+)\*\) +{either} +{number} \[.*?\] +{either} +{number} \[.*?\] +{number} \[.*?\] +{number} +{number} ± {number}$"
     rows = re.findall(pattern, text, re.MULTILINE)
     assert len(rows) == 6
-    for label, n, heads, *numbers in rows:
+    for label, n, documents, heads, *numbers in rows:
         row = best[label]
+        assert str(row["documents"]) == documents
         expected = [f"{row[name]:.2f}" for name in ("value", "baseline", "lift", "in_sample", "chance")] + [f"{row['chance_error']:.3f}"]
         assert [str(row["n"]), row["heads"], row["rule"]] == [n, heads, numbers[1]], label
         assert [numbers[0], *numbers[2:]] == expected, label
