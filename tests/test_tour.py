@@ -74,7 +74,8 @@ def best(syntax: hs.Run) -> dict[str, dict[str, Any]]:
 def test_the_best_heads_of_the_tour(best: dict[str, dict[str, Any]]) -> None:
     text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     number, either = r"(-?0\.\d+)", r"(\S+(?: \| \S+)?)"
-    pattern = rf"^ ([a-z]+) +(\d+) \((\d+)\*\) +{either} +{number} \[.*?\] +{either} +{number} \[.*?\] +{number} \[.*?\] +{number} +{number} ± {number}$"
+    shares = rf"{number} \[.*?\] +{either} +{number} \[.*?\] +{number} \[.*?\] +{number} +{number} ± {number}$"
+    pattern = rf"^ ([a-z]+) +(\d+) \((\d+)\*\) +{either} +{shares}"
     rows = re.findall(pattern, text, re.MULTILINE)
     assert len(rows) == 6
     for label, n, documents, heads, *numbers in rows:
