@@ -146,7 +146,7 @@ class Contests:
                 scores = Resampled(label, share(best.right, best.n, weights)[:, None], support, np.array([float(n.sum())]), share_interval)
                 yield Champion(kind, label, names_of(ids, best.picks), scores)
 
-    def support(self, state: State, kind: Kind, label: str) -> Support:
+    def support(self, state: State, kind: str, label: str) -> Support:
         """The documents of a label's cases. Their groups are what is resampled, and say how many are effective; states of runs before 1.0
         have no more than groups.
         """

@@ -39,7 +39,7 @@ def systems_table(contests: Contests, state: State, layout: HeadLayout) -> Colum
         listed = contests.listed(state, kind)
 
         def add(system: str, direction: str, heads: str, label: str, scored: Scored, kind: str = kind) -> None:
-            support = contests.support(state, kind, label)  # type: ignore[arg-type]
+            support = contests.support(state, kind, label)
             low, high = share_interval(np.array(scored.value), share(scored.right, scored.n, weights), support)
             bounds = {"value": scored.value, "low": low, "high": high}
             names = {"kind": kind, "system": system, "direction": direction, "heads": heads, "label": label}
