@@ -3,38 +3,78 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
 from headscope.runs.few import counted, note
 from headscope.runs.table import Table, display
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table as RichTable
+
 _NUMBER = re.compile(r"[-+]?[0-9]")
 
 
 def print_table(table: Table, title: str, caption: str = "") -> None:
-    """Print a table with aligned columns; where no terminal sets the width, as wide as it is."""
-    from rich import box
+    """Print a table with aligned columns; where no terminal sets the width, as wide as it is.
+
+    In a terminal that is too narrow no number is cut off: what is the same in all rows is told once, and what then does not fit follows
+    below, with the first column again.
+    """
     from rich.console import Console
-    from rich.table import Table as RichTable
     from rich.text import Text
 
-    rich = RichTable(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     rows = list(table)
-    for name in table.columns:
-        rich.add_column(name, justify="left" if any(map(_is_text, (row[name] for row in rows))) else "right", no_wrap=True)
-    for row in rows:
-        rich.add_row(
-            *(Text(counted(value) if name == "documents" else display(value)) for name, value in row.items())
-        )  # "[the]" is no markup
-    few = note(row["documents"] for row in rows) if "documents" in table.columns else ""
+    cells = {name: [counted(row[name]) if name == "documents" else display(row[name]) for row in rows] for name in table.columns}
+    left = {name for name in cells if any(_is_text(row[name]) for row in rows)}
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, Console(width=10_000).measure(rich).maximum)
+    parts, same = [list(cells)], ""
+    if console.is_terminal and _width(cells, list(cells)) > console.width:
+        alike = [name for name in cells if len(rows) > 1 and len(set(cells[name])) == 1]
+        same = ", ".join(f"{name} {cells[name][0]}" for name in alike)
+        parts = _fitting(cells, [name for name in cells if name not in alike] or list(cells), console.width)
     console.print(title, style="italic", soft_wrap=True, markup=False)  # as the table's own title it would be folded to its width
-    console.print(rich)
+    if same:
+        console.print(f"in all rows: {same}", style="dim", soft_wrap=True, markup=False)
+    for names in parts:
+        rich = _rich({name: [Text(cell) for cell in cells[name]] for name in names}, left)  # as text: "[the]" is no markup
+        if not console.is_terminal:
+            console.width = max(console.width, Console(width=10_000).measure(rich).maximum)
+        console.print(rich)
+    few = note(row["documents"] for row in rows) if "documents" in cells else ""
     if caption := "\n".join(filter(None, (few, caption))):
         console.print(caption, style="dim", soft_wrap=True, markup=False)
+
+
+def _rich(cells: Mapping[str, Sequence[RenderableType]], left: Container[str]) -> RichTable:
+    from rich import box
+    from rich.table import Table as RichTable
+
+    rich = RichTable(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in cells:
+        rich.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+    for row in zip(*cells.values(), strict=True):
+        rich.add_row(*row)
+    return rich
+
+
+def _width(cells: Mapping[str, Sequence[str]], names: Sequence[str]) -> int:
+    """How wide a table of some columns is: three characters between two columns, and one at each side."""
+    return sum(max(map(len, [name, *cells[name]])) for name in names) + 3 * (len(names) - 1) + 2
+
+
+def _fitting(cells: Mapping[str, Sequence[str]], names: Sequence[str], width: int) -> list[list[str]]:
+    """The columns in parts that are no wider than that, each with the first column; one that is too wide by itself has its own part."""
+    first, *rest = names
+    parts = [[first]]
+    for name in rest:
+        if len(parts[-1]) > 1 and _width(cells, [*parts[-1], name]) > width:
+            parts.append([first])
+        parts[-1].append(name)
+    return parts
 
 
 def print_markdown(table: Table, title: str) -> None:
