@@ -25,11 +25,11 @@ from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.probes.attention.batch import UNSCORED, Sentence
-from headscope.probes.attention.maps import Maps, Store
-from headscope.probes.attention.probes import AttentionProbe
-from headscope.probes.attention.tables import punctuation
-from headscope.probes.attention.training import Recipe, Sentences, in_order, train
+from headscope.studies.attention_probe.batch import UNSCORED, Sentence
+from headscope.studies.attention_probe.maps import Maps, Store
+from headscope.studies.attention_probe.probes import AttentionProbe
+from headscope.studies.attention_probe.tables import punctuation
+from headscope.studies.attention_probe.training import Recipe, Sentences, in_order, train
 
 CACHE = 8 << 30
 

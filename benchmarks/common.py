@@ -29,12 +29,12 @@ from headscope.corpora import read
 from headscope.corpora.permuted import Trees
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded, Encoder
+from headscope.engine.compute import ShardRunner
+from headscope.engine.plan import Plan
 from headscope.measures import REGISTRY, make
 from headscope.models.capture import implementation
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from headscope.runs.plan import Plan
-from headscope.runs.shard import ShardRunner
 
 LENGTH, BATCH_TOKENS = 128, 2048
 SURFACE = tuple(name for name in ("positions", "tokens", "entropy", "relations", "distances") if name in REGISTRY)

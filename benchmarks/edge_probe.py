@@ -27,13 +27,13 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.hidden import hidden
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.probes.edge.feeding import Feeder, Rows
-from headscope.probes.edge.items import Items, Laid, items
-from headscope.probes.edge.mix import cumulative
-from headscope.probes.edge.probe import Probes, Shape
-from headscope.probes.edge.tasks import inside, targets
-from headscope.probes.edge.training import Recipe, train
-from headscope.probes.states import States, hidden_states
+from headscope.studies.edge_probe.feeding import Feeder, Rows
+from headscope.studies.edge_probe.items import Items, Laid, items
+from headscope.studies.edge_probe.mix import cumulative
+from headscope.studies.edge_probe.probe import Probes, Shape
+from headscope.studies.edge_probe.tasks import inside, targets
+from headscope.studies.edge_probe.training import Recipe, train
+from headscope.studies.hidden_states import States, hidden_states
 
 if TYPE_CHECKING:
     from jaxtyping import Float

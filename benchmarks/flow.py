@@ -21,7 +21,8 @@ from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.capture import implementation
-from headscope.models.jacobian import blocks, closed, flow, products
+from headscope.models.jacobian import blocks, closed, products
+from headscope.models.jacobian.flow import flow
 from headscope.models.jacobian.layers import Layer, record
 from headscope.models.jacobian.norms import Reading
 from headscope.models.load import load

@@ -30,10 +30,10 @@ from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoded, Encoder
+from headscope.engine.prefetch import Ahead, Brief, Bundle
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.runs.ahead import Ahead, Brief, Bundle
-from headscope.runs.counts import Counts
+from headscope.results.counts import Counts
 
 FILES = 100
 SIZES = (10_000, 100_000, 1_000_000)
@@ -99,8 +99,8 @@ def plans(sizes: Sequence[int], format: str) -> list[Row]:
 
 def plan_one(folder: Path) -> str:
     """CPU seconds, peak megabytes, tokens and shards of planning the corpus in a folder, libraries and model included in the memory."""
-    from headscope.runs.planning import plan_run
-    from headscope.runs.spec import make_spec
+    from headscope.engine.spec import make_spec
+    from headscope.runs.estimate import plan_run
 
     use_threads(1)
     model = untrained(load("mini", "cpu"), "cpu", **TINY)
@@ -146,7 +146,7 @@ def passing(count: int = 3000) -> float:
 def keeping(states: States) -> float:
     """Seconds of merging the sums of a shard with those before it, and of making a file of them."""
     try:
-        from headscope.runs.store import encode_states
+        from headscope.results.folder import encode_states
     except ImportError:  # pyarrow is not there
         return seconds(lambda: merge(states, states))
     return seconds(lambda: encode_states(merge(states, states), {}))

@@ -20,11 +20,11 @@ from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.texts import Encoder
 from headscope.models.load import load
-from headscope.probes.states import States, hidden_states
-from headscope.probes.structural.features import Features, batches
-from headscope.probes.structural.probe import KINDS, Gold, Segment, Segments
-from headscope.probes.structural.training import Fit, Recipe, Sentences, shuffled, train
-from headscope.probes.structural.trees import tree_of
+from headscope.studies.hidden_states import States, hidden_states
+from headscope.studies.structural_probe.features import Features, batches
+from headscope.studies.structural_probe.probe import KINDS, Gold, Segment, Segments
+from headscope.studies.structural_probe.training import Fit, Recipe, Sentences, shuffled, train
+from headscope.studies.structural_probe.trees import tree_of
 
 RECIPE = Recipe(epochs=1, sorted=False)
 

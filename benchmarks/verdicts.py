@@ -18,8 +18,8 @@ import numpy as np
 
 from headscope.replication.recipe import Claim
 from headscope.replication.verdicts import DIFFERS, ORDERED, SAME, judge
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
 from headscope.stats.correlation import spearman
 from headscope.stats.resampled import difference, mean
 from headscope.stats.significance import two_sided, welch

@@ -26,9 +26,9 @@ from common import untrained
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
 from headscope.app.server import bind
+from headscope.engine.typed_text import typed
 from headscope.models.capture import implementation
 from headscope.models.model import Model
-from headscope.runs.texts import typed
 
 LENGTHS = (128, 512)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]

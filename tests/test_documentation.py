@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.core.heads import HeadLayout
 from headscope.measures import REGISTRY, make
-from headscope.runs.twin_heads import TABLES
+from headscope.studies.twins.heads import TABLES
 
 ROOT = Path(__file__).parents[1]
 COMMON = {"kind", "layer", "head", "quantity", "value", "n"}  # columns that all tables share

@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
-from headscope.ablation import cutting
 from headscope.cli.main import app
+from headscope.studies.ablation import cutting
 
 ROOT = Path(__file__).parents[1]
 

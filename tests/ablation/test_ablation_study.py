@@ -13,12 +13,6 @@ import torch
 from predicting import CORPUS, loaded
 
 import headscope as hs
-from headscope.ablation.answers import columns_of, scored
-from headscope.ablation.floor import floor_of, nothing_to_lose
-from headscope.ablation.pruning import Curves, ascending, prunable_table
-from headscope.ablation.spec import OWN, make_ablation_spec
-from headscope.ablation.study import ablate
-from headscope.ablation.systems import Systems, removal
 from headscope.core.document import Document
 from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.core.tally import Tally
@@ -29,11 +23,17 @@ from headscope.models.asking import ask, asking_inputs
 from headscope.models.gates import gated, gates_without
 from headscope.models.importance import importance
 from headscope.models.model import Model
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
 from headscope.stats.bootstrap import group_of
 from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.scores import Function, Mean, Perplexity
+from headscope.studies.ablation.answers import columns_of, scored
+from headscope.studies.ablation.floor import floor_of, nothing_to_lose
+from headscope.studies.ablation.pruning import Curves, ascending, prunable_table
+from headscope.studies.ablation.spec import OWN, make_ablation_spec
+from headscope.studies.ablation.study import ablate
+from headscope.studies.ablation.systems import Systems, removal
 from headscope.views.findings import findings
 
 SETTINGS: dict[str, Any] = {"replicates": 40, "orders": 1, "steps": 3, "mask_share": 0.4}

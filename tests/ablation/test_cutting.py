@@ -11,18 +11,18 @@ from predicting import CORPUS, loaded, saved
 from typer.testing import CliRunner
 
 import headscope as hs
-from headscope.ablation.across import across, losses
-from headscope.ablation.cutting import least, share, sizes, speeds
-from headscope.ablation.spec import make_ablation_spec
-from headscope.ablation.study import ablate
 from headscope.cli.main import app
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
-from headscope.figures import tasks
 from headscope.models.asking import ask
 from headscope.models.prune import prune
-from headscope.runs.quantities import by_head
+from headscope.results.quantities import by_head
+from headscope.studies.ablation import task_figures as tasks
+from headscope.studies.ablation.across import across, losses
+from headscope.studies.ablation.cutting import least, share, sizes, speeds
+from headscope.studies.ablation.spec import make_ablation_spec
+from headscope.studies.ablation.study import ablate
 
 
 def test_shares_and_the_least_by_hand() -> None:

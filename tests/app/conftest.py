@@ -26,9 +26,9 @@ from headscope.app.server import bind
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from headscope.runs.results import Results
-from headscope.runs.store import Folder
-from headscope.runs.table import Table
+from headscope.results.folder import Folder
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 HOST = "http://localhost:8765"
 

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from headscope.app.create import create_app
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 
 def test_runs(client: TestClient, results: Results) -> None:

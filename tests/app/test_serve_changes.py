@@ -20,9 +20,9 @@ from headscope.app import shelf
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
 from headscope.errors import RunError, StaleError
-from headscope.runs.results import Results
-from headscope.runs.store import Folder
-from headscope.runs.table import Table
+from headscope.results.folder import Folder
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 Start = Callable[..., TestClient]
 

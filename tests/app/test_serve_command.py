@@ -19,8 +19,8 @@ from headscope.app.models import find_models
 from headscope.app.shelf import find_runs, unique
 from headscope.cli.main import app
 from headscope.errors import RunError
-from headscope.runs.results import Results
-from headscope.runs.store import Folder
+from headscope.results.folder import Folder
+from headscope.results.results import Results
 
 
 def test_names_of_runs(folder: Path, tmp_path: Path) -> None:

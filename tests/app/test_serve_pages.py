@@ -14,8 +14,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from headscope.app.create import create_app
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 NAME = "<script>alert(1)<b>'\"&"
 NASTY = quote(NAME, safe="")

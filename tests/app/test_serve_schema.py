@@ -15,7 +15,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
 from headscope.models.model import Model
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 OPERATIONS = [
     ("GET", "/api/runs"),

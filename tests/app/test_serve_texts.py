@@ -17,9 +17,10 @@ from numpy.testing import assert_allclose
 
 from headscope.app.create import create_app
 from headscope.core.heads import HeadId
-from headscope.flows.influence import Influence
+from headscope.engine.typed_text import typed
+from headscope.gallery.texts import look
 from headscope.models.model import Model
-from headscope.runs.texts import look, typed
+from headscope.studies.flow.influence import Influence
 
 TEXT = "The cats play on a mat."
 Start = Callable[..., TestClient]

@@ -10,7 +10,7 @@ import pytest
 from browsing import Visitor, downloaded, violations
 
 import headscope as hs
-from headscope.runs.alike import alike
+from headscope.comparison.alike import alike
 
 
 @pytest.fixture(scope="module")

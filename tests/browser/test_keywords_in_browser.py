@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from browsing import Visitor, violations
 
-from headscope.probes.keywords.finder import Found, Trained, plain
-from headscope.probes.keywords.phrases import phrases
+from headscope.studies.keywords.finder import Found, Trained, plain
+from headscope.studies.keywords.phrases import phrases
 from headscope.views.shaded import page
 
 TEXT = "The cat <script>document.title = 'gone'</script> sat on <img src=https://example.org/x.png> the mat.\n\nA dog came " + "x" * 200

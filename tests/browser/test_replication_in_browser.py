@@ -12,8 +12,8 @@ from headscope.replication.cells import row
 from headscope.replication.numbers import Number
 from headscope.replication.verdicts import VERDICTS, Outcome
 from headscope.report import write_report
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,12 @@ from excerpts import excerpt
 from numpy.testing import assert_allclose
 
 import headscope as hs
+from headscope.comparison.runs import compare
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
 from headscope.encoding.words import WordGroups, word_map
+from headscope.gallery.texts import look
 from headscope.report.comparison import write_comparison
-from headscope.runs.compare import compare
-from headscope.runs.texts import look
 from headscope.views.page import bundle
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import headscope as hs
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
 from headscope.app.server import bind
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 TEXT = "The old clock on the wall <b>stopped</b>."
 

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.comparison.alike import alike
+from headscope.comparison.alike_findings import doing, group_table, groups_sentence, layers_sentence, pairs_sentence, twins_sentence
 from headscope.errors import HeadscopeError
-from headscope.runs.alike import alike
-from headscope.runs.structure import doing, group_table, groups_sentence, layers_sentence, p_value, pairs_sentence, twins_sentence
+from headscope.results.table import p_value
 
 TOKENS = ["[CLS]", "a", "b", "c", "[SEP]"]
 

@@ -17,8 +17,8 @@ from headscope.cli.main import app
 from headscope.corpora import read
 from headscope.errors import CorpusError, HeadscopeError, RunError
 from headscope.models.load import load
-from headscope.probes.keywords.spec import make_keyword_spec
-from headscope.probes.keywords.study import keywords
+from headscope.studies.keywords.spec import make_keyword_spec
+from headscope.studies.keywords.study import keywords
 
 TEXT = "Sea turtles lay eggs on the beach. The turtles return to the beach each year.\n\nBiologists count the eggs of sea turtles <b>.\n"
 
@@ -27,7 +27,7 @@ TEXT = "Sea turtles lay eggs on the beach. The turtles return to the beach each 
 def loaded_once() -> Iterator[None]:
     """The model is kept from one call to the next."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headscope.probes.keywords.finder.load", cache(load))
+        patch.setattr("headscope.studies.keywords.finder.load", cache(load))
         yield
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from headscope.cli.tables import print_table
-from headscope.runs.table import Table
+from headscope.results.table import Table
 
 COLUMNS = {
     "label": ["nsubj", "obj"], "kind": ["encoder"] * 2, "value": [0.6, 0.8], "low": [0.55, 0.75], "high": [0.65, 0.85], "n": [511, 370],

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli.main import app
 from headscope.errors import HeadscopeError
-from headscope.flows.influence import Influence
+from headscope.studies.flow.influence import Influence
 
 TEXT = "The keys to the old cabinet that my sister bought are on the table."
 

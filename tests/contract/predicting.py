@@ -14,9 +14,9 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded
+from headscope.engine.shards import encoder_for
+from headscope.engine.spec import make_spec
 from headscope.models.model import Model
-from headscope.runs.spec import make_spec
-from headscope.runs.work import encoder_for
 
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat .", "Cats play .", "The cat saw the dogs playing on mats ."]
 PHRASES = ("cat", "cats", "the dog", "dogs playing", "mat")

@@ -19,8 +19,8 @@ from trials import Tally, child, contents, different, ended, orphans, refusal
 import headscope as hs
 from headscope.errors import RunError
 from headscope.models.model import Model
-from headscope.runs.results import Results
-from headscope.runs.store import Folder
+from headscope.results.folder import Folder
+from headscope.results.results import Results
 
 LONGER: dict[str, Any] = {**RUN, "limit": 80, "replicates": 20}
 

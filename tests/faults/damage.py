@@ -13,7 +13,7 @@ from trials import Tally, contents, different
 
 import headscope as hs
 from headscope.errors import HeadscopeError
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 
 def flipped(path: Path, rng: random.Random) -> str:

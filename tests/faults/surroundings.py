@@ -144,7 +144,7 @@ def _lose_head(out: Path, parts: int) -> None:
     from ray.cluster_utils import Cluster
 
     from headscope.cli.main import main
-    from headscope.runs.store import Folder
+    from headscope.results.folder import Folder
 
     logging.getLogger("ray").setLevel(logging.CRITICAL)  # of the cluster that is started here, not of the run
     store = 80 << 20

@@ -23,7 +23,7 @@ from headscope.cli.signals import ORDERLY, Ended, exit_code, orderly
 from headscope.errors import ModelError, RunError
 from headscope.models.model import Model
 from headscope.models.saving import require_room, written_whole
-from headscope.runs.store import Folder
+from headscope.results.folder import Folder
 
 SMALL: dict[str, Any] = {**RUN, "measures": ["entropy"], "limit": 12, "gallery": 2}
 
@@ -253,7 +253,7 @@ def test_processes_of_a_run_do_not_hear_the_terminal() -> None:
     code = """
 import multiprocessing, signal, time
 from pathlib import Path
-from headscope.runs.children import uninterrupted
+from headscope.engine.child_processes import uninterrupted
 
 if __name__ == "__main__":
     with uninterrupted():

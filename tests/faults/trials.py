@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from headscope.errors import HeadscopeError
-from headscope.runs.store import Folder
+from headscope.results.folder import Folder
 
 PASSING = ("seconds", "sha256")  # of run.json: what may differ between two runs that are the same
 _NEWNS, _PRIVATE, _REC = 0x00020000, 1 << 18, 1 << 14
@@ -190,7 +190,7 @@ def half_written(folder: Path) -> list[str]:
     """Files that are there under their names, but not in full."""
     import pyarrow.parquet as pq
 
-    from headscope.runs.sealed import TEMPORARY, open_arrays, open_record
+    from headscope.results.files import TEMPORARY, open_arrays, open_record
 
     wrong = []
     for path in folder.rglob("*"):

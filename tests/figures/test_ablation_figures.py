@@ -10,13 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 import headscope as hs
-from headscope.ablation.sentences import sentences
-from headscope.ablation.summary import within
 from headscope.cli.main import app
+from headscope.drawing.saving import render
 from headscope.errors import RunError
-from headscope.figures import draw, render
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.figures import draw
+from headscope.results.results import Results
+from headscope.results.table import Table
+from headscope.studies.ablation.findings import sentences
+from headscope.studies.ablation.summary import within
 
 
 @pytest.fixture(scope="module")

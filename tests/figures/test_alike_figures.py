@@ -19,11 +19,12 @@ from scipy.cluster.hierarchy import cophenet, fcluster, linkage
 from scipy.spatial.distance import squareform
 
 import headscope as hs
+from headscope.comparison.alike import alike
+from headscope.drawing.point_labels import write_names
+from headscope.drawing.saving import render
+from headscope.drawing.theme import COLOURS
 from headscope.errors import HeadscopeError, RunError
-from headscope.figures import FIGURES, draw, render
-from headscope.figures.names import write_names
-from headscope.figures.theme import COLOURS
-from headscope.runs.alike import alike
+from headscope.figures import FIGURES, draw
 
 MEASURES = ["distances", "positions", "tokens", "entropy", "relations"]
 TOKENS = ["[CLS]", "a", "b", "c", "[SEP]"]

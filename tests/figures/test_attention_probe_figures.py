@@ -11,10 +11,10 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.core.document import Document
 from headscope.corpora import Corpus, read
+from headscope.drawing.saving import render
 from headscope.errors import RunError
-from headscope.figures import render
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 SHORT = Corpus.of(Document(d.id, tuple(s for s in d.sentences if len(s) < 9)) for d in read("sampler"))
 

@@ -8,11 +8,11 @@ import pytest
 from matplotlib.figure import Figure
 
 import headscope as hs
+from headscope.drawing.cells import Scale, ink_on, luminance, short, write
+from headscope.drawing.theme import DIVERGING, SEQUENTIAL
 from headscope.figures import draw
-from headscope.figures.cells import Scale, ink_on, luminance, short, write
-from headscope.figures.theme import DIVERGING, SEQUENTIAL
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 
 def contrast(colour: tuple[float, ...], ink: str) -> float:

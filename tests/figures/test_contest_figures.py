@@ -15,13 +15,14 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli.main import app
 from headscope.cli.run import _settings
+from headscope.drawing.saving import render
 from headscope.errors import HeadscopeWarning, RunError
-from headscope.figures import draw, render
+from headscope.figures import draw
 from headscope.report import page
 from headscope.report.contests import contests
-from headscope.runs.choice import choice_note
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.choice import choice_note
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,10 @@ import pytest
 from matplotlib.axes import Axes
 
 import headscope as hs
+from headscope.drawing.saving import render
+from headscope.drawing.theme import COLOURS
 from headscope.errors import RunError
-from headscope.figures import draw, render
-from headscope.figures.theme import COLOURS
+from headscope.figures import draw
 from headscope.report import page
 
 
@@ -127,7 +128,7 @@ def test_plots_leave_matplotlib_as_it_was(run: hs.Run) -> None:
 def test_a_home_that_cannot_be_written_to_is_no_trouble() -> None:
     """Nothing is printed; other warnings of matplotlib are."""
     code = """
-import headscope.figures.theme, logging, matplotlib.font_manager
+import headscope.drawing.theme, logging, matplotlib.font_manager
 logging.getLogger("matplotlib").warning("another")
 """
     found = {name: value for name, value in os.environ.items() if name not in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR")}

@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.drawing.saving import render
 from headscope.errors import RunError
-from headscope.figures import draw, render
-from headscope.flows.sentences import sentences
+from headscope.figures import draw
 from headscope.report import page
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
+from headscope.studies.flow.findings import sentences
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
-from headscope.figures import draw, render
+from headscope.drawing.saving import render
+from headscope.figures import draw
 from headscope.report.studies import study_section
-from headscope.runs.results import Results
+from headscope.results.results import Results
 from headscope.views.findings import findings
 
 

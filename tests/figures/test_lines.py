@@ -12,10 +12,12 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.core.heads import HeadId
+from headscope.drawing.saving import render
+from headscope.drawing.theme import COLOURS
+from headscope.drawing.words import label, lacking
 from headscope.errors import RunError
-from headscope.figures import lines, render
-from headscope.figures.theme import COLOURS
-from headscope.runs.grids import Grid
+from headscope.figures import lines
+from headscope.gallery.grids import Grid
 
 WORDS = ("The", "cat", "sat", "$x$ & <b>")
 WEIGHTS = np.array([[0.5, 0.25, 0.25, 0.0], [0.005, 0.995, 0.0, 0.0], [0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 0.0, 1.0]])
@@ -55,11 +57,11 @@ def test_words_are_text_in_the_svg_also_those_that_look_like_formulas() -> None:
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
 def test_any_script_is_drawn_without_a_warning(suffix: str) -> None:
-    words = ("它", "שלום", "👩‍👩‍👧", "\x07\ud800", "a" * 200)
-    figure = lines.draw({HeadId("encoder", 0, 0): grid(words, np.full((5, 5), 0.2))}, "5 words", "signed")
+    written = ("它", "שלום", "👩‍👩‍👧", "\x07\ud800", "a" * 200)
+    figure = lines.draw({HeadId("encoder", 0, 0): grid(written, np.full((5, 5), 0.2))}, "5 words", "signed")
     assert len(render(figure, suffix)) > 1000
-    assert lines.lacking(words) == "它👧👩"
-    assert lines.label("a" * 200) == "a" * 27 + "…"
+    assert lacking(written) == "它👧👩"
+    assert label("a" * 200) == "a" * 27 + "…"
 
 
 def test_eight_heads_fit_and_nine_do_not() -> None:

@@ -11,7 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import headscope as hs
-from headscope.figures import SUFFIXES, draw, render
+from headscope.drawing.saving import SUFFIXES, render
+from headscope.figures import draw
 from headscope.report import page
 
 

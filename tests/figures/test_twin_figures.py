@@ -13,12 +13,12 @@ from numpy.testing import assert_allclose
 
 from headscope.api import TwinHeads
 from headscope.core.heads import HeadId
+from headscope.drawing.saving import render
+from headscope.drawing.theme import COLOURS
 from headscope.errors import HeadscopeError
-from headscope.figures import render
-from headscope.figures.theme import COLOURS
-from headscope.figures.twins import NAMED
-from headscope.runs.table import Table
-from headscope.runs.twin_heads import TABLES, Heads, Sums
+from headscope.results.table import Table
+from headscope.studies.twins.figures import NAMED
+from headscope.studies.twins.heads import TABLES, Heads, Sums
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from plain_texts import encoded, sentence
 
 from headscope.errors import MeasureError
-from headscope.flows import Agreement
+from headscope.studies.flow.agreement import Agreement
 
 
 def test_pooled_and_by_text() -> None:

@@ -10,8 +10,7 @@ from scipy import stats
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.errors import MeasureError
-from headscope.flows import PartsOfSpeech
-from headscope.flows.classes import CLOSED, CLOSED_RELEASED, OPEN
+from headscope.studies.flow.classes import CLOSED, CLOSED_RELEASED, OPEN, PartsOfSpeech
 
 SENTENCES = [
     "DET NOUN VERB PRON",

@@ -12,10 +12,11 @@ from scipy import stats
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded, Encoder
-from headscope.flows import Coreference, Pair, Passage, draw
-from headscope.runs.table import Table
+from headscope.results.table import Table
 from headscope.stats.matching import matched
 from headscope.stats.significance import holm
+from headscope.studies.flow.coreference import Coreference
+from headscope.studies.flow.items import Pair, Passage, draw
 
 
 def passage(name: str, size: int, pairs: list[Pair]) -> Passage:

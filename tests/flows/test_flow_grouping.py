@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headscope.errors import MeasureError
-from headscope.flows.grouping import checked, contributions, group_means, to_words
+from headscope.studies.flow.grouping import checked, contributions, group_means, to_words
 
 
 def test_words_by_hand() -> None:

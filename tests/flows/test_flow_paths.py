@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headscope.core.annotation import NONE, ROOT
-from headscope.flows.paths import chain, descents, distances, path_lengths, restricted, sentence_chain
+from headscope.studies.flow.paths import chain, descents, distances, path_lengths, restricted, sentence_chain
 
 
 def random_heads(seed: int, size: int) -> list[int]:

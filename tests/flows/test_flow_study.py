@@ -14,16 +14,16 @@ from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
-from headscope.flows import TreeDistances
-from headscope.flows.chosen import held_out
-from headscope.flows.spec import make_flow_spec
-from headscope.flows.study import study
-from headscope.models.jacobian import flow
+from headscope.models.jacobian.flow import flow
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.runs.kept import Kept
-from headscope.runs.results import Results
+from headscope.results.columns import Kept
+from headscope.results.results import Results
 from headscope.stats.bootstrap import group_of
+from headscope.studies.execute import execute
+from headscope.studies.flow.best_layer import held_out
+from headscope.studies.flow.trees import TreeDistances
+from headscope.studies.registry import REGISTRY
 
 SETTINGS: dict[str, Any] = {"limit": 9, "items": 10, "replicates": 50, "norm": "sum", "measures": ["A", "G"], "context": 32}
 
@@ -35,7 +35,7 @@ def mini() -> Model:
 
 @pytest.fixture(scope="module")
 def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return study(make_flow_spec(SETTINGS), tmp_path_factory.mktemp("flow") / "whole", model=mini)
+    return execute("flow", SETTINGS, tmp_path_factory.mktemp("flow") / "whole", model=mini)
 
 
 def numbers(results: Results) -> dict[str, list[dict[str, Any]]]:
@@ -64,9 +64,9 @@ def test_all_parts_of_the_sampler(whole: Results) -> None:
 
 def test_tree_correlations_are_those_of_each_sentence_by_hand(mini: Model, whole: Results) -> None:
     """The row of a layer is the mean of what the sentences have, each put through the model alone."""
-    spec = make_flow_spec({**SETTINGS, "limit": None, "parts": ["trees"], "measures": ["A"]})
+    spec = REGISTRY["flow"].make({**SETTINGS, "limit": None, "parts": ["trees"], "measures": ["A"]})
     few = Corpus.of([Document(document.id, document.sentences[:2]) for document in list(read("sampler"))[:3]])
-    found = study(spec, model=mini, corpus=few)["flow_tree_distances"]
+    found = execute("flow", spec, model=mini, corpus=few)["flow_tree_distances"]
     by_hand = TreeDistances()
     for text in Encoder(mini.tokenizer).texts(few, Tally()):
         by_hand.observe(text, flow(mini, text, ("A",)).values)
@@ -83,15 +83,15 @@ def test_stopped_and_gone_on_with(mini: Model, whole: Results, tmp_path: Path) -
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        study(make_flow_spec(SETTINGS), out, model=mini, progress=stop)
+        execute("flow", SETTINGS, out, model=mini, progress=stop)
     with pytest.raises(RunError, match="not finished"):
         Results.open(out)
     with pytest.raises(RunError, match=r"already holds a run.*--resume"):
-        study(make_flow_spec(SETTINGS), out, model=mini)
+        execute("flow", SETTINGS, out, model=mini)
     with pytest.raises(RunError, match="norm was 'sum' and is 'mean'"):
-        study(make_flow_spec({**SETTINGS, "norm": "mean"}), out, model=mini, resume=True)
+        execute("flow", {**SETTINGS, "norm": "mean"}, out, model=mini, resume=True)
     shares: list[float] = []
-    resumed = study(make_flow_spec(SETTINGS), out, model=mini, resume=True, progress=lambda share, *_: shares.append(share or 0.0))
+    resumed = execute("flow", SETTINGS, out, model=mini, resume=True, progress=lambda share, *_: shares.append(share or 0.0))
     assert resumed.manifest["counts"]["resumed_shards"] >= 1
     assert numbers(resumed) == numbers(whole)
     assert shares == sorted(shares)
@@ -101,7 +101,7 @@ def test_stopped_and_gone_on_with(mini: Model, whole: Results, tmp_path: Path) -
 def test_the_order_of_documents_changes_nothing(mini: Model) -> None:
     settings = {**SETTINGS, "limit": None, "items": 8, "draw": "balanced", "replicates": 20, "parts": ["classes", "agreement"]}
     documents = [Document(document.id, document.sentences[:3]) for document in list(read("sampler"))[:4]]
-    one, other = (study(make_flow_spec(settings), model=mini, corpus=Corpus.of(order)) for order in (documents, documents[::-1]))
+    one, other = (execute("flow", settings, model=mini, corpus=Corpus.of(order)) for order in (documents, documents[::-1]))
     for name in ("flow_classes", "flow_agreement"):
         for left, right in zip(one[name], other[name], strict=True):
             for key, value in left.items():
@@ -111,18 +111,18 @@ def test_the_order_of_documents_changes_nothing(mini: Model) -> None:
 def test_sketches_depend_on_the_text_alone_and_say_how_exact_they_are(mini: Model) -> None:
     settings = {**SETTINGS, "limit": None, "measures": ["G"], "norm": "frobenius", "method": "sketch", "probes": 4, "parts": ["classes"]}
     documents = [Document(document.id, tuple(sorted(document.sentences, key=len)[:1])) for document in list(read("sampler"))[:2]]
-    both = study(make_flow_spec(settings), model=mini, corpus=Corpus.of(documents))
+    both = execute("flow", settings, model=mini, corpus=Corpus.of(documents))
     errors = both["flow_precision"]["relative_error"]
     assert all(0.05 < error < 0.6 for error in errors)
     assert any("sketched with 4 probes" in note for note in both.manifest["notes"])
-    again = study(make_flow_spec(settings), model=mini, corpus=Corpus.of(documents[::-1]))
+    again = execute("flow", settings, model=mini, corpus=Corpus.of(documents[::-1]))
     np.testing.assert_allclose(again["flow_classes"]["value"], both["flow_classes"]["value"], rtol=1e-6)
 
 
 def test_what_a_corpus_lacks_is_left_out_or_said(mini: Model, tmp_path: Path) -> None:
     bare = tmp_path / "bare.txt"
     bare.write_text("The dog barked at it.\n\nIt ran away.\n")
-    plain = study(make_flow_spec({**SETTINGS, "corpus": str(bare)}), model=mini)
+    plain = execute("flow", {**SETTINGS, "corpus": str(bare)}, model=mini)
     assert plain.manifest["settings"]["parts"] == ["agreement"]
     for settings, message in (
         ({"corpus": str(bare), "parts": ["trees"]}, "trees needs trees, and .* has none.*leave trees out of --parts"),
@@ -131,7 +131,7 @@ def test_what_a_corpus_lacks_is_left_out_or_said(mini: Model, tmp_path: Path) ->
         ({"max_length": 1000}, "max_length is 1000, but mini ends at"),
     ):
         with pytest.raises(RunError, match=message):
-            study(make_flow_spec({**SETTINGS, **settings}), model=mini)
+            execute("flow", {**SETTINGS, **settings}, model=mini)
     for settings, message in (
         ({"measures": list[str]()}, "name at least one"),
         ({"measures": ["B"]}, "measures.0 = 'B'"),
@@ -139,21 +139,21 @@ def test_what_a_corpus_lacks_is_left_out_or_said(mini: Model, tmp_path: Path) ->
         ({"probes": 1}, "probes = 1"),
     ):
         with pytest.raises(RunError, match=message):
-            make_flow_spec({**SETTINGS, **settings})
+            REGISTRY["flow"].make({**SETTINGS, **settings})
 
 
 def test_the_reference_preset(mini: Model) -> None:
-    spec = make_flow_spec({"preset": "reference"}).resolved({"mentions", "trees", "parts of speech"})
+    spec = REGISTRY["flow"].make({"preset": "reference"}).resolved({"mentions", "trees", "parts of speech"})
     assert (spec.norm, spec.draw, spec.deletion, spec.labels, spec.resample, spec.pick) == (
         "sum", "alternating", "listwise", "whole", "sentence", "first",
     )  # fmt: skip
-    own = make_flow_spec({"preset": "reference", "norm": "spectral"}).resolved(set())
+    own = REGISTRY["flow"].make({"preset": "reference", "norm": "spectral"}).resolved(set())
     assert (own.norm, own.parts) == ("spectral", ("agreement",))
 
 
 def test_train_mode_of_a_model_without_dropout_is_noted(mini: Model) -> None:
     settings = {**SETTINGS, "limit": 2, "measures": ["A"], "parts": ["trees"]}
-    trained, evaluated = (study(make_flow_spec({**settings, "mode": mode}), model=mini) for mode in ("train", "eval"))
+    trained, evaluated = (execute("flow", {**settings, "mode": mode}, model=mini) for mode in ("train", "eval"))
     assert trained.manifest["notes"] == [
         "mode train: mini has no dropout, so train mode changes nothing: all numbers are those of mode eval"
     ]
@@ -184,8 +184,10 @@ def test_the_layer_is_chosen_on_other_documents() -> None:
 
 
 def test_more_kinds_of_flow(mini: Model) -> None:
-    found = study(
-        make_flow_spec({**SETTINGS, "limit": 3, "measures": ["A", "rollout", "norms"], "parts": ["trees", "agreement"]}), model=mini
+    found = execute(
+        "flow",
+        REGISTRY["flow"].make({**SETTINGS, "limit": 3, "measures": ["A", "rollout", "norms"], "parts": ["trees", "agreement"]}),
+        model=mini,
     )
     assert set(found["flow_tree_distances"]["measure"]) == {"A", "rollout", "norms"}
     assert len(found["flow_agreement"].where(over="entries", layer=1)) == 3

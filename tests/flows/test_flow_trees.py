@@ -12,10 +12,10 @@ from scipy import stats
 from headscope.core.document import Document
 from headscope.corpora import read
 from headscope.errors import MeasureError
-from headscope.flows import Attachment, TreeDistances
-from headscope.flows.attachment import spanning
-from headscope.flows.paths import CHAINS
-from headscope.flows.subsets import SubsetDistances
+from headscope.studies.flow.attachment import Attachment, spanning
+from headscope.studies.flow.paths import CHAINS
+from headscope.studies.flow.subsets import SubsetDistances
+from headscope.studies.flow.trees import TreeDistances
 
 TAGS, HEADS, LABELS = (
     "DET NOUN AUX ADV VERB ADP DET NOUN PUNCT",

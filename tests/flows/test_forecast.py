@@ -9,29 +9,29 @@ import pytest
 from plain_texts import encoded, sentence
 
 from headscope.corpora import read
-from headscope.flows import forecast
-from headscope.flows.forecast import Clock, work
-from headscope.flows.influence import text_flow
-from headscope.flows.jobs import Job, Jobs
-from headscope.flows.spec import make_flow_spec
 from headscope.models.load import load
+from headscope.studies.flow import forecast
+from headscope.studies.flow.forecast import Clock, work
+from headscope.studies.flow.influence import text_flow
+from headscope.studies.flow.jobs import Job, Jobs
+from headscope.studies.registry import REGISTRY
 
 
 def test_few_texts_by_default_where_g_star_is_measured() -> None:
-    assert (make_flow_spec({}).limit, make_flow_spec({}).items) == (16, 16)
-    assert make_flow_spec({"limit": 500}).limit == 500
-    assert make_flow_spec({"limit": None}).limit is None
-    assert make_flow_spec({"measures": ["A", "G"]}).limit == make_flow_spec({"measures": "A"}).items == 500
-    assert make_flow_spec({"preset": "reference"}).limit == 500
-    assert "limit" not in make_flow_spec({}).shown()
-    assert make_flow_spec({"limit": 500}).shown()["limit"] == "500"
+    assert (REGISTRY["flow"].make({}).limit, REGISTRY["flow"].make({}).items) == (16, 16)
+    assert REGISTRY["flow"].make({"limit": 500}).limit == 500
+    assert REGISTRY["flow"].make({"limit": None}).limit is None
+    assert REGISTRY["flow"].make({"measures": ["A", "G"]}).limit == REGISTRY["flow"].make({"measures": "A"}).items == 500
+    assert REGISTRY["flow"].make({"preset": "reference"}).limit == 500
+    assert "limit" not in REGISTRY["flow"].make({}).shown()
+    assert REGISTRY["flow"].make({"limit": 500}).shown()["limit"] == "500"
 
 
 def test_an_estimate_by_the_second_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve sentences of eight tokens: the second took 3 s, so that ten more take 30 s."""
     ticks: Iterator[float] = iter([100.0, 109.0, 112.0, 115.0])
-    monkeypatch.setattr("headscope.flows.forecast.time.monotonic", lambda: next(ticks))
-    spec = make_flow_spec({"measures": ["A", "G"]})
+    monkeypatch.setattr("headscope.studies.flow.forecast.time.monotonic", lambda: next(ticks))
+    spec = REGISTRY["flow"].make({"measures": ["A", "G"]})
     jobs = [Job(encoded(sentence("NOUN " * 6, [0, 1, 1, 1, 1, 1])), ("trees",)) for _ in range(12)]
     assert work(jobs[0], spec) == 2 * 8 + 60 * 8
     said: list[str] = []
@@ -41,7 +41,7 @@ def test_an_estimate_by_the_second_text(monkeypatch: pytest.MonkeyPatch) -> None
     assert said == ["about 30 s for 10 more texts. What is done is kept: --resume goes on with it"]
     assert clock.share == pytest.approx(0.25)
     assert (clock.texts, clock.tokens) == (3, 24)
-    star = make_flow_spec({})
+    star = REGISTRY["flow"].make({})
     assert work(jobs[0], star) > work(jobs[0], spec)
     assert "--measures A,G or --norm sum is faster" in forecast.sentence(4000, 60, star)
     assert "about 67 min for 60 more texts" in forecast.sentence(4000, 60, star)
@@ -49,7 +49,7 @@ def test_an_estimate_by_the_second_text(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_pairs_of_words_have_the_numbers_of_whole_texts() -> None:
     """From the noun to the pronoun, flow is what it is between all tokens."""
-    spec = make_flow_spec({"parts": ["coreference"], "measures": ["G", "G*"], "probes": 2, "items": 2, "context": 16})
+    spec = REGISTRY["flow"].make({"parts": ["coreference"], "measures": ["G", "G*"], "probes": 2, "items": 2, "context": 16})
     model = load("mini")
     job = next(iter(Jobs(read("sampler"), model, spec.resolved({"mentions"}))))
     pairs = job.pairs()

@@ -15,13 +15,14 @@ import headscope as hs
 from headscope.core.document import Document, Sentence, Word
 from headscope.corpora import Corpus
 from headscope.encoding.tokenizer import Tokenizer
+from headscope.engine.typed_text import typed
 from headscope.errors import RunError
-from headscope.flows.grouping import to_words
-from headscope.flows.influence import Influence, find_layers, find_measures
-from headscope.flows.precision import Precision
+from headscope.gallery.texts import look
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from headscope.runs.texts import look, typed
+from headscope.studies.flow.grouping import to_words
+from headscope.studies.flow.influence import Influence, find_layers, find_measures
+from headscope.studies.flow.precision import Precision
 
 WORDS = ("The", "cats", "playing", "on", "mats")
 KINDS = ("A", "G", "G*", "rollout", "norms")

@@ -12,7 +12,7 @@ from fuzz_runs import run_folder, tiny
 from mutations import Mutator
 
 from headscope.app.create import create_app
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 BODIES = [b'{"model": "bert", "text": "The cats play."}', '{"model": "bert", "text": "Ä 猫", "second": "b c"}'.encode()]
 ADDRESSES = [

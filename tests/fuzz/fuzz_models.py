@@ -17,9 +17,10 @@ from safetensors import safe_open
 
 import headscope as hs
 from headscope.core.heads import HeadId
+from headscope.engine.typed_text import typed
+from headscope.gallery.texts import look
 from headscope.models.load import quietly
 from headscope.models.prune import prune, save
-from headscope.runs.texts import look, typed
 
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors", "model.safetensors.index.json", "pruned_heads.json")
 TEXTS = ["The cats play.", "Ännchen läßt 猫 and 🐈‍⬛ “sit”—on…", "a\u0301 b\u200bc \u202e rtl \ufeff", "don't U.S.A. 3.14 x@y.z"]

@@ -27,17 +27,17 @@ import headscope as hs
 from headscope.app.limits import Limits
 from headscope.app.shelf import Shelf, find_runs
 from headscope.cli.summary import summarise
+from headscope.comparison.runs import compare
 from headscope.corpora import read
 from headscope.encoding.tokenizer import Tokenizer
+from headscope.engine.spec import make_spec, read_spec
 from headscope.errors import HeadscopeError
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.report import write_report
-from headscope.runs.compare import compare
+from headscope.results.results import Results
+from headscope.runs.given_maps import measure_maps
 from headscope.runs.map_files import read_maps
-from headscope.runs.maps import measure_maps
-from headscope.runs.results import Results
-from headscope.runs.spec import make_spec, read_spec
 
 MEASURES: dict[str, dict[str, int]] = {"tokens": {}, "entropy": {}, "relations": {"least": 1}}
 FILES = ("run.json", "tables/tokens.parquet", "tables/relations_best.parquet", "states.safetensors", "gallery.safetensors")

@@ -24,12 +24,12 @@ import headscope as hs
 from headscope.corpora import check, read
 from headscope.corpora import files as corpus_files
 from headscope.encoding.vectors import read_vectors
+from headscope.engine.spec import make_spec, read_spec
 from headscope.errors import CorpusError, HeadscopeError, MeasureError, RunError
+from headscope.results.folder import read_states
+from headscope.results.results import Results
+from headscope.results.table import Table
 from headscope.runs.map_files import read_maps
-from headscope.runs.results import Results
-from headscope.runs.spec import make_spec, read_spec
-from headscope.runs.store import read_states
-from headscope.runs.table import Table
 from headscope.views.run import run_data
 
 

@@ -16,7 +16,7 @@ from worlds import Text, World, one_by_one, run, worlds
 from headscope.core.state import State
 from headscope.measures import DEFAULT, REGISTRY, Distances, Measure, make
 from headscope.measures.distances import groups
-from headscope.runs.store import encode_states, read_states
+from headscope.results.folder import encode_states, read_states
 from headscope.stats.bootstrap import GROUPS, group_of, group_weights, poisson_weights
 from headscope.stats.inference import FEWEST
 

@@ -14,7 +14,7 @@ from headscope.core.batch import CLS, SEP, WORD
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.heads import HeadLayout, Site
 from headscope.measures import make
-from headscope.runs.table import Table
+from headscope.results.table import Table
 
 Map = NDArray[np.float64]
 

@@ -17,11 +17,12 @@ from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.heads import HeadLayout, Site
 from headscope.corpora import Corpus
 from headscope.corpora.resolution.attributes import pronoun
+from headscope.drawing.saving import render
+from headscope.engine.spec import make_spec
 from headscope.errors import MeasureError
-from headscope.figures import draw, render
+from headscope.figures import draw
 from headscope.measures import make
 from headscope.report import page
-from headscope.runs.spec import make_spec
 
 
 def corpus(*relations: str, documents: int = 8) -> Corpus:

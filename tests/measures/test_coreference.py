@@ -11,7 +11,7 @@ from marked import Map, count, document, measured, pointing, rule, value
 from headscope.core.document import Document
 from headscope.errors import MeasureError
 from headscope.measures import make
-from headscope.runs.table import Table
+from headscope.results.table import Table
 from headscope.stats.bootstrap import group_of
 
 NAME = "coreference"

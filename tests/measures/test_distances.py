@@ -19,8 +19,8 @@ from headscope.errors import HeadscopeWarning, MeasureError, RunError
 from headscope.measures import gathered, make
 from headscope.measures.distances import groups
 from headscope.models.model import Model
+from headscope.runs.given_maps import measure_maps
 from headscope.runs.map_files import read_maps
-from headscope.runs.maps import measure_maps
 
 Maps = NDArray[np.float64]
 SENTENCES = [

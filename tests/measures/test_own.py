@@ -28,10 +28,10 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.core.batch import WORD
 from headscope.core.document import Word
+from headscope.engine.spec import RunSpec, make_spec
 from headscope.errors import HeadscopeWarning, MeasureError, RunError
 from headscope.measures import REGISTRY, Entropy, HeadMeans, MapBatch, Measure
 from headscope.measures.own import _FROM, OWN, find, named
-from headscope.runs.spec import RunSpec, make_spec
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-measure.md"
 CODE = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

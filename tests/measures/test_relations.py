@@ -18,7 +18,7 @@ from headscope.core.heads import HeadLayout, Site
 from headscope.errors import MeasureError, RunError
 from headscope.measures import Relations
 from headscope.measures.contests import control_group
-from headscope.runs.table import Table
+from headscope.results.table import Table
 from headscope.stats.bootstrap import group_of
 
 Sentence = list[tuple[str, int, str]]  # form, head from 1, relation

@@ -27,10 +27,10 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.core.slope import Slope
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
+from headscope.engine.shards import encoder_for
+from headscope.engine.spec import make_spec
 from headscope.errors import EncodingError, ModelError, RunError
 from headscope.models.model import Model
-from headscope.runs.spec import make_spec
-from headscope.runs.work import encoder_for
 
 TEXTS = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat", "On a mat the cat and a dog sat , the cat sat ."]
 LABELS = ["1", "LABEL_0", "2", "label_1"]

@@ -18,8 +18,11 @@ from headscope.encoding.texts import Encoder
 from headscope.errors import MeasureError
 from headscope.kernels import kernel
 from headscope.models.capture import implementation
-from headscope.models.jacobian import ALL_KINDS, KINDS, flow, flow_of, value_norms, values
+from headscope.models.jacobian import values
+from headscope.models.jacobian.choices import ALL_KINDS, KINDS
+from headscope.models.jacobian.flow import flow, flow_of
 from headscope.models.jacobian.rollout import edges, maxflow, rollout
+from headscope.models.jacobian.values import value_norms
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.sites import find_sites

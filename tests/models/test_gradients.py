@@ -34,12 +34,12 @@ from headscope.core.slope import Slope
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded
+from headscope.engine.shards import encoder_for
+from headscope.engine.spec import make_spec
 from headscope.errors import ModelError, RunError
 from headscope.models import capture
 from headscope.models.model import Model
 from headscope.models.predictions import Predictions, class_number, classes, predictions
-from headscope.runs.spec import make_spec
-from headscope.runs.work import encoder_for
 
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat ."]
 LABELS = ("good", "1", "BAD")  # a name, a number, and a name in another case, of the three classes below

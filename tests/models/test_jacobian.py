@@ -19,9 +19,10 @@ from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import MeasureError, ModelError
 from headscope.models.capture import implementation
-from headscope.models.jacobian import Flow, Pairs, flow, flow_of, linear, products, targets
+from headscope.models.jacobian import linear, products, targets
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.blocks import read as read_block
+from headscope.models.jacobian.flow import Flow, Pairs, flow, flow_of
 from headscope.models.jacobian.layers import check_chain, drops, record
 from headscope.models.jacobian.norms import Reading
 from headscope.models.load import load

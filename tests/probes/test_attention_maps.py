@@ -14,7 +14,7 @@ from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.capture import implementation
 from headscope.models.model import Model
-from headscope.probes.attention.maps import SPECIALS, Maps, Store
+from headscope.studies.attention_probe.maps import SPECIALS, Maps, Store
 
 DOCUMENTS = [Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),)) for n, text in enumerate(SENTENCES)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from headscope.cli.probe_attention import attention
 from headscope.figures import FIGURES
-from headscope.probes.attention.spec import NAMES
+from headscope.studies.attention_probe.spec import NAMES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "attention-probe.md").read_text(encoding="utf-8")
 USUAL = {"model", "corpus", "format", "replicates", "seed", "device", "overwrite", "quiet", "out"}  # as everywhere

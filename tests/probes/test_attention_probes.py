@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from attention_probe import Plain
-from headscope.probes.attention.batch import UNSCORED, Batch, Sentence, pieces
-from headscope.probes.attention.decoding import best_candidates, best_trees
-from headscope.probes.attention.leaning import Leaning
-from headscope.probes.attention.probes import (
+from headscope.studies.attention_probe.batch import UNSCORED, Batch, Sentence, pieces
+from headscope.studies.attention_probe.decoding import best_candidates, best_trees
+from headscope.studies.attention_probe.head_weights import Leaning
+from headscope.studies.attention_probe.probes import (
     Alignment,
     AttentionProbe,
     AttentionWordsProbe,
@@ -24,7 +24,7 @@ from headscope.probes.attention.probes import (
     candidates_of,
     distances,
 )
-from headscope.probes.attention.training import Recipe, Sentences, steps, train
+from headscope.studies.attention_probe.training import Recipe, Sentences, steps, train
 
 HEADS, ROWS, SIZE = 3, 9, 5
 CPU = torch.device("cpu")

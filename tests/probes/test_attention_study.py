@@ -20,16 +20,16 @@ from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.probes.attention.lexicon import lexicon
-from headscope.probes.attention.sentences import sentences
-from headscope.probes.attention.spec import make_attention_probe_spec
-from headscope.probes.attention.study import probe_attention
-from headscope.probes.attention.tables import Answers, difference_table, head_table, relation_table, seed_table, summary_table
-from headscope.runs.kept import Kept
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.columns import Kept
+from headscope.results.results import Results
+from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
+from headscope.studies.attention_probe.findings import sentences
+from headscope.studies.attention_probe.lexicon import lexicon
+from headscope.studies.attention_probe.spec import make_attention_probe_spec
+from headscope.studies.attention_probe.study import probe_attention
+from headscope.studies.attention_probe.tables import Answers, difference_table, head_table, relation_table, seed_table, summary_table
 
 SHORT = Corpus.of(Document(d.id, tuple(s for s in d.sentences if len(s) < 12)[:3]) for d in read("sampler"))
 SETTINGS: dict[str, Any] = {"seeds": 2, "epochs": 2, "batch": 8, "words": "model", "replicates": 20}

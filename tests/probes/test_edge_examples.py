@@ -12,12 +12,12 @@ from headscope.core.annotation import Annotation
 from headscope.core.document import Edge, Word
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
-from headscope.probes.edge.examples import Turn, marked, settled, shown_labels, turn, verdict
-from headscope.probes.edge.found import Found
-from headscope.probes.edge.reading import _inside, apart
-from headscope.probes.edge.scoring import f1
-from headscope.probes.edge.tasks import inside
 from headscope.stats.bootstrap import poisson_weights
+from headscope.studies.edge_probe.examples import Turn, marked, settled, shown_labels, turn, verdict
+from headscope.studies.edge_probe.reading import _inside, apart
+from headscope.studies.edge_probe.scoring import f1
+from headscope.studies.edge_probe.task_results import Found
+from headscope.studies.edge_probe.tasks import inside
 
 NAMES = ("A", "B", "C")
 

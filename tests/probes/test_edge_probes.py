@@ -15,17 +15,17 @@ from headscope.core.annotation import Annotation
 from headscope.core.document import Edge, Word
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
-from headscope.probes.edge import linear
-from headscope.probes.edge.feeding import Feeder, Rows
-from headscope.probes.edge.items import Items, items
-from headscope.probes.edge.linear import fitted, linear_counts, span_vectors
-from headscope.probes.edge.mix import cumulative, shares, single, visible
-from headscope.probes.edge.probe import Probes, Shape
-from headscope.probes.edge.scoring import beliefs, counts, f1
-from headscope.probes.edge.summary import linear_warnings
-from headscope.probes.edge.training import Recipe, loss, train
-from headscope.probes.states import States
-from headscope.runs.table import Table
+from headscope.results.table import Table
+from headscope.studies.edge_probe import linear
+from headscope.studies.edge_probe.feeding import Feeder, Rows
+from headscope.studies.edge_probe.items import Items, items
+from headscope.studies.edge_probe.linear import fitted, linear_counts, span_vectors
+from headscope.studies.edge_probe.mix import cumulative, shares, single, visible
+from headscope.studies.edge_probe.probe import Probes, Shape
+from headscope.studies.edge_probe.scoring import beliefs, counts, f1
+from headscope.studies.edge_probe.summary import linear_warnings
+from headscope.studies.edge_probe.training import Recipe, loss, train
+from headscope.studies.hidden_states import States
 
 CPU = torch.device("cpu")
 LAYERS, SIZE = 3, 6

@@ -18,20 +18,20 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.core.document import Document, Edge, Sentence, Word
 from headscope.corpora import Corpus
+from headscope.drawing.saving import render
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
-from headscope.figures import render
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from headscope.probes.edge import job as jobs
-from headscope.probes.edge import linear, training
-from headscope.probes.edge.join import joined
-from headscope.probes.edge.sentences import sentences
-from headscope.probes.edge.spec import make_edge_spec
-from headscope.probes.edge.summary import doubt
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
 from headscope.stats.layers import Negatives, centre_of_gravity, expected_layer
+from headscope.studies.edge_probe import linear, training
+from headscope.studies.edge_probe import task as jobs
+from headscope.studies.edge_probe.findings import sentences
+from headscope.studies.edge_probe.join import joined
+from headscope.studies.edge_probe.spec import make_edge_spec
+from headscope.studies.edge_probe.summary import doubt
 
 QUICK = {"checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
 pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained

@@ -7,7 +7,7 @@ import pytest
 
 from headscope.core.document import Document, Edge, Mention, Sentence, Word
 from headscope.errors import HeadscopeError
-from headscope.probes.edge.tasks import Choices, counts_in_score, inside, targets, tasks_in
+from headscope.studies.edge_probe.tasks import Choices, counts_in_score, inside, targets, tasks_in
 
 # Ann saw the dog . / It barked at her . / Rain fell .
 STORY = Document(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headscope.core.document import Document, Edge, Mention, Sentence, Word
 from headscope.corpora import read
-from headscope.probes.edge.tasks import TASKS, Choices, inside, targets, tasks_in
+from headscope.studies.edge_probe.tasks import TASKS, Choices, inside, targets, tasks_in
 
 
 def rows(path: Path) -> list[list[list[str]]]:

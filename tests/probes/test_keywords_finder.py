@@ -20,12 +20,12 @@ from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.errors import EncodingError, HeadscopeError, ModelError, RunError
 from headscope.models.model import Model
-from headscope.probes.keywords.features import read_words
-from headscope.probes.keywords.finder import Finder, learn, plain
-from headscope.probes.keywords.phrases import phrases, written
-from headscope.probes.keywords.spec import make_keyword_spec
-from headscope.probes.keywords.study import keywords
-from headscope.probes.keywords.windows import centrality, windows
+from headscope.studies.keywords.features import read_words
+from headscope.studies.keywords.finder import Finder, learn, plain
+from headscope.studies.keywords.phrases import phrases, written
+from headscope.studies.keywords.spec import make_keyword_spec
+from headscope.studies.keywords.study import keywords
+from headscope.studies.keywords.windows import centrality, windows
 from headscope.widget.keywords import Keywords
 
 TEXTS = [

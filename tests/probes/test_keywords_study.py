@@ -21,11 +21,11 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.words import WordGroups, word_map
 from headscope.errors import RunError
 from headscope.models.model import Model
-from headscope.probes.keywords import curves, learning
-from headscope.probes.keywords.features import Rarity, Words, read_words
-from headscope.probes.keywords.spec import make_keyword_spec
-from headscope.probes.keywords.study import keywords
-from headscope.runs.results import Results
+from headscope.results.results import Results
+from headscope.studies.keywords import curves, learning
+from headscope.studies.keywords.features import Rarity, Words, read_words
+from headscope.studies.keywords.spec import make_keyword_spec
+from headscope.studies.keywords.study import keywords
 
 TEXTS = [
     "The cat sat on a mat , the cat !",
@@ -260,9 +260,9 @@ def test_a_finished_study_is_not_taken_for_one_of_other_documents(tmp_path: Path
 
 
 def test_heads_are_listed_in_the_order_of_what_is_printed() -> None:
-    from headscope.probes.keywords.sentences import _alone
-    from headscope.probes.keywords.tables import summary
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
+    from headscope.studies.keywords.findings import _alone
+    from headscope.studies.keywords.tables import summary
 
     numbers = {"loss": [0.20, 0.10, 0.15], "auc": [0.60, 0.70, 0.80], "relative": [0.1, 0.1, -0.1], "p_holm": [0.5, 0.01, 0.01]}
     own = {name: column * 2 for name, column in numbers.items()}

@@ -19,8 +19,8 @@ from headscope.errors import ModelError, RunError
 from headscope.models.hidden import hidden, hidden_shape
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from headscope.probes import states as module
-from headscope.probes.states import hidden_states
+from headscope.studies import hidden_states as module
+from headscope.studies.hidden_states import hidden_states
 
 LINES = ("The probes read unbelievable states", "so they do", "Words are split into pieces and averaged again", "one")
 

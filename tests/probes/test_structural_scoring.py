@@ -15,15 +15,15 @@ import headscope as hs
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
 from headscope.models.load import load_tokenizer
-from headscope.probes.states import States
-from headscope.probes.structural.features import Features
-from headscope.probes.structural.metrics import METRICS, Scored
-from headscope.probes.structural.probe import Segment, Segments
-from headscope.probes.structural.scoring import COLUMNS, paired, score, score_chain
-from headscope.probes.structural.training import Sentences
-from headscope.probes.structural.trees import Tree, smallest_tree, tree_of
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
+from headscope.studies.hidden_states import States
+from headscope.studies.structural_probe.features import Features
+from headscope.studies.structural_probe.metrics import METRICS, Scored
+from headscope.studies.structural_probe.probe import Segment, Segments
+from headscope.studies.structural_probe.scoring import COLUMNS, paired, score, score_chain
+from headscope.studies.structural_probe.training import Sentences
+from headscope.studies.structural_probe.trees import Tree, smallest_tree, tree_of
 
 CPU = torch.device("cpu")
 

@@ -17,20 +17,21 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.core.document import Document
 from headscope.corpora import Corpus
+from headscope.drawing.saving import render
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
-from headscope.figures import draw, render
+from headscope.figures import draw
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from headscope.probes import states as caching
-from headscope.probes.structural import reading, sweep
-from headscope.probes.structural import study as module
-from headscope.probes.structural.reading import material
-from headscope.probes.structural.sentences import sentences
-from headscope.probes.structural.spec import make_structural_spec
-from headscope.probes.structural.study import probe_structural
 from headscope.report import write_report
-from headscope.runs.results import Results
+from headscope.results.results import Results
+from headscope.studies import hidden_states as caching
+from headscope.studies.structural_probe import reading, sweep
+from headscope.studies.structural_probe import study as module
+from headscope.studies.structural_probe.findings import sentences
+from headscope.studies.structural_probe.reading import material
+from headscope.studies.structural_probe.spec import make_structural_spec
+from headscope.studies.structural_probe.study import probe_structural
 
 SETTINGS: dict[str, Any] = {"epochs": 3, "replicates": 40, "max_length": 60}
 

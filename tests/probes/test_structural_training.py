@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.probes.states import States
-from headscope.probes.structural.baselines import decay, projection
-from headscope.probes.structural.features import Features, batches
-from headscope.probes.structural.probe import Gold, Segment, Segments, losses
-from headscope.probes.structural.sweep import Checkpoint
-from headscope.probes.structural.training import Fit, Recipe, Sentences, mean_losses, shuffled, sized, train
-from headscope.probes.structural.trees import Tree
+from headscope.studies.hidden_states import States
+from headscope.studies.structural_probe.baselines import decay, projection
+from headscope.studies.structural_probe.features import Features, batches
+from headscope.studies.structural_probe.probe import Gold, Segment, Segments, losses
+from headscope.studies.structural_probe.sweep import Checkpoint
+from headscope.studies.structural_probe.training import Fit, Recipe, Sentences, mean_losses, shuffled, sized, train
+from headscope.studies.structural_probe.trees import Tree
 
 CPU = torch.device("cpu")
 SIZE = 5

@@ -12,7 +12,7 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.tokenizer import Tokenizer
-from headscope.probes.structural.trees import ancestors, smallest_tree, tree_of
+from headscope.studies.structural_probe.trees import ancestors, smallest_tree, tree_of
 
 TOKENIZER = Tokenizer(FAMILIES["wordpiece"]())
 

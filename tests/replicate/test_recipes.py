@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from recipe_material import quick, save_slice, save_small
 
+from headscope.comparison.studies import compare_studies
 from headscope.errors import RunError
 from headscope.replication import Recipe, read_recipe, recipe_names
 from headscope.replication import study as studying
@@ -18,8 +19,7 @@ from headscope.replication.recipe import Claim
 from headscope.replication.study import replicate
 from headscope.replication.verdicts import NOT_DONE, Outcome, judge
 from headscope.report import page
-from headscope.runs.results import Results
-from headscope.views.compare_studies import compare_studies
+from headscope.results.results import Results
 
 NAMES = ["clark2019", "hewitt2019", "michel2019", "stefanik", "tenney2019", "westera"]
 

@@ -18,7 +18,7 @@ from headscope.replication import study as studying
 from headscope.replication.naming import corpora_by_role, usual_folder
 from headscope.replication.recipe import checked
 from headscope.replication.study import by_role, replicate
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 TWO_STEPS = """
 name = "Two steps"

@@ -14,8 +14,8 @@ from headscope.replication.evidence import difference, widened, within_layers
 from headscope.replication.recipe import Claim
 from headscope.replication.study import sentences
 from headscope.replication.verdicts import judge
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 
 def results_of(**tables: Any) -> Results:

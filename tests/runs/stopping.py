@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from headscope.engine import engines
+from headscope.engine.spec import RunSpec
 from headscope.errors import RunError
-from headscope.runs import engines, execute
-from headscope.runs.spec import RunSpec
+from headscope.runs import execute
 
 
 def stopped(spec: RunSpec, out: Path, after: int) -> None:
@@ -38,7 +39,7 @@ _WAITS = """
 import sys, time
 from pathlib import Path
 from headscope.cli.main import main
-from headscope.runs.store import Folder
+from headscope.results.folder import Folder
 
 if __name__ == "__main__":
     write, kept = Folder.write_part, []

@@ -12,12 +12,12 @@ from scipy.spatial.distance import cdist, jensenshannon
 from sklearn.metrics import silhouette_samples
 
 import headscope as hs
+from headscope.comparison.alike import alike
 from headscope.core.heads import HeadId, HeadLayout, Kind, Site
 from headscope.errors import MeasureError, RunError
-from headscope.runs.alike import alike
-from headscope.runs.behaviour import REFERENCE, Thresholds
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.behaviour import REFERENCE, Thresholds
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 Matrix = NDArray[np.float64]
 ENCODER = HeadLayout((Site("encoder", 0, 3, 3, ""), Site("encoder", 1, 3, 3, "")))

@@ -15,11 +15,11 @@ import headscope as hs
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
 from headscope.cli.main import app
+from headscope.comparison.runs import compare
 from headscope.corpora import Corpus, read
-from headscope.probes.keywords.spec import make_keyword_spec
-from headscope.runs.compare import compare
-from headscope.runs.signature import signature
-from headscope.runs.studies import study_identity
+from headscope.results.signature import signature
+from headscope.studies.keywords.spec import make_keyword_spec
+from headscope.studies.legacy import study_identity
 from headscope.views.findings import findings
 
 PART = "annotation:automatic(spaCy-3.8.18)"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.comparison.runs import layout_of
 from headscope.core.heads import HeadId, HeadLayout, Site
-from headscope.runs.behaviour import BROAD, HALF, RECOMMENDED, REFERENCE, Thresholds, behaviours, shown
-from headscope.runs.compare import layout_of
-from headscope.runs.table import Table
+from headscope.results.behaviour import BROAD, HALF, RECOMMENDED, REFERENCE, Thresholds, behaviours, shown
+from headscope.results.table import Table
 
 LAYOUT = HeadLayout((Site("encoder", 0, 2, 2, ""), Site("encoder", 1, 2, 2, "")))
 CROSSED = HeadLayout((Site("encoder", 0, 1, 1, ""), Site("decoder", 0, 1, 1, ""), Site("cross", 0, 1, 1, "")))

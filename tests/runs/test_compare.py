@@ -15,15 +15,15 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.comparison.base import adjusted, corrected
+from headscope.comparison.runs import compare, differences, layout_of
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
 from headscope.measures import make
-from headscope.measures.base import Resampled
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from headscope.runs.compare import compare, differences, layout_of
-from headscope.runs.compared import adjusted, corrected
 from headscope.stats.inference import Support, interval
+from headscope.stats.resampled import Resampled
 from headscope.views.compare import comparison
 
 TINY = (("bert", "wordpiece"), ("gpt2", "gpt2"))

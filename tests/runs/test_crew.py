@@ -20,10 +20,10 @@ import headscope as hs
 from headscope.core.annotation import Annotation
 from headscope.core.state import State
 from headscope.encoding.texts import Encoded
+from headscope.engine import processes
+from headscope.engine.pool import AHEAD, ASIDE, BEYOND, TRIES, Crew, Dispatch, Event
+from headscope.engine.worker import Job, Start
 from headscope.errors import RunError
-from headscope.runs import processes
-from headscope.runs.crew import AHEAD, ASIDE, BEYOND, TRIES, Crew, Dispatch, Event
-from headscope.runs.worker import Job, Start
 
 START = Start({}, None, 1, "", {})
 

@@ -15,8 +15,8 @@ from headscope.cli.main import app
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import TRUNCATED, Encoder
-from headscope.runs.cut import cut_sentence
-from headscope.runs.studies import picked
+from headscope.results.cut import cut_sentence
+from headscope.studies.picking import picked
 
 # Words and tokens, which are the same:  0      1      2     3    4      5       6     7
 LONG = document("[A he ] saw [B her ] . [A he ] left [B her ] .", "long")

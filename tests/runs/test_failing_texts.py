@@ -17,13 +17,13 @@ from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoded, Encoder
+from headscope.engine import engines, failures
+from headscope.engine.checkpoint import merge
+from headscope.engine.failures import TextError
+from headscope.engine.spec import make_spec
 from headscope.errors import RunError
 from headscope.models.model import Model
-from headscope.runs import engines, failures
-from headscope.runs.failures import TextError
-from headscope.runs.ledger import merge
-from headscope.runs.spec import make_spec
-from headscope.runs.store import read_states
+from headscope.results.folder import read_states
 
 SETTINGS: dict[str, Any] = {"shard_tokens": 200, "replicates": 10}
 

@@ -20,14 +20,17 @@ from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoder
+from headscope.engine import compute as shard
+from headscope.engine import engines, sample
+from headscope.engine.spec import make_spec
 from headscope.errors import RunError
+from headscope.gallery import attach as hang
+from headscope.gallery.texts import look
 from headscope.models.model import Model
-from headscope.runs import engines, execute, hang, sample, shard
-from headscope.runs.behaviour import behaviours, surely
-from headscope.runs.gallery import Example, Gallery
-from headscope.runs.spec import make_spec
-from headscope.runs.table import Table
-from headscope.runs.texts import look
+from headscope.results.behaviour import behaviours, surely
+from headscope.results.gallery import Example, Gallery
+from headscope.results.table import Table
+from headscope.runs import execute
 
 MEASURES: dict[str, dict[str, Any]] = {"positions": {}, "tokens": {}, "entropy": {}, "relations": {}, "coreference": {"least": 5}}
 DOCUMENTS = list(read("sampler"))[:5]
@@ -511,7 +514,7 @@ def sides(head: HeadId, text: dict[str, Any]) -> tuple[str, str]:
 
 
 def test_the_curator_bounds_what_it_keeps(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headscope.runs import examples
+    from headscope.gallery import examples
 
     monkeypatch.setattr(examples, "BYTES", 20_000)
     gallery = gallery_of(hs.run(mini, "sampler", ["positions"], limit=12, replicates=0))

@@ -12,10 +12,10 @@ from headscope.core.heads import HeadLayout, Site
 from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
+from headscope.engine.sample import Sample
+from headscope.gallery.windows import window
 from headscope.measures import make
 from headscope.models.model import Model
-from headscope.runs.sample import Sample
-from headscope.runs.windows import window
 
 MEASURES: dict[str, dict[str, Any]] = {"positions": {}, "tokens": {}, "entropy": {}, "relations": {}, "coreference": {"least": 5}}
 
@@ -127,7 +127,7 @@ def test_a_larger_sample_is_no_worse(mini: Model) -> None:
 
 
 def test_many_heads_get_fewer_and_smaller_stacks(mini: Model) -> None:
-    from headscope.runs.stacks import BYTES, chosen_stacks
+    from headscope.gallery.stacks import BYTES, chosen_stacks
 
     texts = [encoded(mini, [Word("the")] * 20, f"d{n}") for n in range(6)]
     for layers, heads, count in ((12, 12, 3), (24, 16, 2), (32, 32, 1), (80, 64, 1)):

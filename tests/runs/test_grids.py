@@ -12,10 +12,11 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.core.heads import HeadId
+from headscope.engine.typed_text import typed
 from headscope.errors import RunError
-from headscope.runs.grids import LEVELS, SPECIALS, Grid, Level, Specials, grid, sides
-from headscope.runs.heads import far, find_heads, rank
-from headscope.runs.texts import look, typed
+from headscope.gallery.grids import LEVELS, SPECIALS, Grid, Level, Specials, grid, sides
+from headscope.gallery.heads import far, find_heads, rank
+from headscope.gallery.texts import look
 
 MODELS = [("bert", "wordpiece"), ("gpt2", "gpt2"), ("llama", "llama-3"), ("t5", "t5")]
 

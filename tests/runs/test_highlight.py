@@ -13,12 +13,12 @@ from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.heads import HeadId
 from headscope.encoding.texts import Encoded
 from headscope.encoding.tokenizer import Tokenizer
+from headscope.engine.typed_text import typed
 from headscope.errors import RunError
+from headscope.gallery.grids import grid
+from headscope.gallery.highlight import Highlight, find_highlight, find_pairs, find_relation, find_word
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from headscope.runs.grids import grid
-from headscope.runs.highlight import Highlight, find_highlight, find_pairs, find_relation, find_word
-from headscope.runs.texts import typed
 
 TEXT = "The cat sat on the mat the"
 

@@ -18,11 +18,11 @@ from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
+from headscope.engine.shards import encoder_for
+from headscope.engine.spec import make_spec
 from headscope.errors import ModelError
 from headscope.models.model import Model
 from headscope.report import body
-from headscope.runs.spec import make_spec
-from headscope.runs.work import encoder_for
 from headscope.views.page import encode
 from headscope.views.run import run_data
 

@@ -13,7 +13,7 @@ from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.saving import written_whole
-from headscope.runs.store import Folder
+from headscope.results.folder import Folder
 
 SMALL: dict[str, Any] = {"limit": 2, "replicates": 0, "gallery": 0}
 

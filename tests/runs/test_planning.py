@@ -11,10 +11,10 @@ from small_models import save_small
 
 import headscope as hs
 from headscope.corpora.names import Names
+from headscope.engine.spec import make_spec
 from headscope.models.model import Model
-from headscope.runs.counts import Counts
-from headscope.runs.planning import Planned, Trial, plan_run
-from headscope.runs.spec import make_spec
+from headscope.results.counts import Counts
+from headscope.runs.estimate import Planned, Trial, plan_run
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ from small_models import save_small
 from stopping import ends, waiting_run
 
 import headscope as hs
+from headscope.engine import ray_workers as cluster
+from headscope.engine.spec import make_spec
+from headscope.engine.worker import Start
 from headscope.errors import RunError
-from headscope.runs import cluster
-from headscope.runs.spec import make_spec
-from headscope.runs.worker import Start
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,11 @@ from small_models import save_small
 
 import headscope as hs
 from headscope.encoding.texts import Encoded
+from headscope.engine import ray_workers as cluster
+from headscope.engine import worker
 from headscope.errors import RunError
 from headscope.models.model import Model
-from headscope.runs import cluster, worker
-from headscope.runs.signature import versions
+from headscope.results.signature import versions
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'headscope[ray]'")
 

@@ -14,9 +14,9 @@ import headscope as hs
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoder
+from headscope.engine.prefetch import Ahead, Brief, Bundle
 from headscope.errors import HeadscopeError
 from headscope.models.model import Model
-from headscope.runs.ahead import Ahead, Brief, Bundle
 
 SETTINGS: dict[str, Any] = {"unit": "paragraph", "max_length": 40, "shard_tokens": 90, "replicates": 5}
 

@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.comparison.identical import compare
+from headscope.comparison.rerun import Rerun
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
 from headscope.models.model import Model
-from headscope.runs.rerun import Rerun
-from headscope.runs.results import Results
-from headscope.runs.sameness import compare
-from headscope.runs.store import Folder, encode_states, read_states
-from headscope.runs.table import Table
+from headscope.results.folder import Folder, encode_states, read_states
+from headscope.results.results import Results
+from headscope.results.table import Table
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,12 @@ from headscope.core.heads import Site
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoder
+from headscope.engine.compute import Accumulator, BatchView
+from headscope.engine.plan import Plan
 from headscope.errors import HeadscopeError, RunError
 from headscope.measures import make
 from headscope.models.model import Model
-from headscope.runs.plan import Plan
-from headscope.runs.shard import Accumulator, BatchView
-from headscope.runs.store import Folder, read_states
+from headscope.results.folder import Folder, read_states
 
 FEW = [str(path) for path in read("sampler").paths[:5]]  # 82 sentences
 

@@ -10,15 +10,15 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 
 import headscope as hs
-from headscope.ablation.spec import make_ablation_spec
+from headscope.comparison.base import _PASSING
 from headscope.corpora import read
-from headscope.flows.spec import make_flow_spec
-from headscope.probes.edge.spec import make_edge_spec
-from headscope.runs.compared import _PASSING
-from headscope.runs.settings import Role, Specification
-from headscope.runs.signature import differences, identity, key, signature
-from headscope.runs.spec import make_spec
-from headscope.runs.studies import study_identity
+from headscope.engine.spec import make_spec
+from headscope.results.signature import differences, identity, key, signature
+from headscope.results.specification import Role, Specification
+from headscope.studies.ablation.spec import make_ablation_spec
+from headscope.studies.edge_probe.spec import make_edge_spec
+from headscope.studies.legacy import study_identity
+from headscope.studies.registry import REGISTRY
 
 
 def kinds(of: type[Specification] = Specification) -> Iterator[type[Specification]]:
@@ -28,10 +28,10 @@ def kinds(of: type[Specification] = Specification) -> Iterator[type[Specificatio
 
 def specifications() -> dict[str, type[Specification]]:
     """All kinds there are, also those that nobody thought of here."""
-    for package in ("runs", "flows", "ablation", "probes", "replication"):
+    for package in ("engine", "runs", "studies", "replication"):
         top = importlib.import_module(f"headscope.{package}")
         for module in pkgutil.walk_packages(top.__path__, f"{top.__name__}."):
-            if module.name.rsplit(".", 1)[1] in ("spec", "twins", "maps", "study"):
+            if module.name.rsplit(".", 1)[1] in ("spec", "given_maps", "study"):
                 importlib.import_module(module.name)
     return {kind.__name__: kind for kind in kinds()}
 
@@ -110,14 +110,14 @@ def test_a_changed_setting_is_shown_or_neutral(kind: str) -> None:
 
 def test_what_flow_and_ablation_kept_to_themselves() -> None:
     """The parts that were in the hash alone, and those that were always printed."""
-    flow = make_flow_spec({"deletion": "listwise", "labels": "whole", "resample": "sentence"}).resolved({"trees"})
+    flow = REGISTRY["flow"].make({"deletion": "listwise", "labels": "whole", "resample": "sentence"}).resolved({"trees"})
     assert flow.shown() == {"parts": "trees,agreement", "deletion": "listwise", "labels": "whole", "resample": "sentence"}
-    assert make_flow_spec({"preset": "reference", "limit": None}).resolved(set()).shown() == {
+    assert REGISTRY["flow"].make({"preset": "reference", "limit": None}).resolved(set()).shown() == {
         "preset": "reference",
         "parts": "agreement",
         "limit": "none",
     }
-    assert make_flow_spec({"preset": "reference", "draw": "balanced"}).shown() == {"preset": "reference", "draw": "balanced"}
+    assert REGISTRY["flow"].make({"preset": "reference", "draw": "balanced"}).shown() == {"preset": "reference", "draw": "balanced"}
     assert make_ablation_spec({"beams": 2}).shown() == {"beams": "2"}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from headscope.core.state import State
-from headscope.runs.store import encode_states, read_states
+from headscope.results.folder import encode_states, read_states
 
 
 def test_arrays_whose_axes_are_in_another_order_in_memory_come_back_as_they_were(tmp_path: Path) -> None:

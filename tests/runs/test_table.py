@@ -6,7 +6,7 @@ import math
 import pytest
 
 from headscope.errors import RunError
-from headscope.runs.table import Table
+from headscope.results.table import Table
 
 TABLE = Table.of({"kind": ["encoder"] * 3, "layer": [1, 2, 10], "quantity": ["to_a|b", "x_y", "x_y"], "value": [0.25, math.nan, 0.5]})
 

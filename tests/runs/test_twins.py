@@ -22,11 +22,11 @@ from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import HeadscopeError
 from headscope.models.model import Model
-from headscope.runs import twin_sums
-from headscope.runs.twin_heads import TABLES, Heads, Sums, Twins
-from headscope.runs.twin_sentences import sentences
 from headscope.stats.bootstrap import group_weights
 from headscope.stats.inference import Support, interval
+from headscope.studies.twins import sums as twin_sums
+from headscope.studies.twins.findings import sentences
+from headscope.studies.twins.heads import TABLES, Heads, Sums, Twins
 
 TEXTS = ["The cats sat on a mat .", "A dog , the cats playing .", "The dog sat .", "On a mat the cat and a dog sat , the cat played ."]
 

@@ -17,13 +17,13 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.encoding.tokenizer import Tokenizer
+from headscope.engine.spec import make_spec
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.models.model import Model
-from headscope.runs import unknown
-from headscope.runs.counts import Counts, count
-from headscope.runs.planning import plan_run
-from headscope.runs.spec import make_spec
-from headscope.runs.store import Folder
+from headscope.results import unknown
+from headscope.results.counts import Counts, count
+from headscope.results.folder import Folder
+from headscope.runs.estimate import plan_run
 
 QUICK: dict[str, Any] = {"replicates": 0, "gallery": 0}
 WORDS = {"entropy": {"level": "word"}}

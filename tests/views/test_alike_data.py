@@ -14,6 +14,8 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 import headscope as hs
+from headscope.comparison.alike import alike
+from headscope.comparison.alike_findings import groups_sentence, layers_sentence, pairs_sentence, twins_sentence
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeWarning
 from headscope.figures import draw
@@ -23,8 +25,6 @@ from headscope.report import body
 from headscope.report.alike import alike_section
 from headscope.report.published import BEHAVIOURS
 from headscope.report.summary import sentences
-from headscope.runs.alike import alike
-from headscope.runs.structure import groups_sentence, layers_sentence, pairs_sentence, twins_sentence
 from headscope.views.run import run_data
 
 MEASURES = ["positions", "tokens", "entropy", "relations"]

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.comparison.replicates import replicated
+from headscope.comparison.studies import compare_studies
 from headscope.errors import RunError
-from headscope.runs.kept import Kept
-from headscope.runs.results import Results
+from headscope.results.columns import Kept
+from headscope.results.results import Results
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
-from headscope.views.compare_studies import compare_studies
-from headscope.views.replicated import replicated
 
 PROBES = {"probes": ["attention", "right-branching"], "epochs": 1, "seeds": 1, "max_length": 24, "replicates": 40}
 
@@ -77,7 +77,7 @@ def test_a_study_does_not_differ_from_itself(probes: list[hs.Study]) -> None:
 
 def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) -> None:
     settings = {"parts": ["trees"], "measures": ["A"], "replicates": 30}
-    studies = [hs.flow("mini", excerpt(8, 3), tmp_path / weights, weights=weights, **settings) for weights in ("trained", "random")]  # type: ignore[arg-type]
+    studies = [hs.flow("mini", excerpt(8, 3), tmp_path / weights, weights=weights, **settings) for weights in ("trained", "random")]
     found = compare_studies([study.results for study in studies])
     assert found.how.startswith("of each study alone, not of differences")
     for row in found.differences["flow_tree_distances"]:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import headscope as hs
+from headscope.drawing.theme import COLOURS
+from headscope.drawing.words import RED
 from headscope.figures import FIGURES
-from headscope.figures.lines import RED
-from headscope.figures.theme import COLOURS
 from headscope.views.compare import comparison
 from headscope.views.run import run_data
 

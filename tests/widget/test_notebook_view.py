@@ -17,8 +17,8 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.errors import EncodingError, RunError
+from headscope.gallery.texts import quantised
 from headscope.models.model import Model
-from headscope.runs.texts import quantised
 from headscope.views import text as views
 from headscope.widget import shown
 from headscope.widget.view import View

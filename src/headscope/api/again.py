@@ -11,13 +11,13 @@ from headscope.api.results import Run, Study
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
 from headscope.replication.kinds import kind_of
-from headscope.runs.results import Results
-from headscope.runs.store import Folder
+from headscope.results.folder import Folder
+from headscope.results.results import Results
 
 if TYPE_CHECKING:
+    from headscope.comparison.rerun import Rerun
+    from headscope.engine.shards import Progress
     from headscope.models.model import Model
-    from headscope.runs.rerun import Rerun
-    from headscope.runs.work import Progress
 
 Texts = Corpus | str | Path | Sequence[str | Path]
 _CORPORA = ("corpus", "dev", "look")
@@ -48,8 +48,8 @@ def rerun(
     >>> hs.rerun(folder).identical
     True
     """
-    from headscope.runs import rerun as again
-    from headscope.runs.sameness import compare
+    from headscope.comparison import rerun as again
+    from headscope.comparison.identical import compare
 
     then = run.results if isinstance(run, Run | Study) else Results.open(Path(run))
     if then.path is None:
@@ -129,7 +129,7 @@ class _Kind:
         """What else is told of how the work is done."""
         if then.study is not None:
             return {}
-        from headscope.runs.sample import SIZE
+        from headscope.engine.sample import SIZE
 
         size = then.manifest.get("made", {}).get("gallery", SIZE)
         return {"gallery": (size or SIZE) if then.manifest.get("gallery") is not None else size}

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import HeadscopeWarning, RunError
-from headscope.runs.results import Results
-from headscope.runs.table import Table
-from headscope.runs.twin_heads import Twins
+from headscope.results.results import Results
+from headscope.results.table import Table
+from headscope.studies.twins.heads import Twins
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from headscope.comparison.alike import Alike
+    from headscope.comparison.base import Comparison
     from headscope.core.heads import Kind
-    from headscope.runs.alike import Alike
-    from headscope.runs.compared import Comparison
     from headscope.stats.embedding import Method
     from headscope.widget.run import RunView
 
@@ -98,7 +98,7 @@ class Run:
 
     def alike(self, kind: Kind | None = None) -> Alike:
         """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours, near twins."""
-        from headscope.runs.alike import alike
+        from headscope.comparison.alike import alike
 
         return alike(self.results, kind)
 
@@ -176,18 +176,18 @@ class TwinHeads(Twins):
 
     def plot(self, embedding: Method = "metric", sqrt: bool = False) -> Figure:
         """All heads of both models as points, and how far their layers are apart, as a matplotlib figure."""
-        from headscope.figures.twins import draw
+        from headscope.studies.twins.figures import draw
 
         return draw(self, embedding, sqrt)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write all tables, as CSV and Parquet, and the figure into a folder."""
-        from headscope.figures.twins import save
+        from headscope.studies.twins.figures import save
 
         return save(self, Path(folder))
 
     def __repr__(self) -> str:
-        from headscope.runs.twin_sentences import sentences
+        from headscope.studies.twins.findings import sentences
 
         return "\n".join([*sentences(self), self.signature])
 
@@ -245,7 +245,7 @@ def compare(*runs: Run | Study | str | Path, to: int = 1, pairs: bool = False) -
     >>> hs.compare(*runs).names
     ('trained weights', 'random weights')
     """
-    from headscope.views.compare_any import compare_any
+    from headscope.comparison.folders import compare_any
 
     return Compared(compare_any([Path(one) if isinstance(one, str | Path) else one.results for one in runs], to, pairs))
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from headscope.core.document import Document
     from headscope.core.heads import HeadId
-    from headscope.flows.influence import Layer
+    from headscope.engine.shards import Progress
+    from headscope.gallery.grids import Level, Specials
     from headscope.measures.own import Named
     from headscope.models.model import Model
     from headscope.models.recipe import Trained
-    from headscope.probes.keywords.finder import Finder
-    from headscope.runs.grids import Level, Specials
-    from headscope.runs.results import Results
-    from headscope.runs.work import Progress
+    from headscope.results.results import Results
+    from headscope.studies.flow.influence import Layer
+    from headscope.studies.keywords.finder import Finder
     from headscope.widget.keywords import Keywords
     from headscope.widget.view import View
 
@@ -151,8 +151,8 @@ def run(
     >>> run["entropy"].table.where(quantity="entropy").columns[:5]
     ['kind', 'layer', 'head', 'quantity', 'value']
     """
+    from headscope.engine.spec import make_spec
     from headscope.runs.execute import execute
-    from headscope.runs.spec import make_spec
 
     name, paths = named(model, corpus)
     chosen, own = _measures(measures)
@@ -203,8 +203,8 @@ def measure(
     >>> [round(value, 3) for value in run["tokens"].table.where(quantity="to_sep")["value"]]
     [0.333, 0.333, 0.333, 0.333]
     """
+    from headscope.runs.given_maps import GivenMaps, measure_maps
     from headscope.runs.map_files import read_maps
-    from headscope.runs.maps import GivenMaps, measure_maps
 
     if tokens is None:
         paths = [attention] if isinstance(attention, str | Path) else list(attention)
@@ -316,7 +316,7 @@ def keywords(
     >>> found.phrases[0].text, found.words[1]  # doctest: +SKIP
     ('harbour', ('ferry', 0.896971309122279))
     """
-    from headscope.probes.keywords.finder import Finder, plain
+    from headscope.studies.keywords.finder import Finder, plain
     from headscope.widget.keywords import Keywords
 
     loaded = load(model, device) if isinstance(model, str | Path) else model
@@ -330,7 +330,7 @@ def keywords(
 
 
 def _finder(model: Model | None, learned: str | Path | Study | Corpus | None, device: str | None, progress: Progress | None) -> Finder:
-    from headscope.probes.keywords.finder import Finder, learn
+    from headscope.studies.keywords.finder import Finder, learn
 
     if isinstance(learned, str | Path):
         return Finder.open(learned, model, device)
@@ -358,7 +358,7 @@ def twins(
     >>> found.table("twins_summary").columns
     ['side', 'quantity', 'value', 'low', 'high', 'n', 'documents']
     """
-    from headscope.runs.twins import twins as find
+    from headscope.studies.twins.study import twins as find
 
     known = inspect.signature(find).parameters
     if unknown := [name for name in settings if name not in known]:

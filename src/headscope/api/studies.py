@@ -9,26 +9,16 @@ from typing import TYPE_CHECKING, Any
 from headscope.api.results import Study, warn
 from headscope.api.running import named
 from headscope.corpora import Corpus
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 if TYPE_CHECKING:
+    from headscope.engine.shards import Progress
     from headscope.models.model import Model
-    from headscope.runs.work import Progress
 
 Texts = Corpus | str | Path | Sequence[str | Path]
 
 
-def flow(
-    model: Model | str | Path = "mini",
-    corpus: Texts = "sampler",
-    out: str | Path | None = None,
-    *,
-    device: str | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-    **settings: Any,
-) -> Study:
+def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> Study:
     """How much words bear on each other, by attention and by gradients, and whether that goes with coreference, parts of speech and trees.
 
     `settings` are those of a specification (docs/flow.md): `measures`, `parts`, `norm`, `limit`, `items`, `draw`, `preset`, ...
@@ -38,11 +28,37 @@ def flow(
     >>> study["flow_tree_distances"].columns[:5]
     ['measure', 'variant', 'method', 'layer', 'value']
     """
-    from headscope.flows.spec import make_flow_spec
-    from headscope.flows.study import study
+    return study("flow", model, out, corpus=corpus, **settings)
 
-    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
-    return _studied(study, make_flow_spec, model, {"corpus": corpus}, out, settings, how)
+
+def study(
+    name: str,
+    model: Model | str | Path = "mini",
+    out: str | Path | None = None,
+    *,
+    device: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Study:
+    """A study of a kind by the name it has in `run.json`, as `flow` or one that was added to `headscope.studies.registry.REGISTRY`.
+
+    A model and corpora may be named, or given as they are. `out` is a folder for the results; `resume` goes on with what it holds,
+    `overwrite` replaces it; `progress` is called with the share that is done, texts and tokens. All others are settings.
+    """
+    from headscope.studies.execute import execute
+    from headscope.studies.registry import REGISTRY
+
+    kind = REGISTRY[name]
+    texts = {corpus: settings.pop(corpus) for corpus in kind.corpora if settings.get(corpus) is not None}
+    names = {corpus: named(model, given)[1] for corpus, given in texts.items()}
+    in_hand: dict[str, Any] = {corpus: given for corpus, given in texts.items() if isinstance(given, Corpus)}
+    options = {option: settings.pop(option) for option in [*settings] if option not in kind.spec.model_fields and option in kind.takes}
+    spec = kind.make({"model": named(model, ())[0], **names, **settings})
+    loaded = None if isinstance(model, str | Path) else model
+    how: dict[str, Any] = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    return _warned(execute(kind, spec, Path(out) if out is not None else None, model=loaded, **how, **in_hand, **options))
 
 
 def ablate(
@@ -67,8 +83,8 @@ def ablate(
     >>> study["ablation_layers"].columns[:4]
     ['kind', 'layer', 'score', 'difference']
     """
-    from headscope.ablation.spec import make_ablation_spec
-    from headscope.ablation.study import ablate as study
+    from headscope.studies.ablation.spec import make_ablation_spec
+    from headscope.studies.ablation.study import ablate as study
 
     function = settings["score"] if callable(settings.get("score")) else None
     if function is not None:
@@ -99,8 +115,8 @@ def probe_attention(
     >>> study["summary"]["probe"]
     ['attention', 'right-branching']
     """
-    from headscope.probes.attention.spec import make_attention_probe_spec
-    from headscope.probes.attention.study import probe_attention as study
+    from headscope.studies.attention_probe.spec import make_attention_probe_spec
+    from headscope.studies.attention_probe.study import probe_attention as study
 
     how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
     return _studied(study, make_attention_probe_spec, model, {"corpus": corpus, "dev": dev}, out, settings, how)
@@ -129,8 +145,8 @@ def probe_edge(
     >>> study["summary"].columns[:5]  # doctest: +SKIP
     ['task', 'n', 'documents', 'embeddings', 'all_layers']
     """
-    from headscope.probes.edge.spec import make_edge_spec
-    from headscope.probes.edge.study import probe_edge as study
+    from headscope.studies.edge_probe.spec import make_edge_spec
+    from headscope.studies.edge_probe.study import probe_edge as study
 
     how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
     return _studied(study, make_edge_spec, model, {"corpus": corpus, "dev": dev, "look": look}, out, settings, how)
@@ -158,8 +174,8 @@ def probe_keywords(
     >>> study["keywords_scores"].columns[:5]
     ['level', 'system', 'precision', 'recall', 'f1']
     """
-    from headscope.probes.keywords.spec import make_keyword_spec
-    from headscope.probes.keywords.study import keywords as study
+    from headscope.studies.keywords.spec import make_keyword_spec
+    from headscope.studies.keywords.study import keywords as study
 
     how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
     return _studied(study, make_keyword_spec, model, {"corpus": corpus, "dev": dev}, out, settings, how)
@@ -190,8 +206,8 @@ def probe_structural(
     >>> study["structural"].where(metric="UUAS")["source"]
     ['model', 'model', 'linear']
     """
-    from headscope.probes.structural.spec import make_structural_spec
-    from headscope.probes.structural.study import probe_structural as study
+    from headscope.studies.structural_probe.spec import make_structural_spec
+    from headscope.studies.structural_probe.study import probe_structural as study
 
     how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
     kept = {"cache": Path(cache) if cache is not None else None, "limit_bytes": int(cache_limit * 2**30)}

@@ -15,8 +15,8 @@ from headscope.app.limits import Limits
 from headscope.app.models import Models
 from headscope.app.shelf import Shelf
 from headscope.app.texts import Texts
-from headscope.runs.results import Results
-from headscope.runs.signature import versions
+from headscope.results.results import Results
+from headscope.results.signature import versions
 
 if TYPE_CHECKING:
     from headscope.models.model import Model

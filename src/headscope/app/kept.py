@@ -6,7 +6,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 T = TypeVar("T")
 

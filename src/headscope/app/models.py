@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
 from headscope.app.shelf import unique
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 if TYPE_CHECKING:
     from headscope.models.model import Model

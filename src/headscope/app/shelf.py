@@ -17,8 +17,8 @@ from headscope.app.kept import Kept
 from headscope.app.limits import Limits
 from headscope.core.paths import kind_of
 from headscope.errors import RunError, StaleError
-from headscope.runs.results import Results
-from headscope.runs.sense import of_runs
+from headscope.results.errors import of_runs
+from headscope.results.results import Results
 from headscope.views.run import corpus_name, flat_heads, model_name
 
 T = TypeVar("T")
@@ -131,9 +131,9 @@ def _run_page(results: Results, name: str) -> Inside:
 
 
 def _comparison_page(runs: tuple[Results, Results], names: tuple[str, str]) -> Inside:
+    from headscope.comparison.runs import compare
     from headscope.report import style
     from headscope.report.comparison import body, data
-    from headscope.runs.compare import compare
     from headscope.views.page import encode
 
     # A run set beside itself is told apart by number.

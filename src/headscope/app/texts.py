@@ -69,8 +69,9 @@ class Texts:
 
     def _read(self, model: Model, name: str, text: str, second: str | None) -> tuple[Sent, Maps]:
         """The text, and its maps if they were needed to say which head to begin with."""
-        from headscope.runs.heads import rank
-        from headscope.runs.texts import look, quantised, typed
+        from headscope.engine.typed_text import typed
+        from headscope.gallery.heads import rank
+        from headscope.gallery.texts import look, quantised
         from headscope.views.influence import first_shown, offered
         from headscope.views.text import WHY, text_data
 
@@ -117,7 +118,7 @@ class Texts:
 
     async def influence(self, id: str, measure: str) -> dict[str, Any]:
         """Influence between the tokens of a text by one measure, every layer (frontend/src/types.ts, PackedInfluence)."""
-        from headscope.flows.influence import CHEAP
+        from headscope.studies.flow.influence import CHEAP
         from headscope.views.influence import offered
 
         sent = self._sent(id)
@@ -137,7 +138,7 @@ class Texts:
 
     def _look(self, model: Model, id: str, sent: Sent, head: str) -> Maps:
         """The maps of all heads if that many can be kept, else those of the head's layer, else that of the head."""
-        from headscope.runs.texts import look, quantised
+        from headscope.gallery.texts import look, quantised
 
         if (kept := self._maps.get((id, head))) is not None:  # while this request waited for its turn
             return {head: kept}
@@ -161,7 +162,7 @@ class Texts:
 
 
 def _influence(model: Model, encoded: Encoded, measure: str) -> dict[str, Any]:
-    from headscope.flows.influence import Influence, find_measures
+    from headscope.studies.flow.influence import Influence, find_measures
     from headscope.views.influence import pack_influence
 
     return pack_influence(Influence(model, encoded), *find_measures([measure]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
 
 Option = typer.Option
 Model = Annotated[str, Option(help="mini (embedded), a local folder, or a hub id; with what it predicts with")]
@@ -134,8 +134,8 @@ def importance(
 
 
 def _study(settings: dict[str, Any], out: Path | None, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> None:
-    from headscope.ablation.spec import make_ablation_spec
     from headscope.cli.summary import summarise
+    from headscope.studies.ablation.spec import make_ablation_spec
 
     spec = make_ablation_spec(settings, "the options")
     usual = Path("runs") / "-".join(["ablation", *(Path(name).name.split(".")[0] for name in (spec.model, spec.corpus[0]))])
@@ -144,8 +144,8 @@ def _study(settings: dict[str, Any], out: Path | None, device: str | None, resum
 
 
 def _ablate(spec: Any, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
-    from headscope.ablation.study import ablate as study
     from headscope.cli.progress import bar, interrupted
+    from headscope.studies.ablation.study import ablate as study
 
     with interrupted(out), bar("switching off", hidden=quiet) as progress:
         return study(spec, out, device=device, resume=resume, overwrite=overwrite, progress=progress)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.alike import Alike
-    from headscope.runs.results import Results
-    from headscope.runs.table import Table
+    from headscope.comparison.alike import Alike
+    from headscope.results.results import Results
+    from headscope.results.table import Table
     from headscope.stats.clusters import Grouping
 
 _ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex", ".parquet": "parquet"}
@@ -45,9 +45,9 @@ def alike(
     headscope alike RUN --format latex > heads.tex
     headscope plot RUN clark6 -o figure6.pdf
     """
+    from headscope.comparison.alike import alike as find
     from headscope.errors import RunError
-    from headscope.runs.alike import alike as find
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
 
     if out is not None and out.suffix.lower() not in _ENDINGS:
         raise RunError(
@@ -68,7 +68,7 @@ def _table(table: Table, format: str | None, out: Path | None) -> None:
     if out is None:
         typer.echo(table.to_text(str(format)), nl=False)
         return
-    from headscope.runs.store import write_atomically
+    from headscope.results.folder import write_atomically
 
     style = format or _ENDINGS[out.suffix.lower()]
     write_atomically(out, table.to_parquet() if style == "parquet" else table.to_text(style).encode())
@@ -79,7 +79,7 @@ def _print(results: Results, found: Alike, grouping: Grouping, epsilons: list[fl
     from rich.console import Console
 
     from headscope.cli.tables import print_table
-    from headscope.runs.structure import group_table, groups_sentence, layers_sentence, twins_sentence, unit
+    from headscope.comparison.alike_findings import group_table, groups_sentence, layers_sentence, twins_sentence, unit
 
     console = Console(highlight=False)
 
@@ -107,8 +107,8 @@ def _print(results: Results, found: Alike, grouping: Grouping, epsilons: list[fl
 
 def closest_table(results: Results, found: Alike, count: int) -> Table:
     """The closest pairs with their intervals, and what the two heads do."""
-    from headscope.runs.structure import closest
-    from headscope.runs.table import Table
+    from headscope.comparison.alike_findings import closest
+    from headscope.results.table import Table
 
     rows = closest(results, found.kind, count)
     labels = {str(head): results.spelled(", ".join(labels)) for head, labels in zip(found.heads, found.behaviours, strict=True)}

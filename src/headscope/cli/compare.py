@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.compared import Comparison
+    from headscope.comparison.base import Comparison
 
 _LONG = ("heads", "layers")  # tables of runs that would fill many screens
 
@@ -35,8 +35,8 @@ def compare(
     headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg       # Michel et al., Figure 2: the same heads on several tasks
     headscope compare ABLATED1 ABLATED2 --change -o tasks.svg       # in percent of the score
     """
+    from headscope.comparison.folders import compare_any
     from headscope.errors import RunError
-    from headscope.views.compare_any import compare_any
 
     if len(runs) < 2:
         raise RunError("there is nothing to compare it with", "Name two folders or more")
@@ -63,7 +63,7 @@ def _write(found: Comparison, out: Path, table: str | None, change: bool) -> Non
     from headscope.cli.options import check_page
 
     if out.suffix.lower() in (".svg", ".pdf", ".png"):
-        from headscope.figures import save
+        from headscope.drawing.saving import save
         from headscope.figures.compared import draw
 
         save(draw(found, table, change), out)
@@ -131,9 +131,9 @@ def _print(found: Comparison, only: str | None, quantity: str | None, limit: int
 
 def _across(found: Comparison) -> None:
     """Whether a model misses on one task what it misses on another."""
-    from headscope.ablation.across import across
     from headscope.cli.tables import print_table
     from headscope.errors import RunError
+    from headscope.studies.ablation.across import across
 
     try:
         table = across(found.results)

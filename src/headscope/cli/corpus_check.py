@@ -49,7 +49,7 @@ def whose(paths: Sequence[str]) -> dict[str, str]:
 def _print_counts(findings: Sequence[Finding]) -> None:
     from headscope.cli.tables import print_table
     from headscope.corpora.checks import RULES
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
 
     counts = sorted(Counter(finding.rule for finding in findings).items(), key=lambda item: (RULES[item[0]].note, -item[1], item[0]))
     rules = [RULES[name] for name, _ in counts]

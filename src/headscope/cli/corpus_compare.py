@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from headscope.corpora.agreement import Agreement, Difference
     from headscope.corpora.agreement.scores import Score
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
 
 
 def compare(
@@ -77,7 +77,7 @@ def _number(n: int, noun: str) -> str:
 
 
 def _shares(scores: Sequence[Score]) -> Table:
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
 
     names = ("value", "low", "high")
     columns = {"quantity": [score.name for score in scores]} | {name: [getattr(score, name) for score in scores] for name in names}
@@ -85,7 +85,7 @@ def _shares(scores: Sequence[Score]) -> Table:
 
 
 def _overlaps(head: str, scores: Sequence[Score]) -> Table:
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
 
     names = ("value", "low", "high", "precision", "recall", "first", "second", "documents")
     return Table.of({head: [score.name for score in scores]} | {name: [getattr(score, name) for score in scores] for name in names})
@@ -107,7 +107,7 @@ def _write(agreement: Agreement, path: Path) -> None:
     import math
     from dataclasses import asdict
 
-    from headscope.runs.sealed import write_atomically
+    from headscope.results.files import write_atomically
 
     def plain(value: object) -> object:
         return None if isinstance(value, float) and math.isnan(value) else value

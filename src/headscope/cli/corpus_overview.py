@@ -11,7 +11,7 @@ from headscope.corpora.distribution import Distribution
 from headscope.corpora.mentions import KINDS
 
 if TYPE_CHECKING:
-    from headscope.runs.counts import Counts
+    from headscope.results.counts import Counts
 
 SPREAD = "mean [smallest, lower quartile, median, upper quartile, largest]"
 Rows = dict[str, str | None]
@@ -43,10 +43,10 @@ def overview(counted: Stats) -> Rows:
 
 def encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> tuple[str, Rows, Counts]:
     """What a run over a corpus would read: what it would be a run of, how many texts and tokens, and all that is counted."""
+    from headscope.engine.shards import encoder_for
+    from headscope.engine.spec import make_spec
     from headscope.models.load import load_tokenizer
-    from headscope.runs.counts import count
-    from headscope.runs.spec import make_spec
-    from headscope.runs.work import encoder_for
+    from headscope.results.counts import count
 
     spec = make_spec({"model": model, "unit": unit, "max_length": max_length}).resolved(corpus.pairs)
     counts = count(corpus, encoder_for(spec, load_tokenizer(model)))

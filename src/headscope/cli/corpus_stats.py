@@ -17,8 +17,8 @@ from headscope.corpora import Corpus, Stats, stats
 from headscope.corpora.distribution import Offsets
 from headscope.corpora.files import base_name
 from headscope.errors import HeadscopeError
-from headscope.runs.table import Table, display
-from headscope.runs.unknown import warning
+from headscope.results.table import Table, display
+from headscope.results.unknown import warning
 
 _COUNTED: dict[str, Callable[[Stats], Counter[str]]] = {
     "relations": lambda counted: counted.relations,

@@ -16,7 +16,7 @@ def doctor() -> None:
     from headscope.corpora import check
     from headscope.errors import HeadscopeError
     from headscope.models.load import load, verify_mini
-    from headscope.runs.signature import versions
+    from headscope.results.signature import versions
 
     typer.echo(f"python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} processors")
     typer.echo(", ".join(f"{name} {version}" for name, version in versions().items()))

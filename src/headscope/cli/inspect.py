@@ -22,7 +22,7 @@ def inspect(
     from headscope.cli.tables import print_table
     from headscope.models.load import load
     from headscope.models.memory import estimate
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
 
     loaded = load(model, device, dtype)
     network = loaded.network

@@ -15,8 +15,8 @@ from headscope.errors import CorpusError, RunError
 
 if TYPE_CHECKING:
     from headscope.core.document import Document
-    from headscope.probes.keywords.finder import Finder, Found
-    from headscope.runs.work import Progress
+    from headscope.engine.shards import Progress
+    from headscope.studies.keywords.finder import Finder, Found
     from headscope.widget.keywords import Keywords
 
 Option = typer.Option
@@ -108,7 +108,7 @@ class _Texts:
 
 def _finder(model: str | None, learned: Path | None, device: str | None, quiet: bool) -> Finder:
     from headscope.models.load import load
-    from headscope.probes.keywords.finder import Finder, learn
+    from headscope.studies.keywords.finder import Finder, learn
 
     loaded = load(model, device) if model is not None else None
     if learned is not None:

@@ -14,7 +14,6 @@ from headscope.cli import (
     compare,
     corpus,
     doctor,
-    flow,
     inspect,
     keywords,
     plot,
@@ -32,10 +31,12 @@ from headscope.cli import (
 )
 from headscope.cli.options import examples
 from headscope.cli.signals import orderly
+from headscope.cli.study import StudyGroup
 from headscope.errors import HeadscopeError
 
 app = typer.Typer(
     name="headscope",
+    cls=StudyGroup,
     help=examples("""What the attention heads of a Transformer look at, and whether it matters, in numbers.
 
     headscope run --out RUN                  measure the embedded model on the embedded corpus
@@ -71,7 +72,6 @@ _VERBS = (
     keywords.keywords,
     rerun.rerun,
     annotate.annotate,
-    flow.flow,
     ablate.ablate,
     ablate.importance,
     prune.prune,

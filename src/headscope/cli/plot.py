@@ -57,8 +57,9 @@ def plot(
     headscope plot RUN dendrogram --groups 12 -o tree.pdf
     headscope plot RUN distances --order tree -o distances.png
     """
-    from headscope.figures import draw, save
-    from headscope.runs.results import Results
+    from headscope.drawing.saving import save
+    from headscope.figures import draw
+    from headscope.results.results import Results
 
     path = out or Path(f"{figure}.svg")
     other = Results.open(structural) if structural is not None else None

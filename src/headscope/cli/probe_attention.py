@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
 
 Option = typer.Option
 PROBES = "attention,attention-words,words-distances,random-attention,random-attention-words,right-branching"
@@ -63,7 +63,7 @@ def attention(
     """
     from headscope.cli.options import names
     from headscope.cli.summary import summarise
-    from headscope.probes.attention.spec import make_attention_probe_spec
+    from headscope.studies.attention_probe.spec import make_attention_probe_spec
 
     settings = {
         "model": model, "corpus": corpus or ["sampler"], "dev": dev or None, "probes": names(probes), "words": words,
@@ -81,7 +81,7 @@ def attention(
 
 def _probe(spec: Any, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
     from headscope.cli.progress import bar, interrupted
-    from headscope.probes.attention.study import probe_attention
+    from headscope.studies.attention_probe.study import probe_attention
 
     with interrupted(out), bar("probing", hidden=quiet) as progress:
         return probe_attention(spec, out, device=device, resume=resume, overwrite=overwrite, progress=progress)

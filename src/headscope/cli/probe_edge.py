@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
 
 Option = typer.Option
 
@@ -73,7 +73,7 @@ def edge(
     headscope plot EDGE tenney3 --quantity pos/2 -o belief.pdf
     """
     from headscope.cli.options import names
-    from headscope.probes.edge.spec import make_edge_spec
+    from headscope.studies.edge_probe.spec import make_edge_spec
 
     settings = {
         "model": model, "corpus": corpus or ["sampler"], "dev": dev or [], "look": look or [], "tasks": names(tasks) if tasks else None,
@@ -93,7 +93,7 @@ def edge(
 
 def _probe(spec: object, out: Path, device: str | None, resume: bool, overwrite: bool, quiet: bool) -> Results:
     from headscope.cli.progress import bar, interrupted
-    from headscope.probes.edge.study import probe_edge
+    from headscope.studies.edge_probe.study import probe_edge
 
     with interrupted(out), bar("probing", hidden=quiet) as progress:
         return probe_edge(spec, out, device=device, resume=resume, overwrite=overwrite, progress=progress)  # type: ignore[arg-type]
@@ -110,8 +110,8 @@ def join(
     headscope probe join POS SRL COREF --out ALL
     headscope plot ALL tenney2 -o figure2.pdf
     """
-    from headscope.probes.edge.join import joined
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
+    from headscope.studies.edge_probe.join import joined
 
     results = joined([Results.open(path) for path in studies], out, overwrite)
     from headscope.cli.summary import summarise

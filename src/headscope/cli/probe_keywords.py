@@ -40,8 +40,8 @@ def keywords(
     """
     from headscope.cli.progress import bar, interrupted
     from headscope.cli.summary import summarise
-    from headscope.probes.keywords.spec import make_keyword_spec
-    from headscope.probes.keywords.study import keywords as study
+    from headscope.studies.keywords.spec import make_keyword_spec
+    from headscope.studies.keywords.study import keywords as study
 
     settings = {
         "model": model, "corpus": corpus or ["sampler"], "dev": dev or [], "source": source, "folds": folds, "penalty": penalty,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from headscope.probes.structural.spec import StructuralSpec
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
+    from headscope.studies.structural_probe.spec import StructuralSpec
 
 Option = typer.Option
 
@@ -64,7 +64,7 @@ def structural(
     headscope plot PROBE structural_ranks -o ranks.pdf
     """
     from headscope.cli.options import names, numbers
-    from headscope.probes.structural.spec import make_structural_spec
+    from headscope.studies.structural_probe.spec import make_structural_spec
 
     chosen = [*(corpus or ["sampler"])]
     spec = make_structural_spec(
@@ -89,7 +89,7 @@ def _study(
     spec: StructuralSpec, out: Path, device: str | None, cache: Path | None, limit_bytes: int, resume: bool, overwrite: bool, quiet: bool
 ) -> Results:
     from headscope.cli.progress import bar, interrupted
-    from headscope.probes.structural.study import probe_structural
+    from headscope.studies.structural_probe.study import probe_structural
 
     with interrupted(out), bar("probing", hidden=quiet) as progress:
         return probe_structural(

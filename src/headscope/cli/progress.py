@@ -13,7 +13,7 @@ import typer
 from headscope.cli.signals import exit_code, say
 
 if TYPE_CHECKING:
-    from headscope.runs.work import Progress
+    from headscope.engine.shards import Progress
 
 
 @contextmanager

@@ -42,12 +42,12 @@ def prune(
     The folder's README.md says how to load it: with headscope, or with a few lines of transformers. With --keep-shape it loads with
     AutoModel.from_pretrained.
     """
-    from headscope.ablation.cutting import share, sizes, speeds
-    from headscope.ablation.pruned import pruned
     from headscope.cli.progress import bar
     from headscope.errors import RunError
     from headscope.models.prune import save
     from headscope.models.saving import require_room
+    from headscope.studies.ablation.cutting import share, sizes, speeds
+    from headscope.studies.ablation.prune import pruned
 
     kept = share(keep)
     require_room(out)

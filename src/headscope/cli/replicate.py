@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.results import Results
-    from headscope.runs.work import Progress
+    from headscope.engine.shards import Progress
+    from headscope.results.results import Results
 
 Option = typer.Option
 _COLOURS = {"same direction": "green", "same order": "green", "in our interval": "green", "differs": "red", "unclear": "yellow"}
@@ -87,7 +87,7 @@ def _replicate(
 
 
 def _documents(row: dict[str, Any]) -> str:
-    from headscope.runs.few import counted
+    from headscope.results.few import counted
 
     return "" if row.get("documents") is None else f", {counted(row['documents'])} documents"
 

@@ -24,6 +24,6 @@ def report(
     if out is not None:
         check_page(out)
     from headscope.report import write_report
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
 
     typer.echo(write_report(Results.open(run), out, [Results.open(path) for path in studies or []]).resolve())

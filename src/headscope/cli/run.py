@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.results import Results
-    from headscope.runs.spec import RunSpec
+    from headscope.engine.spec import RunSpec
+    from headscope.results.results import Results
 
 Option = typer.Option
 
@@ -101,10 +101,10 @@ def _settings(
 ) -> tuple[RunSpec, Path | None]:
     """The settings of a file and of the command line, which wins, and the folder that the file names."""
     from headscope.cli.options import measure_options, names
+    from headscope.engine.spec import make_spec, read_spec
     from headscope.errors import RunError
     from headscope.measures import REGISTRY
     from headscope.measures.own import named
-    from headscope.runs.spec import make_spec, read_spec
 
     settings: dict[str, Any] = read_spec(spec) if spec is not None else {}
     out = settings.pop("out", None)
@@ -135,7 +135,7 @@ def _execute(spec: RunSpec, out: Path, quiet: bool, who: dict[str, Any], resume:
 
 def _plan(spec: RunSpec, quiet: bool, device: str | None, workers: int | None, tried: int, readers: int) -> None:
     from headscope.cli.progress import bar
-    from headscope.runs.planning import plan_run
+    from headscope.runs.estimate import plan_run
 
     with bar("planning", hidden=quiet) as progress:
         planned = plan_run(spec, device=device, tried=tried, readers=readers, progress=progress)
@@ -144,8 +144,8 @@ def _plan(spec: RunSpec, quiet: bool, device: str | None, workers: int | None, t
 
 
 def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path, overwrite: bool, gallery: int) -> Results:
+    from headscope.runs.given_maps import measure_maps
     from headscope.runs.map_files import read_maps
-    from headscope.runs.maps import measure_maps
 
     spec = spec.resolved(pairs=False)
     return measure_maps(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headscope.figures.lines import label
+from headscope.drawing.words import label
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from headscope.probes.keywords.finder import Found
+    from headscope.studies.keywords.finder import Found
     from headscope.widget.keywords import Keywords
 
 LEAST = 0.2  # fainter words keep the colours of the terminal
@@ -22,7 +22,7 @@ def print_keywords(found: Keywords) -> None:
     from rich.console import Console
 
     from headscope.cli.tables import print_table
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
 
     console = Console(highlight=False)
     for one in found.texts:

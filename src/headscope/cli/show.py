@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
 
 
 def show(
@@ -31,7 +31,7 @@ def show(
     """
     from headscope.core.heads import HeadId
     from headscope.errors import RunError
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
 
     results = Results.open(run)
     if table is None:
@@ -59,8 +59,8 @@ def show(
         typer.echo((rows.head(limit) if limit else rows).to_text(format), nl=False)
         return
     from headscope.cli.tables import print_table
-    from headscope.runs.choice import choice_note
-    from headscope.runs.cut import cut_sentence
+    from headscope.results.choice import choice_note
+    from headscope.results.cut import cut_sentence
 
     shown = rows.head(limit or 40)
     measure = next((name for name in results.measures if table == name or table.startswith(f"{name}_")), "")

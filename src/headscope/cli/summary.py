@@ -9,16 +9,16 @@ import typer
 
 from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
-from headscope.runs.choice import choice_note
-from headscope.runs.cut import cut_sentence
-from headscope.runs.few import counted, few_documents, note
-from headscope.runs.results import BASELINES, Results
-from headscope.runs.sense import of_runs
+from headscope.results.choice import choice_note
+from headscope.results.cut import cut_sentence
+from headscope.results.errors import of_runs
+from headscope.results.few import counted, few_documents, note
+from headscope.results.results import BASELINES, Results
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
 
 
 @of_runs
@@ -75,7 +75,7 @@ def _print_findings(console: Console, results: Results) -> None:
 def _print_summary(results: Results) -> None:
     """What a study found on each of its questions."""
     from headscope.cli.tables import print_table
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
 
     table = results["summary"]
     shown = {name: table[name] for name in table.columns if any(value is not None for value in table[name])}
@@ -97,7 +97,7 @@ def _print_top(console: Console, table: Table, name: str) -> None:
 
 def _print_alike(console: Console, results: Results) -> None:
     """What layers have to do with likeness, and the closest pairs, for each kind of attention that has two heads."""
-    from headscope.runs.structure import STRUCTURE, layers_sentence, pairs_sentence
+    from headscope.comparison.alike_findings import STRUCTURE, layers_sentence, pairs_sentence
 
     kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
     for kind in kinds:
@@ -108,7 +108,7 @@ def _print_alike(console: Console, results: Results) -> None:
 def _print_best(results: Results, name: str) -> None:
     """The best head of each label, as Clark et al.'s Table 1 has it."""
     from headscope.cli.tables import print_table
-    from headscope.runs.table import Table, interval, with_error
+    from headscope.results.table import Table, interval, with_error
 
     best = results[f"{name}_best"]
     rows = list(best.head(20))

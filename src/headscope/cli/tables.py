@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.runs.few import counted, note
-from headscope.runs.table import Table, display
+from headscope.results.few import counted, note
+from headscope.results.table import Table, display
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

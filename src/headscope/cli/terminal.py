@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headscope.figures.lines import label
-from headscope.runs.grids import Grid
+from headscope.drawing.words import label
+from headscope.gallery.grids import Grid
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from headscope.runs.twin_heads import Twins
+    from headscope.studies.twins.heads import Twins
 
 Option = typer.Option
 
@@ -51,8 +51,8 @@ def twins(
     from headscope.cli.progress import bar
     from headscope.core.paths import kind_of, problem_of
     from headscope.errors import RunError
-    from headscope.runs.twins import EPSILONS
-    from headscope.runs.twins import twins as find
+    from headscope.studies.twins.study import EPSILONS
+    from headscope.studies.twins.study import twins as find
 
     kinds = names(kind) if kind is not None else []
     if len(kinds) > 2:
@@ -84,7 +84,7 @@ def twins(
     if not quiet:
         _print(found, pairs)
     if out is not None:
-        from headscope.figures.twins import save
+        from headscope.studies.twins.figures import save
 
         for path in save(found, out):
             typer.echo(path)
@@ -94,8 +94,8 @@ def _print(found: Twins, count: int) -> None:
     from rich.console import Console
 
     from headscope.cli.tables import print_table
-    from headscope.runs.table import Table
-    from headscope.runs.twin_sentences import sentences
+    from headscope.results.table import Table
+    from headscope.studies.twins.findings import sentences
 
     console = Console(highlight=False)
 

@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from headscope.core.document import Document
-    from headscope.flows.influence import Layer
+    from headscope.studies.flow.influence import Layer
 
 
 def view(

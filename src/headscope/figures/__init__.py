@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import re
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import (
-    ablation,
-    alike,
-    contests,
-    curves,
-    dendrogram,
-    flow,
-    heatmap,
-    keywords,
-    matrix,
-    probe_attention,
-    probe_edge,
-    probe_structural,
-    table2,
-)
+from headscope.figures import alike, contests, curves, dendrogram, heatmap, matrix, table2
 from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
 from headscope.figures.alike import Choices
-from headscope.figures.theme import theme
-from headscope.runs.results import Results
-from headscope.runs.sense import of_runs
-from headscope.runs.store import write_atomically
+from headscope.results.errors import of_runs
+from headscope.results.results import Results
+from headscope.studies.ablation import figures as ablation
+from headscope.studies.attention_probe import figures as probe_attention
+from headscope.studies.edge_probe import figures as probe_edge
+from headscope.studies.flow import figures as flow
+from headscope.studies.keywords import figures as keywords
+from headscope.studies.structural_probe import figures as probe_structural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,7 +98,6 @@ _ALIKE: dict[str, Callable[[Results, Kind | None, Choices], Figure]] = {
 }
 # The choices that figures follow, beside the kind of attention and the quantity.
 FOLLOWED = {**ALIKE_FOLLOWED, "table2": ("direction",), "table3": ("structural",), "tenney3": ("bars",)}
-SUFFIXES = ("svg", "pdf", "png")
 
 
 @of_runs
@@ -144,30 +129,3 @@ def default_figure(measure: str) -> str:
     """The figure that shows a measure best."""
     best = {"positions": "clark2", "tokens": "clark2", "saliency": "clark3", "entropy": "clark4", "distances": "clark6"}
     return {**best, "relations": "table1", "coreference": "table2", "pronouns": "pronouns"}.get(measure, "heatmap")
-
-
-def render(figure: Figure, suffix: str) -> bytes:
-    """A figure as the bytes of a file; the same figure gives the same bytes."""
-    if suffix not in SUFFIXES:
-        raise RunError(
-            f"figures cannot be written as {suffix or 'a file without an ending'!r}", f"Use a name that ends in {', '.join(SUFFIXES)}"
-        )
-    sink = io.BytesIO()
-    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": None}
-    with theme():
-        figure.savefig(sink, format=suffix, dpi=200, metadata=dates[suffix])
-    return _named_clips(sink.getvalue()) if suffix == "svg" else sink.getvalue()
-
-
-def _named_clips(svg: bytes) -> bytes:
-    """A drawing whose clipping frames are named after what is written of them: matplotlib's names hang on the last bits of their places,
-    which the layout leaves to chance.
-    """
-    for name, frame in re.findall(rb'<clipPath id="(p[0-9a-f]{10})">(.*?)</clipPath>', svg, re.DOTALL):
-        svg = svg.replace(name, b"p" + hashlib.sha256(frame).hexdigest()[:10].encode())
-    return svg
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure; the kind of file follows from the name."""
-    write_atomically(path, render(figure, path.suffix.removeprefix(".").lower()))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from headscope.comparison.alike import alike
 from headscope.core.heads import HeadId, Kind
+from headscope.drawing.point_labels import limits, write_names
+from headscope.drawing.theme import COLOURS, MARKERS, SEQUENTIAL, sign, theme
 from headscope.errors import RunError
-from headscope.figures.names import write_names
-from headscope.figures.theme import COLOURS, MARKERS, SEQUENTIAL, sign, theme
-from headscope.runs.alike import alike
-from headscope.runs.results import Results
+from headscope.results.results import Results
 from headscope.stats.embedding import STRESS
 
 if TYPE_CHECKING:
@@ -81,15 +81,6 @@ def clark6(results: Results, kind: Kind | None = None, choices: Choices = USUAL)
         how = f"{what}, {choices.embedding} scaling, {STRESS[choices.embedding]} {stress:.3f}"
         sign(figure, f"{found.n:,} rows of attention, {len(found.heads)} heads; {how}", results.signature)
     return figure
-
-
-def limits(points: Float64[np.ndarray, "head 2"]) -> tuple[Float64[np.ndarray, "2"], Float64[np.ndarray, "2"]]:
-    """The corners of a panel: one scale for both directions, not too flat, not too tall."""
-    low, high = points.min(0), points.max(0)
-    wide, tall = 1.16 * np.maximum(high - low, 1e-9)
-    wide, tall = max(wide, tall / 1.15), max(tall, wide * 0.6)
-    middle, half = (low + high) / 2, np.array([wide, tall]) / 2
-    return middle - half, middle + half
 
 
 def _behaviours(axes: Axes, points: Float64[np.ndarray, "head 2"], labels: tuple[str, ...], surface: tuple[str, ...]) -> None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.comparison.base import Comparison
+from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
 from headscope.errors import RunError
-from headscope.figures import tasks
-from headscope.figures.theme import COLOURS, MARKERS, sign, theme
-from headscope.runs.compared import Comparison
+from headscope.studies.ablation import task_figures as tasks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.drawing.theme import COLOURS, sign, theme
 from headscope.errors import RunError
 from headscope.figures.panels import COUNTED
-from headscope.figures.theme import COLOURS, sign, theme
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from headscope.runs.table import Table
+    from headscope.results.table import Table
 
 # What the share is of, and what heads are compared with.
 WORDS = {

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headscope.drawing.theme import sign, theme
 from headscope.errors import RunError
 from headscope.figures.panels import available, choose_kind, points, sample_size
-from headscope.figures.theme import sign, theme
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

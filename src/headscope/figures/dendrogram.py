@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headscope.comparison.alike import alike
 from headscope.core.heads import Kind
+from headscope.drawing.theme import COLOURS, sign, theme
 from headscope.figures.alike import USUAL, Choices, unit
-from headscope.figures.theme import COLOURS, sign, theme
-from headscope.runs.alike import alike
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

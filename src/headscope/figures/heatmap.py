@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.drawing.cells import Scale, write
+from headscope.drawing.theme import sign, theme
 from headscope.errors import RunError
-from headscope.figures.cells import Scale, write
 from headscope.figures.panels import choose_kind, sample_size
-from headscope.figures.theme import sign, theme
-from headscope.runs.quantities import find
-from headscope.runs.results import BASELINES, Results
+from headscope.results.quantities import find
+from headscope.results.results import BASELINES, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.figures.lines import INK, RED, check_drawable, label, width_of
-from headscope.figures.theme import SEQUENTIAL, sign, theme
-from headscope.runs.grids import Grid
-from headscope.runs.highlight import Highlight
+from headscope.drawing.theme import SEQUENTIAL, sign, theme
+from headscope.drawing.words import INK, RED, label, width_of
+from headscope.figures.lines import check_drawable
+from headscope.gallery.grids import Grid
+from headscope.gallery.highlight import Highlight
 
 if TYPE_CHECKING:
     from jaxtyping import Float

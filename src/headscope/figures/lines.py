@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headscope.core.heads import HeadId
+from headscope.drawing.theme import sign, theme
+from headscope.drawing.words import INK, LINE, RED, label, width_of
 from headscope.errors import RunError
-from headscope.figures.theme import COLOURS, sign, theme
-from headscope.runs.grids import Grid
-from headscope.runs.highlight import Highlight
+from headscope.gallery.grids import Grid
+from headscope.gallery.highlight import Highlight
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -21,10 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 8  # panels of a figure
-INK, LINE, RED = "#1b1f24", COLOURS[0], "#c8321e"  # as in the browser
 LEAST = 0.01  # a fainter line cannot be seen
 _SIZE, _STEP, _GAP, _SPACE = 8.0, 0.165, 1.15, 0.3  # points of a word; inches between words, columns, panels
-_WIDTH, _LONGEST = 10.0, 28  # inches of a row of panels; letters of a word
+_WIDTH = 10.0  # inches of a row of panels
 
 
 def draw(grids: Mapping[HeadId, Grid], n: str, signature: str, highlights: Mapping[HeadId, Highlight] | None = None) -> Figure:
@@ -88,30 +86,3 @@ def _panel(
     ends = [((start + 0.06, heights[0][row]), (start + _GAP - 0.06, heights[1][column])) for row, column in zip(rows, columns, strict=True)]
     colours = colours_of(weights[order], red[order])
     axes.add_collection(LineCollection(ends, colors=colours, linewidths=1.4, capstyle="round"), autolim=False)
-
-
-def label(word: str, longest: int = _LONGEST) -> str:
-    """A word as it is drawn: no longer than there is room for, and without signs that a picture cannot hold."""
-    shown = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(mark) in ("Cc", "Cs") else mark for mark in word)
-    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
-
-
-def lacking(words: Iterable[str]) -> str:
-    """The letters that the figures' font does not have: a PNG or PDF shows boxes for them, an SVG the reader's own font."""
-    return "".join(sorted({mark for word in words for mark in label(word)} - _letters()))
-
-
-def width_of(word: str, size: float) -> float:
-    """How wide a word of so many points is drawn, in inches."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    width, _, _ = text_to_path.get_text_width_height_descent(word, FontProperties(size=size), ismath=False)
-    return float(width) / 72
-
-
-@cache
-def _letters() -> frozenset[str]:
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
-    return frozenset(map(chr, get_font(findfont(FontProperties())).get_charmap()))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.drawing.theme import sign, theme
 from headscope.errors import RunError
-from headscope.figures.theme import sign, theme
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

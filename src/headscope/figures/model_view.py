@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.heads import HeadId
-from headscope.figures.lines import INK, check_drawable, colours_of, label
-from headscope.figures.theme import SEQUENTIAL, sign, theme
-from headscope.runs.grids import Grid
-from headscope.runs.highlight import Highlight
+from headscope.drawing.theme import SEQUENTIAL, sign, theme
+from headscope.drawing.words import INK, label
+from headscope.figures.lines import check_drawable, colours_of
+from headscope.gallery.grids import Grid
+from headscope.gallery.highlight import Highlight
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.drawing.theme import COLOURS, MARKERS
 from headscope.errors import RunError
-from headscope.figures.theme import COLOURS, MARKERS
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

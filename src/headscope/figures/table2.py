@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from headscope.drawing.number_columns import OURS, PAPER, columns, mark, percent
+from headscope.drawing.theme import sign, theme
 from headscope.errors import RunError
-from headscope.figures.beside import OURS, PAPER, columns, mark, percent
-from headscope.figures.theme import sign, theme
 from headscope.measures.coreference import DIRECTIONS
 from headscope.measures.systems import EACH, ONE
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -12,7 +12,7 @@ from headscope.core.heads import HeadLayout
 from headscope.core.slope import Slope
 from headscope.core.state import State
 from headscope.encoding.texts import Overlong, Unit
-from headscope.stats.inference import Bounds, Support, interval
+from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,22 +22,6 @@ if TYPE_CHECKING:
 
 Level = Literal["token", "word"]
 Columns = Mapping[str, Any]  # a table: column name -> values, all of one length
-
-
-@dataclass(frozen=True)
-class Resampled:
-    """One quantity on the data, in the first row, and in every replicate, and the documents that give it."""
-
-    quantity: str  # as the table of heads names it
-    values: Float64[np.ndarray, "replicate+1 item"]
-    support: Support
-    n: Float64[np.ndarray, "item"]
-    make_interval: Callable[..., Any] = interval  # as the measure's own table does it
-
-    def bounds(self) -> Bounds:
-        """The 95 % intervals of all items."""
-        bounds: Bounds = self.make_interval(self.values[0], self.values[1:], self.support)
-        return bounds
 
 
 @dataclass(frozen=True)

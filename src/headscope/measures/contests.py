@@ -19,11 +19,12 @@ from headscope.core.heads import HeadId, HeadLayout, Kind
 from headscope.core.state import Merge, State
 from headscope.corpora.permuted import DRAWS
 from headscope.errors import MeasureError
-from headscope.measures.base import Champion, Columns, Resampled
+from headscope.measures.base import Champion, Columns
 from headscope.measures.cases import Cases
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights
 from headscope.stats.inference import Support, interval, share_interval
+from headscope.stats.resampled import Resampled
 from headscope.stats.selection import Scored, crossfit, in_sample, share
 
 if TYPE_CHECKING:

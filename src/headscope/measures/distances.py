@@ -14,11 +14,12 @@ from headscope.core.batch import MapBatch, Side
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.errors import MeasureError
-from headscope.measures.base import Columns, Measure, Resampled
+from headscope.measures.base import Columns, Measure
 from headscope.measures.gathered import Block, Gathered
 from headscope.measures.groups import group
 from headscope.measures.likeness import Likeness
 from headscope.stats.bootstrap import GOLDEN, group_of, key_of, mix
+from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64

@@ -14,9 +14,10 @@ import torch
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
-from headscope.measures.base import Columns, Measure, Resampled
+from headscope.measures.base import Columns, Measure
 from headscope.stats.bootstrap import key_of
 from headscope.stats.inference import Support, interval
+from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64, Int, Int64

@@ -15,11 +15,12 @@ from headscope.core.document import Word
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.errors import MeasureError
-from headscope.measures.base import Champion, Columns, Level, Measure, Resampled
+from headscope.measures.base import Champion, Columns, Level, Measure
 from headscope.measures.cases import Cases
 from headscope.measures.contests import ALL, CONTROL, Contests, Selection, control_group, own_label
 from headscope.measures.words import Sentences, Words
 from headscope.stats.bootstrap import groups_of, key_of
+from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
     from jaxtyping import Int

@@ -14,9 +14,10 @@ from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.encoding.texts import Overlong, Unit
 from headscope.errors import MeasureError
-from headscope.measures.base import Champion, Level, Measure, Resampled
+from headscope.measures.base import Champion, Level, Measure
 from headscope.measures.contests import Contests
 from headscope.measures.questions import Question, Questions
+from headscope.stats.resampled import Resampled
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from headscope.replication.recipe import Claim, Step
 from headscope.replication.steps import Kitchen
-from headscope.runs.results import Results
+from headscope.results.results import Results
 
 _SPOKEN = {
     "limit": "texts", "dev_limit": "texts to try", "limit_dev": "texts to try", "items": "pairs", "seeds": "seeds", "epochs": "epochs",

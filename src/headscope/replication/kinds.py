@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headscope.errors import RunError
+from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
-    from headscope.runs.results import Results
+    from headscope.results.results import Results
 
 
 class Kind(NamedTuple):
@@ -22,38 +24,38 @@ def kind_of(study: str | None) -> Kind:
     """What makes a study of that name, as `run.json` has it, or a run. What is not asked for is not imported."""
     match study:
         case None:
+            from headscope.engine.spec import make_spec
             from headscope.runs.execute import execute
-            from headscope.runs.spec import make_spec
 
             return Kind(make_spec, execute)
-        case "flow":
-            from headscope.flows.spec import make_flow_spec
-            from headscope.flows.study import study as flow
+        case name if name in REGISTRY:
+            from headscope.studies.execute import execute as execute_study
 
-            return Kind(make_flow_spec, flow)
+            kind = REGISTRY[name]
+            return Kind(kind.make, partial(execute_study, kind))
         case "ablation":
-            from headscope.ablation.spec import make_ablation_spec
-            from headscope.ablation.study import ablate
+            from headscope.studies.ablation.spec import make_ablation_spec
+            from headscope.studies.ablation.study import ablate
 
             return Kind(make_ablation_spec, ablate)
         case "attention_probe":
-            from headscope.probes.attention.spec import make_attention_probe_spec
-            from headscope.probes.attention.study import probe_attention
+            from headscope.studies.attention_probe.spec import make_attention_probe_spec
+            from headscope.studies.attention_probe.study import probe_attention
 
             return Kind(make_attention_probe_spec, probe_attention)
         case "structural_probe":
-            from headscope.probes.structural.spec import make_structural_spec
-            from headscope.probes.structural.study import probe_structural
+            from headscope.studies.structural_probe.spec import make_structural_spec
+            from headscope.studies.structural_probe.study import probe_structural
 
             return Kind(make_structural_spec, probe_structural)
         case "edge_probe":
-            from headscope.probes.edge.spec import make_edge_spec
-            from headscope.probes.edge.study import probe_edge
+            from headscope.studies.edge_probe.spec import make_edge_spec
+            from headscope.studies.edge_probe.study import probe_edge
 
             return Kind(make_edge_spec, probe_edge)
         case "keywords":
-            from headscope.probes.keywords.spec import make_keyword_spec
-            from headscope.probes.keywords.study import keywords
+            from headscope.studies.keywords.spec import make_keyword_spec
+            from headscope.studies.keywords.study import keywords
 
             return Kind(make_keyword_spec, keywords)
     raise RunError(f"a study of {study} is not known", "Update headscope")

@@ -10,8 +10,8 @@ from typing import Any
 from headscope.errors import RunError
 from headscope.replication.evidence import Bounds, widened
 from headscope.replication.recipe import NONE, Where
-from headscope.runs.results import Results
-from headscope.runs.table import Table
+from headscope.results.results import Results
+from headscope.results.table import Table
 from headscope.stats.inference import FEWEST, reason
 
 

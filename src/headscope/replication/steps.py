@@ -14,9 +14,9 @@ from headscope.replication.kinds import Kind, kind_of
 from headscope.replication.recipe import NONE, Recipe, Step
 
 if TYPE_CHECKING:
+    from headscope.engine.shards import Progress
     from headscope.models.model import Model
-    from headscope.runs.results import Results
-    from headscope.runs.work import Progress
+    from headscope.results.results import Results
 
 PREDICTS = ("ablate",)  # verbs for which a model must be able to predict
 # The verbs that make results, and what their results are called.
@@ -97,7 +97,7 @@ def clear(kitchen: Kitchen) -> None:
     """Mark what steps wrote before as gone, so that nothing of it is taken for a part of what begins now."""
     from headscope.models.saving import invalidate
     from headscope.models.training import RECORD
-    from headscope.runs.store import Folder
+    from headscope.results.folder import Folder
 
     for step in kitchen.recipe.steps:
         folder = Folder(kitchen.folder / step.name)

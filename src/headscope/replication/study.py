@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from headscope.corpora import read
 from headscope.corpora.files import joint_hash
+from headscope.engine.opening import prepare
 from headscope.errors import HeadscopeError, RunError
 from headscope.replication.cells import row
 from headscope.replication.differing import differing
 from headscope.replication.recipe import NONE, Recipe, Step, read_recipe
 from headscope.replication.steps import Kitchen, check_settings, clear, do
 from headscope.replication.verdicts import DATA, DIFFERS, VERDICTS, judge
-from headscope.runs.opening import prepare
-from headscope.runs.results import Results
-from headscope.runs.settings import Role, Specification
-from headscope.runs.signature import identity, signature
-from headscope.runs.store import Folder
-from headscope.runs.table import Table
+from headscope.results.folder import Folder
+from headscope.results.results import Results
+from headscope.results.signature import identity, signature
+from headscope.results.specification import Role, Specification
+from headscope.results.table import Table
 
 if TYPE_CHECKING:
+    from headscope.engine.shards import Progress
     from headscope.models.model import Model
-    from headscope.runs.work import Progress
 
 STUDY = "replication"
 Watch = Callable[[int, int, str], "AbstractContextManager[Progress | None]"]

@@ -18,7 +18,7 @@ from headscope.errors import RunError
 from headscope.replication.evidence import LEVEL, difference, widened, within_layers
 from headscope.replication.numbers import LackingError, Number, by_head, curve, find
 from headscope.replication.recipe import Claim
-from headscope.runs.results import Results
+from headscope.results.results import Results
 from headscope.stats.correlation import pearson, spearman
 
 SAME, ORDERED, WITHIN, OUTSIDE = "same direction", "same order", "in our interval", "outside our interval"

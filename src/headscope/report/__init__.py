@@ -18,12 +18,12 @@ from headscope.report.contests import contests
 from headscope.report.sections import figures, glance, section
 from headscope.report.studies import study_section
 from headscope.report.summary import sentences
-from headscope.runs.behaviour import BROAD
-from headscope.runs.few import counted, few_documents
-from headscope.runs.results import Results
-from headscope.runs.sense import of_runs
-from headscope.runs.store import write_atomically
-from headscope.runs.table import display
+from headscope.results.behaviour import BROAD
+from headscope.results.errors import of_runs
+from headscope.results.few import counted, few_documents
+from headscope.results.folder import write_atomically
+from headscope.results.results import Results
+from headscope.results.table import display
 from headscope.views.alike import measured
 from headscope.views.findings import whose
 from headscope.views.gallery import readable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from headscope.comparison.alike import Alike, alike
+from headscope.comparison.alike_findings import STRUCTURE, group_table, groups_sentence, layers_sentence, pairs_sentence, twins_sentence
 from headscope.report.published import BEHAVIOURS, BEHAVIOURS_SOURCE
-from headscope.runs.alike import Alike, alike
-from headscope.runs.results import Results
-from headscope.runs.structure import STRUCTURE, group_table, groups_sentence, layers_sentence, pairs_sentence, twins_sentence
-from headscope.runs.table import interval
+from headscope.results.results import Results
+from headscope.results.table import interval
 from headscope.views.alike import measured
 
 LISTED = 36  # heads of a group; the tree has all

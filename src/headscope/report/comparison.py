@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from headscope.figures import render
+from headscope.comparison.base import Comparison
+from headscope.drawing.saving import render
 from headscope.figures.compared import draw
 from headscope.report import style
-from headscope.runs.compared import Comparison
-from headscope.runs.store import write_atomically
-from headscope.runs.table import display
+from headscope.results.folder import write_atomically
+from headscope.results.table import display
 from headscope.views.compare import described
 from headscope.views.page import shell
 

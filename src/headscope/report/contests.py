@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from headscope.report.published import RULES, TABLE1_SOURCE, table1
-from headscope.runs.choice import choice_note
-from headscope.runs.cut import cut_sentence
-from headscope.runs.few import counted, note
-from headscope.runs.results import Results
-from headscope.runs.table import interval, with_error
+from headscope.results.choice import choice_note
+from headscope.results.cut import cut_sentence
+from headscope.results.few import counted, note
+from headscope.results.results import Results
+from headscope.results.table import interval, with_error
 
 ABOUT = {
     "relations": "How often the word that a word attends to most (dependent to governor), or that attends to it most (governor to "

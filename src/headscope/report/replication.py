@@ -11,8 +11,8 @@ from headscope.errors import RunError
 from headscope.figures import FIGURES
 from headscope.report.studies import picture
 from headscope.report.summary import sentences
-from headscope.runs.few import counted
-from headscope.runs.results import Results
+from headscope.results.few import counted
+from headscope.results.results import Results
 from headscope.views.findings import findings
 from headscope.views.page import shell
 from headscope.views.run import model_name

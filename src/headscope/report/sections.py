@@ -6,7 +6,7 @@ from typing import Any
 
 from headscope.figures import curves
 from headscope.report.published import LAYERS
-from headscope.runs.results import BASELINES, Results
+from headscope.results.results import BASELINES, Results
 from headscope.views.words import about
 
 _GLANCE = {"previous": "previous", "next": "next", "self": "itself", "to_cls": "[CLS]", "to_sep": "[SEP]", "to_punct": ". ,"}

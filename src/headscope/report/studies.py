@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from headscope.figures import draw, render
+from headscope.drawing.saving import render
+from headscope.figures import draw
 from headscope.report import keywords, probe_attention, probe_edge, probe_structural
-from headscope.runs.few import counted
-from headscope.runs.results import Results
-from headscope.runs.table import display
+from headscope.results.few import counted
+from headscope.results.results import Results
+from headscope.results.table import display
 from headscope.views.findings import findings
 
 Figures = tuple[tuple[str, str, str, str], ...]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from headscope.comparison.alike_findings import STRUCTURE, layers_sentence, twins_sentence
 from headscope.core.heads import HeadId
-from headscope.runs.behaviour import HALF, surely
-from headscope.runs.cut import cut_sentence
-from headscope.runs.results import Results
-from headscope.runs.structure import STRUCTURE, layers_sentence, twins_sentence
-from headscope.runs.table import interval
+from headscope.results.behaviour import HALF, surely
+from headscope.results.cut import cut_sentence
+from headscope.results.results import Results
+from headscope.results.table import interval
 from headscope.views.findings import whose
 
 _HABITS = {

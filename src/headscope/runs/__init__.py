@@ -1,1 +1,1 @@
-"""From a specification to tables: reading, computing, merging, keeping."""
+"""Runs: a specification executed from corpus to tables, maps from files measured, and the cost estimated beforehand."""

@@ -11,24 +11,24 @@ import torch
 
 from headscope.core.names import printable
 from headscope.corpora import Corpus, read
+from headscope.engine import engines, failures
+from headscope.engine.checkpoint import Ledger
+from headscope.engine.compute import ShardRunner
+from headscope.engine.opening import look_first, prepare
+from headscope.engine.plan import Reading, readings
+from headscope.engine.pool import Crew, Dispatch
+from headscope.engine.sample import SIZE, Sample
+from headscope.engine.shards import Progress, Work, require_labels
+from headscope.engine.spec import RunSpec
+from headscope.engine.worker import Start
 from headscope.errors import RunError
+from headscope.gallery.attach import TOO_LONG, hang
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.runs import engines, failures
-from headscope.runs.crew import Crew, Dispatch
-from headscope.runs.hang import TOO_LONG, hang
-from headscope.runs.ledger import Ledger
-from headscope.runs.opening import look_first, prepare
-from headscope.runs.plan import Reading, readings
-from headscope.runs.provenance import made
-from headscope.runs.results import Results
-from headscope.runs.sample import SIZE, Sample
-from headscope.runs.shard import ShardRunner
-from headscope.runs.signature import annotation_of, identity, key, signature
-from headscope.runs.spec import RunSpec
-from headscope.runs.store import Folder
-from headscope.runs.work import Progress, Work, require_labels
-from headscope.runs.worker import Start
+from headscope.results.folder import Folder
+from headscope.results.provenance import made
+from headscope.results.results import Results
+from headscope.results.signature import annotation_of, identity, key, signature
 
 
 def execute(

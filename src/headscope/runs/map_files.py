@@ -12,7 +12,7 @@ from safetensors import safe_open
 from headscope.core.paths import problem_of
 from headscope.corpora.files import check_archive
 from headscope.errors import MeasureError
-from headscope.runs.maps import GivenMaps
+from headscope.runs.given_maps import GivenMaps
 
 _ATTENTION = ("attention", "attn", "attentions", "maps")
 _LISTS = ("tokens", "roles", "words")

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headscope.stats.bootstrap import poisson_weights
-from headscope.stats.inference import Support, interval, p_value
+from headscope.stats.inference import Bounds, Support, interval, p_value
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64, Int64
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """One quantity on the data, in the first row, and in every replicate, and the documents that give it."""
+
+    quantity: str  # as the table of heads names it
+    values: Float64[np.ndarray, "replicate+1 item"]
+    support: Support
+    n: Float64[np.ndarray, "item"]
+    make_interval: Callable[..., Any] = interval  # as the measure's own table does it
+
+    def bounds(self) -> Bounds:
+        """The 95 % intervals of all items."""
+        bounds: Bounds = self.make_interval(self.values[0], self.values[1:], self.support)
+        return bounds
 
 
 class Interval(NamedTuple):

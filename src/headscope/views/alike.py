@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from headscope.comparison.alike import PAIRS, Alike, alike
+from headscope.comparison.alike_findings import unit
+from headscope.comparison.runs import layout_of
 from headscope.figures.dendrogram import cut_height
-from headscope.runs.alike import PAIRS, Alike, alike
-from headscope.runs.compare import layout_of
-from headscope.runs.gallery import NEAREST
-from headscope.runs.results import Results
-from headscope.runs.structure import unit
+from headscope.results.gallery import NEAREST
+from headscope.results.results import Results
 from headscope.stats.clusters import Grouping
 from headscope.views.numbers import rounded
 

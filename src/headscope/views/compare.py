@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from headscope.comparison.base import Comparison
+from headscope.comparison.runs import compare
 from headscope.core.heads import HeadId
-from headscope.runs.compare import compare
-from headscope.runs.compared import Comparison
-from headscope.runs.results import Results
-from headscope.runs.sense import of_runs
-from headscope.runs.table import Table
+from headscope.results.errors import of_runs
+from headscope.results.results import Results
+from headscope.results.table import Table
 from headscope.views.numbers import rounded
 from headscope.views.run import corpus_name, flat_heads, model_name
 from headscope.views.words import about

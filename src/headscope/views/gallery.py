@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.errors import RunError, StaleError
-from headscope.runs.gallery import Gallery, Points
-from headscope.runs.results import Results
-from headscope.runs.texts import packed
+from headscope.gallery.texts import packed
+from headscope.results.gallery import Gallery, Points
+from headscope.results.results import Results
 from headscope.views.numbers import rounded
 
 

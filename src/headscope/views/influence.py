@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from headscope.errors import MeasureError
-from headscope.flows.influence import ABOUT, CHEAP, Influence, Layer
-from headscope.models.jacobian.flow import Kind
-from headscope.runs.texts import packed, quantised
+from headscope.gallery.texts import packed, quantised
+from headscope.models.jacobian.choices import Kind
+from headscope.studies.flow.influence import ABOUT, CHEAP, Influence, Layer
 
 OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in a list to choose from
 

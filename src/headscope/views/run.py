@@ -10,8 +10,8 @@ from headscope.core.heads import HeadId
 from headscope.core.names import printable
 from headscope.figures import FIGURES, curves
 from headscope.figures.contests import WORDS
-from headscope.runs.results import BASELINES, Results
-from headscope.runs.sense import of_runs
+from headscope.results.errors import of_runs
+from headscope.results.results import BASELINES, Results
 from headscope.views.alike import alike_data
 from headscope.views.gallery import gallery_data, readable
 from headscope.views.numbers import rounded

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from headscope.core.names import printable
-from headscope.probes.keywords.finder import Found
+from headscope.studies.keywords.finder import Found
 from headscope.views.page import STYLE
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -16,11 +16,12 @@ from headscope.core.heads import HeadId
 from headscope.core.names import printable
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import group
+from headscope.engine.typed_text import Typed
+from headscope.gallery.grids import Level, Specials, check, sides
+from headscope.gallery.heads import rank
+from headscope.gallery.texts import describe_text, look, pack
 from headscope.models.model import Model
-from headscope.runs.grids import Level, Specials, check, sides
-from headscope.runs.heads import rank
-from headscope.runs.signature import versions
-from headscope.runs.texts import Typed, describe_text, look, pack
+from headscope.results.signature import versions
 from headscope.views.page import shell
 
 if TYPE_CHECKING:

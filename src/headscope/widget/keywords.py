@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.errors import RunError
-from headscope.probes.keywords.finder import Finder, Found
-from headscope.probes.keywords.phrases import Phrase
-from headscope.runs.signature import versions
-from headscope.runs.store import write_atomically
-from headscope.runs.table import Table
+from headscope.results.folder import write_atomically
+from headscope.results.signature import versions
+from headscope.results.table import Table
+from headscope.studies.keywords.finder import Finder, Found
+from headscope.studies.keywords.phrases import Phrase
 from headscope.widget.files import suffix_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Keywords:
 
     def plot(self) -> Figure:
         """The text shaded by weight, its best phrases underlined and listed, as a matplotlib figure."""
-        from headscope.figures.shaded import draw
+        from headscope.studies.keywords.shaded_figure import draw
 
         if len(self.texts) > 1:
             raise RunError(f"a picture shows one text, not {len(self.texts):,}", "Write a page: -o page.html")
@@ -94,7 +94,7 @@ class Keywords:
         if suffix_of(target) == "html":
             write_atomically(target, self.page().encode())
         else:
-            from headscope.figures import save
+            from headscope.drawing.saving import save
 
             save(self.plot(), target)
         return target

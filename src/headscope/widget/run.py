@@ -7,8 +7,8 @@ from typing import Any
 
 from headscope.core.heads import HeadId
 from headscope.errors import RunError
-from headscope.runs.results import Results
-from headscope.runs.store import write_atomically
+from headscope.results.folder import write_atomically
+from headscope.results.results import Results
 from headscope.views.page import shell
 from headscope.views.run import flat_heads, run_data
 from headscope.widget.shown import Shown

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from headscope.core.batch import WORD
 from headscope.core.document import Document
 from headscope.core.heads import HeadId, Kind
+from headscope.engine.typed_text import typed
 from headscope.errors import RunError
-from headscope.flows.influence import Influence, Layer, find_layers, find_measures
-from headscope.models.jacobian.flow import Kind as Measure
+from headscope.gallery.grids import Grid, Level, Specials, check, grid, sides
+from headscope.gallery.heads import find_heads
+from headscope.gallery.highlight import Highlight, find_highlight
+from headscope.gallery.texts import look, quantised
+from headscope.models.jacobian.choices import Kind as Measure
 from headscope.models.model import Model
-from headscope.runs.grids import Grid, Level, Specials, check, grid, sides
-from headscope.runs.heads import find_heads
-from headscope.runs.highlight import Highlight, find_highlight
-from headscope.runs.store import write_atomically
-from headscope.runs.texts import look, quantised, typed
+from headscope.results.folder import write_atomically
+from headscope.studies.flow.influence import Influence, Layer, find_layers, find_measures
 from headscope.views.influence import first_shown, held_influence, offered, pack_influence
 from headscope.views.text import ROOM, WHY, Looked, look_at, opening_of, signature, text_data, text_page, title_of, with_choice
 from headscope.widget.files import PICTURES, suffix_of
@@ -185,7 +186,7 @@ class View(Shown):
         if suffix_of(target) == "html":
             write_atomically(target, self.page().encode())
         else:
-            from headscope.figures import save
+            from headscope.drawing.saving import save
 
             save(self.figure(), target)
         return target
@@ -197,7 +198,7 @@ class View(Shown):
         if suffix == "html":
             found.append(self._looked.note)
         if suffix in PICTURES and suffix != "svg":
-            from headscope.figures.lines import lacking
+            from headscope.drawing.words import lacking
 
             if letters := lacking(word for shown in self.grids().values() for word in (*shown.rows, *shown.columns)):
                 found.append(

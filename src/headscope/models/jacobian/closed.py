@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from headscope.models.jacobian.blocks import Block
-from headscope.models.jacobian.norms import Norm
+from headscope.models.jacobian.choices import Norm
 from headscope.models.jacobian.targets import Targets, targets_of
 
 if TYPE_CHECKING:

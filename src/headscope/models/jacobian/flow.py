@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -22,8 +22,9 @@ from headscope.errors import MeasureError
 from headscope.models.capture import implementation
 from headscope.models.jacobian import closed, products, values
 from headscope.models.jacobian.blocks import Block, read
-from headscope.models.jacobian.layers import MODES, Layer, Mode, check_again, check_chain, record, running
-from headscope.models.jacobian.norms import NORMS, Norm, Reading
+from headscope.models.jacobian.choices import ALL_KINDS, KINDS, METHODS, MODES, NORMS, Kind, Method, Mode, Norm
+from headscope.models.jacobian.layers import Layer, check_again, check_chain, record, running
+from headscope.models.jacobian.norms import Reading
 from headscope.models.jacobian.rollout import maxflow, rollout
 from headscope.models.model import Model
 
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
     Sizes = Float[np.ndarray, "layer source target"]
-
-Kind = Literal["A", "G", "G*", "rollout", "maxflow", "norms"]
-Method = Literal["auto", "exact", "sketch"]
-KINDS: tuple[Kind, ...] = ("A", "G", "G*")
-ALL_KINDS: tuple[Kind, ...] = get_args(Kind)
-METHODS: tuple[Method, ...] = get_args(Method)
 
 
 class Pairs(NamedTuple):

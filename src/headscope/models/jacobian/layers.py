@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch.utils._pytree import tree_map
 
 from headscope.core.heads import Site
 from headscope.errors import ModelError
+from headscope.models.jacobian.choices import MODES, Mode
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     States = Float[torch.Tensor, "token feature"]
 
-Mode = Literal["eval", "train"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 _HALVES = (torch.float16, torch.bfloat16)
 
 

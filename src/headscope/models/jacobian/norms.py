@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import torch
+
+from headscope.models.jacobian.choices import Norm
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
     Rows = Float[torch.Tensor, "*pair vector other feature"]
     Sizes = Float[torch.Tensor, "*pair other"]
-
-Norm = Literal["frobenius", "sum", "mean", "spectral"]
-NORMS: tuple[Norm, ...] = get_args(Norm)
 
 
 @dataclass(frozen=True)

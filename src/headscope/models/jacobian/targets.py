@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from headscope.models.jacobian.blocks import Block
-from headscope.models.jacobian.norms import Norm
+from headscope.models.jacobian.choices import Norm
 from headscope.models.jacobian.parts import by_head
 
 if TYPE_CHECKING:

@@ -1,0 +1,184 @@
+"""The command of a study, derived from its declaration: an option for each setting that has a description."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from headscope.cli.options import examples, names, numbers
+from headscope.studies.registry import REGISTRY
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from headscope.results.results import Results
+    from headscope.studies.base import Study
+    from headscope.studies.spec import StudySpec
+
+Option = typer.Option
+_FIRST, _LAST = (
+    ("model", "corpus", "dev", "look"),
+    ("max_length", "limit", "limit_dev", "format", "on_error", "replicates", "seed", "dtype"),
+)
+_NONE = "none"  # an empty list
+
+
+class StudyCommand(TyperCommand):
+    """A study as a command. Its options are found out when the command is called, or asked for help."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        super().__init__(study.verb.rpartition(" ")[2], help=examples(study.help), rich_markup_mode=None)
+
+    @cached_property
+    def _command(self) -> Any:
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(help=self.help)(_function(self._study))
+        return typer.main.get_command(app)
+
+    @property
+    def params(self) -> Any:
+        """The options."""
+        return self._command.params
+
+    @params.setter
+    def params(self, value: Any) -> None:
+        """Nothing is kept: options follow from the study."""
+
+    @property
+    def callback(self) -> Any:
+        """What the command does."""
+        return self._command.callback
+
+    @callback.setter
+    def callback(self, value: Any) -> None:
+        """Nothing is kept: what is done follows from the study."""
+
+
+class StudyGroup(TyperGroup):
+    """Commands, and after them the studies whose verbs begin with the name of the group, such as `probe`; those of one word elsewhere."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for study in REGISTRY.values():
+            group, _, verb = study.verb.rpartition(" ")
+            if group == (self.name if self.name == "probe" else ""):
+                self.commands[verb] = StudyCommand(study)
+
+
+def run_study(
+    study: Study, settings: Mapping[str, Any], out: Path | None, device: str | None, resume: bool, overwrite: bool, quiet: bool
+) -> Results:
+    """Do what the settings say, with a progress bar, and print what was found."""
+    from headscope.cli.progress import bar, interrupted
+    from headscope.cli.signals import say
+    from headscope.cli.summary import summarise
+    from headscope.studies.execute import execute
+
+    spec = study.make(settings, "the options")
+    folder = out or study.usual_folder(spec)
+    tell = None if quiet else say
+    with interrupted(folder), bar(study.doing, hidden=quiet) as progress:
+        results = execute(study, spec, folder, device=device, resume=resume, overwrite=overwrite, progress=progress, tell=tell)
+    summarise(results, quiet)
+    return results
+
+
+def _function(study: Study) -> Callable[..., None]:
+    """The function behind the command of a study, with a parameter for each option."""
+    spec = study.spec
+
+    def call(**given: Any) -> None:
+        kept: Path | None = given.pop("settings")
+        out, device, resume, overwrite, quiet = (given.pop(name) for name in ("out", "device", "resume", "overwrite", "quiet"))
+        old_format = given.pop("old_format")
+        given["format"] = given["format"] or old_format
+        settings: dict[str, Any] = {}
+        if kept is not None:
+            from headscope.engine.spec import read_spec
+
+            settings = read_spec(kept)
+            named = settings.pop("out", None)
+            out = out or (Path(named) if named is not None else None)
+        settings |= {name: _value(spec.model_fields[name], value) for name, value in given.items() if value is not None}
+        run_study(study, settings, out, device, resume, overwrite, quiet)
+
+    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, **made) for name, made in _options(study, spec)]
+    call.__name__ = study.function
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call
+
+
+def _options(study: Study, spec: type[StudySpec]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The parameters of a command: the settings first, then how the work is done."""
+    fields = {name: field for name, field in spec.model_fields.items() if field.description}
+    between = [name for name in fields if name not in (*_FIRST, *_LAST)]
+    toml = typer.Argument(help="TOML file with settings, which options override", show_default=False)
+    yield "settings", {"annotation": Annotated[Path | None, toml], "default": None}
+    for name in (*(name for name in _FIRST if name in fields), *between, *(name for name in _LAST if name in fields)):
+        yield name, {"annotation": _annotation(name, fields[name]), "default": None}
+    hidden = Option("--format", hidden=True)
+    yield "old_format", {"annotation": Annotated[str | None, hidden], "default": None}
+    usual = f"folder for the results [default: runs/{study.folder}-MODEL-CORPUS]"
+    yield "out", {"annotation": Annotated[Path | None, Option("--out", "-o", help=usual)], "default": None}
+    yield "device", {"annotation": Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")], "default": None}
+    for name, line in (("resume", "go on with the study in the folder"), ("overwrite", "replace the study in the folder")):
+        yield name, {"annotation": Annotated[bool, Option(f"--{name}", help=line)], "default": False}
+    yield (
+        "quiet",
+        {"annotation": Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")], "default": False},
+    )
+
+
+def _annotation(name: str, field: FieldInfo) -> Any:
+    """How the command line reads a setting. None stands for one that is not given, so that a file may give it."""
+    line = f"{field.description}{_default(field)}"
+    flag = "--corpus-format" if name == "format" else f"--{name.replace('_', '-')}"
+    if name in _FIRST[1:]:
+        return Annotated[list[str] | None, Option(flag, help=line)]
+    if field.annotation is bool:
+        off = f"/--no-{name.replace('_', '-')}" if field.default else ""
+        return Annotated[bool | None, Option(flag + off, help=line)]
+    plain = next((kind for kind in (bool, int, float) if kind in _kinds(field.annotation)), str)
+    least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
+    if plain in (int, float):
+        return Annotated[plain | None, Option(flag, help=line, min=0 if name.startswith("limit") else least)]
+    return Annotated[str | None, Option(flag, help=line)]
+
+
+def _default(field: FieldInfo) -> str:
+    """What help says of a default, unless the description does."""
+    value = field.default
+    if "[default:" in (field.description or "") or value is None or isinstance(value, bool) or field.default_factory is not None:
+        return ""
+    if isinstance(value, tuple):
+        return f" [default: {','.join(map(str, value)) or _NONE}]"
+    return f" [default: {value}]"
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:
+    """The kinds of values of a setting that are not lists."""
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(kind for part in get_args(annotation) for kind in _kinds(part))
+    return (
+        () if get_origin(annotation) is tuple else (type(get_args(annotation)[0]),) if get_origin(annotation) is Literal else (annotation,)
+    )
+
+
+def _value(field: FieldInfo, value: Any) -> Any:
+    """What was written on the command line, as the specification takes it: lists behind commas, ranges of whole numbers."""
+    from headscope.studies.spec import holds_several
+
+    if not isinstance(value, str) or not holds_several(field.annotation):
+        return value
+    if value == _NONE:
+        return ()
+    return numbers(value) if "int" in str(field.annotation) else names(value)

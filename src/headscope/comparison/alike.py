@@ -1,0 +1,156 @@
+"""Which heads of a run are alike: the distances between them, and what can be made of these (Clark et al. §6).
+
+Distances are mean Jensen-Shannon divergences in nats; their square roots, which `sqrt` takes, are a metric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headscope.comparison.runs import layout_of
+from headscope.core.heads import HeadId, Kind
+from headscope.errors import RunError
+from headscope.results.behaviour import RECOMMENDED, Labels, Thresholds, behaviours, shown
+from headscope.results.results import Results
+from headscope.results.table import Table
+from headscope.stats.clusters import MOST, Grouping, Linkage, group
+from headscope.stats.embedding import Embedding, Method, embed
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+PAIRS = "distances_pairs"
+
+
+class Redundant(NamedTuple):
+    """The heads that have another one closer than `epsilon`, and the sets of them that are linked by such steps, the largest first."""
+
+    epsilon: float
+    heads: tuple[HeadId, ...]
+    sets: tuple[tuple[HeadId, ...], ...]
+
+
+@dataclass(frozen=True)
+class Alike:
+    """The heads of one kind, in the order of the run's head axis, their distances, and the labels of each, the one to be shown first."""
+
+    kind: Kind
+    heads: tuple[HeadId, ...]
+    distances: Float64[np.ndarray, "head head"]
+    n: int  # rows of attention that the distances are a mean over
+    behaviours: tuple[Labels, ...]
+    signature: str
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One label a head, "" for none."""
+        return tuple(map(shown, self.behaviours))
+
+    def embed(self, method: Method = "metric", sqrt: bool = False, seed: int = 0) -> Embedding:
+        """The heads as points of a plane."""
+        return embed(self.distances, method, sqrt=sqrt, seed=seed)
+
+    def groups(self, number: int | None = None, linkage: Linkage = "average", sqrt: bool = False, most: int = MOST) -> Grouping:
+        """The heads in so many groups, or in as many of 2 to `most` as have the highest mean silhouette."""
+        if number is not None and not 1 <= number <= len(self.heads):
+            raise RunError(f"{len(self.heads)} heads cannot be in {number} groups", f"Ask for 1 to {len(self.heads)}")
+        return group(np.sqrt(self.distances) if sqrt else self.distances, number, linkage, most)
+
+    def neighbours(self, head: HeadId | str, count: int = 5) -> list[tuple[HeadId, float]]:
+        """The heads that are closest to one, the closest first, with their distances."""
+        place = self.place(head)
+        order = [other for other in np.argsort(self.distances[place], kind="stable").tolist() if other != place]
+        return [(self.heads[other], float(self.distances[place, other])) for other in order[:count]]
+
+    def place(self, head: HeadId | str) -> int:
+        """Where a head is among `heads`; one that is named without its kind is of this kind."""
+        try:
+            wanted = HeadId.parse(head, self.kind) if isinstance(head, str) else head
+        except ValueError as error:
+            raise RunError(str(error)) from None
+        if wanted not in self.heads:
+            raise RunError(f"the run has no distances of head {wanted}", f"It has those of {self.heads[0]} to {self.heads[-1]}")
+        return self.heads.index(wanted)
+
+    def redundant(self, epsilon: float) -> Redundant:
+        """The heads that another one could stand in for, if what differs by less than `epsilon` is the same."""
+        from scipy.sparse.csgraph import connected_components
+
+        close = (self.distances < epsilon) & ~np.eye(len(self.heads), dtype=bool)
+        _, component = connected_components(close, directed=False)
+        places = np.flatnonzero(close.sum(1)).tolist()
+        members: dict[int, list[HeadId]] = {}
+        for place in places:
+            members.setdefault(int(component[place]), []).append(self.heads[place])
+        sets = sorted(map(tuple, members.values()), key=len, reverse=True)  # of equally large ones that of the earliest head first
+        return Redundant(epsilon, tuple(self.heads[place] for place in places), tuple(sets))
+
+    def table(
+        self,
+        method: Method = "metric",
+        sqrt: bool = False,
+        seed: int = 0,
+        number: int | None = None,
+        linkage: Linkage = "average",
+        most: int = MOST,
+    ) -> Table:
+        """A row a head: its place in the picture, its group (counted from 1) and how well it lies in it, its nearest neighbour and the
+        distance to it, the label that a picture shows and all of them.
+        """
+        points = self.embed(method, sqrt, seed).points
+        found = self.groups(number, linkage, sqrt, most)
+        others = self.distances + np.where(np.eye(len(self.heads), dtype=bool), np.inf, 0.0)
+        columns: dict[str, Any] = {
+            "kind": [head.kind for head in self.heads],
+            "layer": [head.layer + 1 for head in self.heads],
+            "head": [head.head + 1 for head in self.heads],
+            "x": points[:, 0],
+            "y": points[:, 1],
+            "group": found.groups + 1,
+            "silhouette": found.silhouettes,
+            "neighbour": [str(self.heads[other]) for other in others.argmin(1).tolist()],
+            "distance": others.min(1),
+            "label": self.labels,
+            "labels": [", ".join(labels) for labels in self.behaviours],
+        }
+        return Table.of(columns, {"signature": self.signature})
+
+
+def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = RECOMMENDED) -> Alike:
+    """The distances between a run's heads of one kind: those of different kinds see different texts. Without a kind, that with the
+    most heads.
+    """
+    if PAIRS not in results:
+        raise RunError("the run has no distances", "Run again with --measures distances")
+    table, layout = results[PAIRS], layout_of(results)
+    ids = layout.ids()
+    of_kind = {known: [ids[place] for place in places] for known, places in layout.by_kind().items()}
+    known = [name for name in of_kind if name in pc.unique(table.arrow["kind"]).to_pylist()]
+    if not known:
+        raise RunError("the run has no distances: no kind of its heads has two", "Measure a model with more heads")
+    if kind is not None and kind not in known:
+        raise RunError(f"the run has no distances of {kind} attention", f"It has those of {', '.join(known)}")
+    chosen: Kind = kind if kind is not None else max(known, key=lambda name: len(of_kind[name]))
+    heads, pairs = of_kind[chosen], table.where(kind=chosen)
+    distances = _square(heads, pairs)
+    if np.isnan(distances).any():
+        raise RunError("some distances between heads of the run are missing", "Run again on a corpus with texts that can be compared")
+    base = results.measures.get("entropy", {}).get("base", "nats")
+    labels = dict(zip(ids, behaviours(results, layout, thresholds, base), strict=True))
+    n = pc.max(pairs.arrow["n"]).as_py()
+    return Alike(chosen, tuple(heads), distances, int(n), tuple(labels[head] for head in heads), results.signature)
+
+
+def _square(heads: list[HeadId], pairs: Table) -> Float64[np.ndarray, "head head"]:
+    """The distances of pairs as a symmetric matrix with a diagonal of 0; NaN for a pair that is not there."""
+    names = pa.array([str(head) for head in heads])
+    a, b = (pc.index_in(pairs.arrow[side], value_set=names).to_numpy() for side in ("a", "b"))
+    distances = np.full((len(heads), len(heads)), np.nan)
+    distances[a, b] = distances[b, a] = pairs.arrow["value"].to_numpy()
+    np.fill_diagonal(distances, 0)
+    return distances

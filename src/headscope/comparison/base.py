@@ -1,0 +1,224 @@
+"""What several runs, or studies of one kind, have in common and how it differs: names, numbers of each, differences of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.core.names import printable
+from headscope.corpora.files import base_name
+from headscope.errors import RunError
+from headscope.results.few import documents_range
+from headscope.results.results import Results
+from headscope.results.table import Table
+from headscope.stats.inference import Support, p_value
+from headscope.stats.significance import holm
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+LEVEL = 0.05  # of a whole table, after Holm's correction
+# What tells runs apart, most telling first; then whatever else they were told differently, but for what changes no number.
+_TELLING = ("model", "corpus", "weights", "preset", "score", "dev")
+_ROUNDING = 1e-6
+_SHORT = 20  # signs of a name, up to which it also serves in the names of differences
+_LONG = 30  # signs of a setting, beyond which it is no name
+_PASSING = {"batch_tokens", "shard_tokens", "cache", "cache_limit", "cache_bytes", "replicates", "measures", "format"}
+_PASSING |= {"on_error", "allow_unknown", "own"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Tables by name. `values` have a row for each run, `differences` one for each pair: second minus first.
+
+    `keys` are the columns that say what a number is of; `names` are those of the runs, as the tables have them.
+    """
+
+    results: tuple[Results, ...]
+    names: tuple[str, ...]
+    pairs: tuple[tuple[int, int], ...]
+    how: str  # how the intervals of differences were made
+    unlike: tuple[str, ...]  # what else, beside model and corpus, was done differently
+    left_out: tuple[str, ...]  # what could not be compared, and why
+    keys: Mapping[str, tuple[str, ...]]
+    titles: Mapping[str, str]
+    values: Mapping[str, Table]
+    differences: Mapping[str, Table]
+
+    @property
+    def headings(self) -> tuple[list[str], list[str]]:
+        """What columns of runs and of differences are called; where names are long, by the numbers of the runs."""
+        if max(map(len, self.names)) <= _SHORT:
+            return [*self.names], [f"{self.names[second]} − {self.names[first]}" for first, second in self.pairs]
+        return [f"{number}: {name}" for number, name in enumerate(self.names, 1)], [f"{two + 1} − {one + 1}" for one, two in self.pairs]
+
+    def wide(self, name: str, rows: Sequence[tuple[Any, ...]] | None = None) -> Table:
+        """A row for each thing, or for some, by their keys; a column for each run and then for each pair, numbers with their intervals.
+
+        A star marks differences that hold after Holm's correction for all in the table, or of which the intervals do not meet.
+        """
+        keys = self.keys[name]
+        runs, pairs = (dict(zip(known, told, strict=True)) for known, told in zip((self.names, self._pairs), self.headings, strict=True))
+        cells: dict[tuple[Any, ...], dict[str, str]] = {}
+        for row in self.values[name]:
+            told = _number(row["value"], row["low"], row["high"]) + (f" ({row['heads']})" if "heads" in row else "")
+            cells.setdefault(tuple(row[key] for key in keys), {})[runs[row["run"]]] = told
+        for row in self.differences[name]:
+            told = _number(row["difference"], row["low"], row["high"], "+") + (" *" if holds(row) else "")
+            cells.setdefault(tuple(row[key] for key in keys), {})[pairs[row["first"], row["second"]]] = told
+        shown = list(cells) if rows is None else [key for key in rows if key in cells]
+        several = [place for place, key in enumerate(keys) if len({own[place] for own in cells}) > 1 or key == keys[-1]]
+        return Table.of(
+            {
+                **{keys[place]: [key[place] for key in shown] for place in several},
+                **{column: [cells[key].get(column, "–") for key in shown] for column in (*runs.values(), *pairs.values())},
+            }
+        )
+
+    def furthest(self, name: str, within: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        """The keys of a table by how far runs are apart, the furthest first; with `within`, of those alike in some columns the first."""
+        apart: dict[tuple[Any, ...], float] = {}
+        for row in self.differences[name]:
+            key = tuple(row[part] for part in self.keys[name])
+            apart[key] = max(apart.get(key, 0.0), abs(row["difference"]))
+        order = sorted(apart, key=lambda key: -apart[key])
+        if not within:
+            return order
+        places = [self.keys[name].index(part) for part in within]
+        firsts: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        for key in order:
+            firsts.setdefault(tuple(key[place] for place in places), key)
+        return list(firsts.values())
+
+    @property
+    def _pairs(self) -> list[tuple[str, str]]:
+        return [(self.names[first], self.names[second]) for first, second in self.pairs]
+
+    def counted(self, name: str) -> str:
+        """How many differences the table holds, what a star means, how many have one, and how many documents they rest on."""
+        rows = list(self.differences[name])
+        return self._stars(rows) + documents_range(row.get("documents") for row in rows)
+
+    def _stars(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        stars = sum(map(holds, rows))
+        tested = sum("p" in row and not np.isnan(row["p"]) for row in rows)
+        if tested:
+            return f"{len(rows)} differences; * {stars} with p < {LEVEL} after Holm's correction for {tested} comparisons"
+        alone = any(row["apart"] is not None for row in rows if "apart" in row)
+        return f"{len(rows)} differences" + (f"; * {stars} where the intervals, each of one study alone, do not meet" if alone else "")
+
+
+def holds(row: Mapping[str, Any]) -> bool:
+    """Whether a difference is clear, with all others of its table in mind."""
+    return bool(row.get("apart")) or bool(row.get("p", np.nan) < LEVEL)
+
+
+def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[int, int], ...]:
+    """Which of so many runs are compared, counted from 0: each with the one named by `to`, counted from 1, or all with all."""
+    if number < 2:
+        raise RunError("there is nothing to compare it with", "Name two folders or more")
+    if not 1 <= to <= number:
+        raise RunError(f"there is no run {to} among {number}", f"Name one from 1 to {number} with --to")
+    if pairs:
+        return tuple(combinations(range(number), 2))
+    return tuple((to - 1, other) for other in range(number) if other != to - 1)
+
+
+def names_of(results: Sequence[Results]) -> tuple[str, ...]:
+    """Short names, by what differs between runs: models, corpora, weights, presets, other settings, at last their folders."""
+    told = [_told(one) for one in results]
+    keys = [key for key in told[0] if len({one.get(key) for one in told}) > 1 and all(len(one.get(key, "")) <= _LONG for one in told)]
+    used: list[str] = []
+    for key in keys:
+        apart, more = (len({tuple(one.get(name) for name in some) for one in told}) for some in (used, [*used, key]))
+        if (key in _TELLING and key != "score") or more > apart:
+            used.append(key)
+    names = [", ".join(filter(None, (one.get(key, "") for key in used))) for one in told]
+    if len(set(names)) < len(names) or not all(names):
+        folders = [one.path.resolve().name if one.path is not None else "run" for one in results]
+        names = [", ".join(filter(None, (name, folder))) for name, folder in zip(names, folders, strict=True)]
+    return tuple(name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1))
+
+
+def unlike(results: Sequence[Results], names: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """The settings that differ, and whether some annotation is a parser's and some is not."""
+    found = []
+    for setting in settings:
+        values = [one.manifest["settings"].get(setting) for one in results]
+        if any(value != values[0] for value in values):
+            found.append(f"{setting} is {_each(values, names)}")
+    annotations = [one.annotation for one in results]
+    if len(set(annotations)) > 1:
+        made = [one.replace("; ", ", ") if one else "not said to be automatic" for one in annotations]
+        found.append(f"annotation is {_each(made, names)}: what a parser gets wrong is part of the difference")
+    return found
+
+
+def same_draws(a: Results, b: Results) -> bool:
+    """Whether both gave the same documents the same weights: weights follow from the seed and the document alone."""
+    drawn = []
+    for results in (a, b):
+        identity = results.manifest["identity"]
+        drawn.append((identity.get("corpus") or identity.get("documents"), results.manifest["settings"]["seed"]))
+    return drawn[0] == drawn[1] and drawn[0][0] is not None
+
+
+def adjusted(
+    differences: Float64[np.ndarray, "item"], replicates: Float64[np.ndarray, "replicate item"], support: Support
+) -> Float64[np.ndarray, "item"]:
+    """P values of differences; NaN where there are too few documents, and where a difference is no more than weights of 32 bits are
+    rounded by.
+    """
+    return p_value(differences, replicates, support.where(np.abs(differences) > _ROUNDING))
+
+
+def corrected(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a table of differences, with `p` after Holm's correction for all of them."""
+    return [{**row, "p": float(p)} for row, p in zip(rows, holm(np.array([row["p"] for row in rows])), strict=True)]
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A table of rows that all have the same columns."""
+    return Table.of({name: [row[name] for row in rows] for name in rows[0]} if rows else {})
+
+
+def _told(results: Results) -> dict[str, str]:
+    settings, identity = results.manifest["settings"], results.manifest["identity"]
+    found: dict[str, str] = {}
+    for name, value in {key: settings[key] for key in (*_TELLING, *sorted(settings)) if key in settings and key not in _PASSING}.items():
+        if name in ("model", "corpus", "dev"):
+            files = [value] if isinstance(value, str) else list(value or ())
+            found[name] = printable("+".join(Path(base_name(Path(file))).stem or file for file in files))
+        elif name == "weights":
+            found[name] = f"{value} weights"
+        else:
+            found[name] = str(value) if name in _TELLING else f"{name} {value}"
+    # Contents are told where nothing before them tells.
+    contents = {f"{name}'s content": str(identity.get(name, ""))[:8] for name in ("model", "corpus")}
+    return {**found, **contents}
+
+
+def _each(values: Sequence[object], names: Sequence[str]) -> str:
+    """Every value with those that have it: by name, or by number where there are more than two."""
+    known = names if len(names) == 2 else list(map(str, range(1, len(names) + 1)))
+    groups: dict[str, list[str]] = {}
+    for value, name in zip(map(str, values), known, strict=True):
+        groups.setdefault(value, []).append(name)
+    return "; ".join(f"{value} in {' and '.join(some)}" for value, some in groups.items())
+
+
+def _number(value: float, low: float | None, high: float | None, sign: str = "") -> str:
+    if value is None or np.isnan(value):
+        return "–"
+    size = max(abs(number) for number in (value, low, high) if number is not None and not np.isnan(number))
+    places = 0 if size == 0 else 2 if size >= 1 else 3 if size >= 0.02 else 4
+    if low is None or high is None or np.isnan(low):
+        if float(value).is_integer():
+            return f"{value:{sign if value else ''}.0f}"
+        return f"{value:{sign}.{places}f}"
+    return f"{value:{sign}.{places}f} [{low:{sign}.{places}f} {high:{sign}.{places}f}]"

@@ -1,0 +1,172 @@
+"""Studies of one kind side by side: their tables joined by what their rows are of, and the differences of their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headscope.comparison.base import Comparison, chosen_pairs, corrected, names_of, table, unlike
+from headscope.comparison.replicates import Replicated, replicated
+from headscope.comparison.runs import APART, PAIRED, differences
+from headscope.errors import RunError
+from headscope.results.results import Results
+
+ALONE = "of each study alone, not of differences: a difference is called clear (*) only where two such intervals do not meet"
+_SETTINGS = ("preset", "score", "norm", "max_length", "limit", "dtype", "weights", "unit", "seeds", "words", "rank", "how")
+
+
+class _Joined(NamedTuple):
+    """A table of a study: what its rows are of, and each number with the columns of its bounds, if it has some."""
+
+    keys: tuple[str, ...]
+    numbers: Mapping[str, tuple[str, str] | None]
+    title: str
+
+
+_BOUNDS = ("low", "high")
+_TABLES: dict[str, dict[str, _Joined]] = {
+    "flow": {
+        "summary": _Joined(("part", "what", "measure"), {"value": _BOUNDS}, "what was found"),
+        "flow_tree_distances": _Joined(("variant", "method", "measure", "layer"), {"value": _BOUNDS}, "flow and distances in trees"),
+        "flow_classes": _Joined(("class", "measure", "layer"), {"value": _BOUNDS}, "flow from classes of words"),
+    },
+    "ablation": {
+        "summary": _Joined(("kind", "what"), {"value": None}, "what was found"),
+        "ablation_layers": _Joined(("kind", "layer"), {"difference": _BOUNDS}, "the score without a layer"),
+        "ablation": _Joined(("kind", "layer", "head"), {"difference": _BOUNDS}, "the score without a head"),
+        "pruning": _Joined(("order", "share"), {"difference": _BOUNDS}, "the score without more and more heads"),
+    },
+    "attention_probe": {
+        "summary": _Joined(("probe",), {"uas": _BOUNDS}, "how many governors are found"),
+        "attention_probe_relations": _Joined(("probe", "relation"), {"uas": _BOUNDS}, "how many of each relation"),
+    },
+    "structural_probe": {
+        "structural": _Joined(("source", "metric", "layer"), {"value": _BOUNDS}, "trees in vectors"),
+        "structural_ranks": _Joined(("source", "layer", "metric", "rank"), {"value": _BOUNDS}, "trees in vectors, by rank"),
+    },
+    "edge_probe": {
+        "summary": _Joined(
+            ("task",), {"embeddings": None, "all_layers": None, "expected_layer": _BOUNDS, "centre": None, "selectivity": None}, "each task"
+        ),
+        "edge_scores": _Joined(("task", "probe", "layer"), {"score": _BOUNDS}, "scores by layer"),
+    },
+    "replication": {
+        "claims": _Joined(("id",), {"value": _BOUNDS}, "our number for each claim of the paper"),
+    },
+    "keywords": {
+        "keywords_scores": _Joined(("level", "system"), {"f1": _BOUNDS}, "how well keywords are found"),
+    },
+}
+
+
+def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False) -> Comparison:
+    """What studies of one kind have in common, and how it differs.
+
+    Where they keep what they found of each document, differences are resampled by document and have intervals of their own; else
+    intervals are those of each study, and no more is said of a difference than whether they meet.
+    """
+    chosen = chosen_pairs(len(studies), to, pairs)
+    kinds = dict.fromkeys(one.study or "run" for one in studies)
+    if len(kinds) > 1:
+        raise RunError(
+            f"these are of different kinds: {', '.join(kinds)}", "Compare runs with runs, and studies with studies of the same kind"
+        )
+    names = names_of(studies)
+    known = _TABLES[next(iter(kinds))]
+    drawn = [replicated(one) for one in studies]
+    found: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
+    left_out = []
+    scores = {one.manifest["settings"].get("score") for one in studies}
+    for name, joined in known.items():
+        if len(scores) > 1 and "difference" in joined.numbers:
+            left_out.append(f"{name}: the scores are different ones, {' and '.join(sorted(map(str, scores)))}")
+            continue
+        there = [study for study, one in zip(names, studies, strict=True) if name in one and len(one[name])]
+        if len(there) == len(studies):
+            cells = [_cells(one, name, joined) for one in studies]
+            found[name], alone = _rows(cells, _keys(joined), names, chosen, [own.get(name, {}) for own in drawn])
+            left_out += [f"{name}: {alone} rows that not all studies have"] if alone else []
+        elif there:
+            left_out.append(f"{name}: only in {', '.join(there)}")
+    found = {name: both for name, both in found.items() if both[1]}
+    if not found:
+        raise RunError("the studies have no number in common", "; ".join(left_out))
+    tested = any(not np.isnan(row["p"]) for _, rows in found.values() for row in rows)
+    untested = any(row["apart"] is not None for _, rows in found.values() for row in rows)
+    paired = any(one is not None and one.paired_with(other) for one, other in _drawn_pairs(drawn, chosen))
+    told = [*([PAIRED if paired else APART] if tested else []), *([ALONE] if untested else [])]
+    return Comparison(
+        tuple(studies),
+        names,
+        chosen,
+        "; or, where a study keeps nothing of single documents, ".join(told) or "not at all: there are none",
+        tuple(unlike(studies, names, _SETTINGS)),
+        tuple(left_out),
+        {name: _keys(known[name]) for name in found},
+        {name: known[name].title for name in found},
+        {name: table(values) for name, (values, _) in found.items()},
+        {name: table(corrected(rows)) for name, (_, rows) in found.items()},
+    )
+
+
+def _keys(joined: _Joined) -> tuple[str, ...]:
+    return joined.keys if len(joined.numbers) == 1 else (*joined.keys, "quantity")
+
+
+def _cells(results: Results, name: str, joined: _Joined) -> dict[tuple[Any, ...], dict[str, float]]:
+    """The numbers of a table by what they are of. Of what is told with a head's name, the name is left out."""
+    found: dict[tuple[Any, ...], dict[str, float]] = {}
+    for row in results[name]:
+        of = tuple(row[key].partition(":")[0] if key == "what" else row[key] for key in joined.keys)
+        for number, bounds in joined.numbers.items():
+            value = row[number]
+            if value is None or np.isnan(value):
+                continue
+            low, high = (row[bound] for bound in bounds) if bounds is not None else (None, None)
+            key = of if len(joined.numbers) == 1 else (*of, number)
+            found.setdefault(key, {"value": float(value), "low": _or_nan(low), "high": _or_nan(high)})
+    return found
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else float(value)
+
+
+def _rows(
+    cells: Sequence[Mapping[tuple[Any, ...], Mapping[str, float]]],
+    keys: Sequence[str],
+    names: Sequence[str],
+    pairs: Sequence[tuple[int, int]],
+    drawn: Sequence[Mapping[tuple[Any, ...], Replicated]],
+) -> tuple[tuple[list[dict[str, Any]], list[dict[str, Any]]], int]:
+    """Rows of numbers and rows of differences, and how many things not all studies have a number for."""
+    common = [key for key in cells[0] if all(key in own for own in cells)]
+    values, found = [], []
+    for key in common:
+        of = dict(zip(keys, key, strict=True))
+        values += [{**of, "run": name, **own[key]} for name, own in zip(names, cells, strict=True)]
+        for first, second in pairs:
+            a, b = cells[first][key], cells[second][key]
+            row = {**of, "first": names[first], "second": names[second], "a": a["value"], "b": b["value"]}
+            row |= {"difference": b["value"] - a["value"], "low": np.nan, "high": np.nan, "p": np.nan, "apart": None}
+            if key in drawn[first] and key in drawn[second]:
+                one, other = drawn[first][key], drawn[second][key]
+                of_pair = differences(one.numbers, other.numbers, one.paired_with(other))
+                row |= {name: float(of_pair[name][0]) for name in ("low", "high", "p")}
+            elif not np.isnan(a["low"]) and not np.isnan(b["low"]):
+                row["apart"] = a["high"] < b["low"] or b["high"] < a["low"]
+            found.append(row)
+    return (values, found), len({key for own in cells for key in own}) - len(common)
+
+
+def _drawn_pairs(
+    drawn: Sequence[Mapping[str, Mapping[tuple[Any, ...], Replicated]]], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[Replicated, Replicated]]:
+    """What both of a pair have replicates of, one thing each."""
+    found = []
+    for first, second in pairs:
+        for name, own in drawn[first].items():
+            found += [(one, drawn[second][name][key]) for key, one in own.items() if key in drawn[second].get(name, {})][:1]
+    return found

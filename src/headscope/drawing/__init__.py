@@ -1,0 +1,1 @@
+"""Building blocks of figures: the theme, grids of cells, labels of points, columns of numbers."""

@@ -1,0 +1,97 @@
+"""Grids of numbers as cells: a scale that suits the numbers, and digits that can be read on their cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.drawing.theme import DIVERGING, SEQUENTIAL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jaxtyping import Float
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+    Grid = Float[np.ndarray, "row column"]
+
+_SMALL = 0.01  # numbers below this are written in thousandths
+_BREAK = 0.1791  # the luminance on which black and white have the same contrast: sqrt(1.05 * 0.05) - 0.05
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How numbers become colours. Around a `centre` both directions have the same reach; without one the scale begins at `low`."""
+
+    low: float
+    high: float
+    colours: str = SEQUENTIAL
+    centre: float | None = None
+
+    @classmethod
+    def of(cls, grid: Grid, centre: float | None = None, colours: str = DIVERGING) -> Scale:
+        """From 0 to the largest number where no number is negative; otherwise around `centre`, which is 0 if it is not given."""
+        values = grid[np.isfinite(grid)]
+        if not len(values) or values.min() >= 0:
+            return cls(0.0, float(values.max(initial=0.0)) or 1.0)
+        return cls.around(grid, 0.0 if centre is None else centre, colours)
+
+    @classmethod
+    def around(cls, grid: Grid, centre: float = 0.0, colours: str = DIVERGING) -> Scale:
+        """Around a centre, as far as the number that is furthest from it."""
+        reach = float(np.abs(grid[np.isfinite(grid)] - centre).max(initial=0.0)) or 1.0
+        return cls(centre - reach, centre + reach, colours, centre)
+
+    @property
+    def _factor(self) -> int:
+        return 1000 if max(abs(self.low), abs(self.high)) < _SMALL else 1
+
+    @property
+    def note(self) -> str:
+        """What to add to a title: in which unit the cells are."""
+        return " (in the cells: thousandths)" if self._factor > 1 else ""
+
+    def digits(self, grid: Grid) -> dict[tuple[int, int], str]:
+        """What to write into each cell that has a number: about three characters, all with the same number of decimals."""
+        largest = self._factor * max(abs(self.low), abs(self.high))
+        places = 0 if largest >= 100 else 1 if largest >= 3 else 2 if largest >= 0.1 else 3
+        return {place: short(self._factor * value, places) for place, value in np.ndenumerate(grid) if np.isfinite(value)}
+
+    def draw(self, axes: Axes, grid: Grid, layers: Sequence[int]) -> AxesImage:
+        """One row per layer, one column per head, both counted from 1."""
+        image = axes.imshow(grid, cmap=self.colours, aspect="auto", vmin=self.low, vmax=self.high)
+        axes.grid(False)
+        axes.set_xticks(range(grid.shape[1]), [str(head + 1) for head in range(grid.shape[1])])
+        axes.set_yticks(range(len(layers)), [str(layer) for layer in layers])
+        axes.set_xlabel("Head")
+        axes.set_ylabel("Layer")
+        return image
+
+
+def write(image: AxesImage, texts: dict[tuple[int, int], str], size: float) -> None:
+    """Write a text into cells, black or white, whichever has more contrast on the colour of the cell."""
+    grid = np.ma.filled(np.ma.asarray(image.get_array()).astype(float), np.nan)
+    for (row, column), text in texts.items():
+        ink = ink_on(image.to_rgba(grid[row : row + 1, column : column + 1])[0, 0])
+        image.axes.text(column, row, text, ha="center", va="center", fontsize=size, color=ink)
+
+
+def ink_on(colour: Sequence[float]) -> str:
+    """Black or white, whichever has the higher contrast on a colour: red, green, blue, from 0 to 1."""
+    return "black" if luminance(colour) > _BREAK else "white"
+
+
+def luminance(colour: Sequence[float]) -> float:
+    """The relative luminance of a colour, from 0 (black) to 1 (white), as WCAG defines it."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+def short(value: float, places: int) -> str:
+    """A number without the 0 before its point, with a true minus sign; what rounds to 0 has no sign."""
+    text = f"{abs(value):.{places}f}"
+    minus = "−" if value < 0 and float(text) else ""
+    return minus + (text.removeprefix("0") if places > 1 else text)

@@ -1,0 +1,41 @@
+"""Words in figures: shortened, measured, and checked against the letters of the font."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+
+from headscope.drawing.theme import COLOURS
+
+INK, LINE, RED = "#1b1f24", COLOURS[0], "#c8321e"  # as in the browser
+
+
+_LONGEST = 28  # letters of a word
+
+
+def label(word: str, longest: int = _LONGEST) -> str:
+    """A word as it is drawn: no longer than there is room for, and without signs that a picture cannot hold."""
+    shown = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(mark) in ("Cc", "Cs") else mark for mark in word)
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def lacking(words: Iterable[str]) -> str:
+    """The letters that the figures' font does not have: a PNG or PDF shows boxes for them, an SVG the reader's own font."""
+    return "".join(sorted({mark for word in words for mark in label(word)} - _letters()))
+
+
+def width_of(word: str, size: float) -> float:
+    """How wide a word of so many points is drawn, in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    width, _, _ = text_to_path.get_text_width_height_descent(word, FontProperties(size=size), ismath=False)
+    return float(width) / 72
+
+
+@cache
+def _letters() -> frozenset[str]:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    return frozenset(map(chr, get_font(findfont(FontProperties())).get_charmap()))

@@ -1,0 +1,166 @@
+"""A crew of workers: who gets which shard, and what happens when one dies.
+
+A worker that dies, with its process or with its machine, is replaced, and its shards are done again by others: a shard gives the same
+states wherever and however often it is computed. A shard that ended its worker `TRIES` times is set aside, and named when the rest, or
+a good deal of it, is done.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from headscope.core.state import States
+from headscope.engine.worker import Job, Start
+from headscope.errors import RunError
+
+AHEAD = 2  # shards that a worker has at a time: one in hand, one to go on with
+TRIES = 3
+ASIDE = 16  # shards that may be set aside before a run is given up
+BEYOND = 256  # shards that are done after one was set aside: they cannot be merged without it, and their states are held
+NAMED = 5
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a worker answered (engine/worker.py); `died` with the reason is said for one that answers no more."""
+
+    worker: Hashable
+    what: str
+    answer: Any = None
+
+
+class Crew(ABC):
+    """Workers of one kind. They do the shards they are given in order, and each of their answers is an event."""
+
+    remedy = "If memory ran out, use fewer --workers or a smaller --batch-tokens"
+
+    def __init__(self, size: int, device: str | None) -> None:
+        self.size = size
+        self.device = device  # where workers load their models
+
+    @abstractmethod
+    def threads(self) -> int:
+        """How many threads a worker computes with."""
+
+    @abstractmethod
+    def hire(self, start: Start) -> Hashable:
+        """Begin to start a worker, and return what it is known by; an event says when it is ready."""
+
+    @abstractmethod
+    def give(self, worker: Hashable, job: Job) -> None:
+        """Put a shard at the end of a worker's line."""
+
+    @abstractmethod
+    def events(self) -> list[Event]:
+        """What happened, in order for each worker. Waits until something does, for a second or so."""
+
+    @abstractmethod
+    def dismiss(self, worker: Hashable) -> None:
+        """End a worker, dead or alive."""
+
+    @abstractmethod
+    def __enter__(self) -> Self:
+        """Make ready what workers need."""
+
+    @abstractmethod
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """End all workers, and what was started for them."""
+
+    def require_place(self) -> None:
+        """An error if no worker can be started, and waiting does not help."""
+        return
+
+
+class Dispatch:
+    """Gives the shards of some work to a crew."""
+
+    def __init__(self, work: Iterator[Job], crew: Crew, start: Start) -> None:
+        self._work = work
+        self._crew = crew
+        self._start = start
+        self._lines: dict[Hashable, deque[Job]] = {}  # of workers that are ready
+        self._beginning: set[Hashable] = set()
+        self._again: deque[Job] = deque()
+        self._deaths: Counter[int] = Counter()  # by shard
+        self._aside: list[tuple[Job, str]] = []
+        self._beyond = 0  # shards done since
+        self._stillborn = 0  # workers in a row that died before they were ready
+
+    def __iter__(self) -> Iterator[tuple[int, States]]:
+        """Numbers and states of all shards, as they are done."""
+        job = self._next()
+        for _ in range(self._crew.size if job is not None else 0):
+            self._beginning.add(self._crew.hire(self._start))
+        while job is not None or any(self._lines.values()):
+            while job is not None and (worker := self._free()) is not None:
+                self._lines[worker].append(job)
+                self._crew.give(worker, job)
+                job = self._next()
+            for event in self._crew.events():
+                yield from self._heard(event)
+            job = job or self._next()
+            if not self._lines:
+                self._crew.require_place()
+        if self._aside:
+            raise self._set_aside()
+
+    def _next(self) -> Job | None:
+        if self._again:
+            return self._again.popleft()
+        return next(self._work, None) if self._beyond < BEYOND else None
+
+    def _free(self) -> Hashable | None:
+        """The worker with the least to do, if it can take more."""
+        worker = min(self._lines, key=lambda worker: len(self._lines[worker]), default=None)
+        return worker if worker is not None and len(self._lines[worker]) < AHEAD else None
+
+    def _heard(self, event: Event) -> Iterator[tuple[int, States]]:
+        if event.worker not in self._lines and event.worker not in self._beginning:
+            return  # it was dismissed meanwhile
+        if event.what == "ready":
+            self._beginning.discard(event.worker)
+            self._lines[event.worker] = deque()
+            self._stillborn = 0
+        elif event.what == "done":
+            self._beyond += bool(self._aside)
+            yield self._lines[event.worker].popleft().number, event.answer
+        elif event.what == "error":
+            raise RunError(*event.answer)
+        else:
+            self._lost(event)
+
+    def _lost(self, event: Event) -> None:
+        """Have the shards of a lost worker done by others, and start another in its place."""
+        why = str(event.answer)
+        self._crew.dismiss(event.worker)
+        if event.worker in self._beginning:
+            self._beginning.discard(event.worker)
+            self._stillborn += 1
+        line = self._lines.pop(event.worker, deque())
+        if line:
+            first = line[0]  # what it had in hand
+            self._deaths[first.number] += 1
+            if self._deaths[first.number] >= TRIES:
+                self._aside.append((line.popleft(), why))
+        self._again.extendleft(reversed(line))
+        if len(self._aside) >= ASIDE:
+            raise self._set_aside()
+        if self._stillborn < TRIES:
+            self._beginning.add(self._crew.hire(self._start))
+        elif not self._lines and not self._beginning:
+            raise RunError(f"{self._stillborn} workers in a row died before they could begin ({why})", self._crew.remedy)
+
+    def _set_aside(self) -> RunError:
+        job, why = self._aside[0]
+        documents = list(dict.fromkeys(text.document for text in job.texts))
+        named = ", ".join(documents[:NAMED]) + (f" and {len(documents) - NAMED} more" if len(documents) > NAMED else "")
+        others = f", and so did {len(self._aside) - 1} other shards" if len(self._aside) > 1 else ""
+        return RunError(
+            f"shard {job.number + 1} ended its worker {TRIES} times ({why}){others}. It holds {named}",
+            f"{self._crew.remedy}; else take those texts out of the corpus. What was finished is kept, and --resume goes on",
+        )

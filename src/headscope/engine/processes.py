@@ -1,0 +1,115 @@
+"""Workers in processes of this machine, each with its own copy of the model."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+from collections.abc import Hashable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from types import TracebackType
+from typing import Self
+
+from headscope.engine.child_processes import end_with_parent, uninterrupted
+from headscope.engine.pool import Crew, Event
+from headscope.engine.worker import Answer, Job, Start, Worker
+
+PATIENCE = 10  # seconds that a worker has to end by itself
+
+
+@dataclass(frozen=True)
+class _Hand:
+    """A process and the two ends of its pipes that are here."""
+
+    process: SpawnProcess
+    jobs: Connection
+    answers: Connection
+
+
+class Processes(Crew):
+    """Processes that are started for a run and end with it."""
+
+    remedy = f"{Crew.remedy}; a script must start its run under `if __name__ == '__main__':`"
+
+    def __init__(self, size: int, device: str | None = None) -> None:
+        super().__init__(size, device)
+        self._context = multiprocessing.get_context("spawn")
+        self._hands: dict[Hashable, _Hand] = {}
+
+    def threads(self) -> int:
+        """A share of the cores."""
+        return max(1, (os.cpu_count() or 1) // self.size)
+
+    def hire(self, start: Start) -> Hashable:
+        """Start a process."""
+        theirs, jobs = self._context.Pipe(duplex=False)
+        answers, mine = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_serve, args=(theirs, mine, start), daemon=True)
+        with uninterrupted():
+            process.start()
+        theirs.close()  # so that the pipe ends when the process does
+        mine.close()
+        assert process.pid is not None
+        self._hands[process.pid] = _Hand(process, jobs, answers)
+        return process.pid
+
+    def give(self, worker: Hashable, job: Job) -> None:
+        """Send a shard; that a worker is dead is heard of by an event."""
+        with suppress(OSError):
+            self._hands[worker].jobs.send((job.texts, job.measures))
+
+    def events(self) -> list[Event]:
+        """What has arrived from any of the processes."""
+        names = {hand.answers: pid for pid, hand in self._hands.items()}
+        return [self._received(names[connection]) for connection in wait(list(names), timeout=1) if isinstance(connection, Connection)]
+
+    def _received(self, worker: Hashable) -> Event:
+        hand = self._hands[worker]
+        try:
+            return Event(worker, *hand.answers.recv())
+        except (EOFError, OSError):
+            hand.process.join(PATIENCE)
+            code = hand.process.exitcode
+            how = "it does not answer" if code is None else f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+            return Event(worker, "died", f"a worker process died: {how}")
+
+    def dismiss(self, worker: Hashable) -> None:
+        """End a process at once: it holds nothing that could be lost."""
+        hand = self._hands.pop(worker)
+        hand.process.kill()
+        hand.process.join(PATIENCE)
+        hand.jobs.close()
+        hand.answers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for worker in list(self._hands):
+            self.dismiss(worker)
+
+
+def _serve(jobs: Connection, answers: Connection, start: Start) -> None:
+    """What a process does: take shards, one after the other, until it is ended."""
+    end_with_parent()
+    worker = Worker()
+    ready = worker.begin(start)
+    answers.send(ready)
+    line: queue.SimpleQueue[tuple[object, object]] = queue.SimpleQueue()
+    # Read at once, so that the one who sends never waits for this process while it computes.
+    threading.Thread(target=_take, args=(jobs, line), daemon=True).start()
+    while ready[0] == "ready":
+        texts, measures = line.get()
+        answer: Answer = worker.do(texts, measures)  # type: ignore[arg-type]
+        answers.send(answer)
+
+
+def _take(jobs: Connection, line: queue.SimpleQueue[tuple[object, object]]) -> None:
+    with suppress(EOFError, OSError):
+        while True:
+            line.put(jobs.recv())

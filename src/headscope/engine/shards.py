@@ -1,0 +1,198 @@
+"""What a run has to do: the corpus read in each way that a measure asks for, encoded, and cut into shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from headscope.core.names import printable
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.corpora.permuted import Trees
+from headscope.corpora.tags import OUTSIDE, Tagging, tags_in
+from headscope.encoding.batches import Text, shards
+from headscope.encoding.texts import Encoded, Encoder, Overlong, Unit
+from headscope.encoding.tokenizer import Tokenizer
+from headscope.engine.plan import Reading
+from headscope.engine.prefetch import Ahead, Brief, Bundle
+from headscope.engine.sample import Sample
+from headscope.engine.spec import RunSpec
+from headscope.engine.worker import Job
+from headscope.errors import RunError
+from headscope.models.model import Model
+from headscope.models.predictions import class_number
+from headscope.results.counts import Counts
+from headscope.results.unknown import require_known, warning
+
+
+class Progress(Protocol):
+    """Told how a run goes: the share of the corpus that is read, and the texts and tokens that are done."""
+
+    def __call__(self, share: float | None, texts: int, tokens: int) -> None:
+        """`share` is None when it cannot be known."""
+
+
+def require_labels(spec: RunSpec, corpus: Corpus, model: Model) -> None:
+    """Refuse gradients of a classifier for a corpus without labels, or with some that the model does not know, before the pass."""
+    if model.tagging is not None and spec.differentiates:
+        tags = {tag for document in islice(corpus, spec.limit) for tag in tags_in(document, model.tagging)} - {None}
+        if not tags or tags == {OUTSIDE}:
+            raise RunError(
+                f"{model.name} tags words by {model.tagging}, and {', '.join(spec.corpus)} has none",
+                "Use a corpus that is annotated so, or leave saliency out of --measures",
+            )
+    if model.objective != "classes" or not spec.differentiates:
+        return
+    labels = {document.label for document in islice(corpus, spec.limit)} - {None}
+    if not labels:
+        raise RunError(
+            f"{model.name} is a classifier, whose loss needs labels, and {', '.join(spec.corpus)} has none",
+            "Use a corpus with a label for each text (JSON lines or a table), or leave saliency out of --measures",
+        )
+    for label in sorted(label for label in labels if label is not None):
+        class_number(label, model.classes)
+
+
+def encoder_for(
+    spec: RunSpec,
+    tokenizer: Tokenizer,
+    decoder_start: int | None = None,
+    unit: Unit | None = None,
+    overlong: Overlong | None = None,
+    trees: Trees | None = None,
+    labelled: bool = False,
+    tags: Tagging | None = None,
+) -> Encoder:
+    """What turns documents into the inputs of a resolved specification, or into those of another unit."""
+    return Encoder(
+        tokenizer,
+        unit=unit or spec.unit or "sentence",
+        max_length=spec.max_length,
+        overlong=overlong or spec.overlong or "drop",
+        segment_ids=spec.segment_ids or "pair",
+        seed=spec.seed,
+        decoder_start=decoder_start,
+        trees=trees,
+        labelled=labelled,
+        tags=tags,
+    )
+
+
+class Work:
+    """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs.
+
+    `sampled` are the ways of reading the corpus, each with the sample that is shown its texts; `done` says of a shard's number
+    that it needs no more work; `readers` are processes that read ahead, where the corpus allows it.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        model: Model,
+        spec: RunSpec,
+        sampled: Sequence[tuple[Reading, Sample]],
+        done: Callable[[int], bool],
+        progress: Progress | None = None,
+        readers: int = 0,
+    ) -> None:
+        self.ways = [way for way, _ in sampled]
+        self.counts = [Counts() for _ in sampled]
+        self._samples = [sample for _, sample in sampled]
+        self._corpus = corpus
+        self._model = model
+        self._spec = spec
+        self._done = done
+        self._progress = progress
+        self._ahead = Ahead(corpus, readers) if Ahead.can(corpus, readers) and spec.limit is None else None
+        self._name = printable(Path(spec.model).name)
+        self._turn = 0
+        self._shards = self._pending()
+
+    def _cut(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Sequence[Encoded]]:
+        """The texts of one reading, a shard at a time; those that other processes read stay packed."""
+        tokens = self._spec.shard_tokens or 1
+        if self._ahead is None or (way.differentiates and self._model.objective in ("classes", "tags")):
+            yield from shards(self._known(self._texts(way, counts, sample), way, counts), tokens)
+            return
+        trees = Trees(self._corpus, self._spec.seed) if way.control else None
+        encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
+        briefs = self._counted(self._ahead.texts(encoder, counts.dropped), counts, sample)
+        yield from map(Bundle, shards(self._known(briefs, way, counts), tokens))
+
+    def _known(self, texts: Iterator[Text], way: Reading, counts: Counts) -> Iterator[Text]:
+        """The texts, which are counted as they come: measures of words are refused where the model cannot read them."""
+        refused = frozenset() if self._spec.allow_unknown else way.of_words
+        for text in texts:
+            require_known(counts, self._name, refused, ended=False)
+            yield text
+        require_known(counts, self._name, refused, ended=True)
+
+    def _counted(self, texts: Iterator[Brief], counts: Counts, sample: Sample) -> Iterator[Brief]:
+        for text in texts:
+            counts.count(text.document, text.numbers.sizes)
+            sample.add(text)
+            yield text
+
+    def _texts(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Encoded]:
+        trees = Trees(self._corpus, self._spec.seed) if way.control else None
+        labelled = way.differentiates and self._model.objective == "classes"
+        tags = self._model.tagging if way.differentiates else None
+        start = self._model.decoder_start
+        encoder = encoder_for(self._spec, self._model.tokenizer, start, way.unit, way.overlong, trees, labelled, tags)
+        for text in islice(encoder.texts(self._corpus, counts.dropped), self._spec.limit):
+            counts.add(text)
+            if (labelled or tags is not None) and not self._model.predicts(text):
+                counts.dropped.add("texts without a label, for which there are no gradients", text.id)
+            sample.add(text)
+            yield text
+
+    def _pending(self) -> Iterator[Job]:
+        number = 0
+        for turn, (way, counts, sample) in enumerate(zip(self.ways, self.counts, self._samples, strict=True)):
+            self._turn = turn
+            for shard in self._cut(way, counts, sample):
+                if not self._done(number):
+                    yield Job(number, shard, way.measures)
+                else:
+                    self.tell()
+                number += 1
+
+    @property
+    def least_known(self) -> Counts:
+        """The counts of the reading with the largest share of unknown tokens."""
+        return max(self.counts, key=lambda counts: counts.unknown_share)
+
+    def warnings(self) -> list[str]:
+        """What a reader of the results must know of the texts."""
+        return warning(self.least_known, self._name)
+
+    def dropped(self) -> Tally:
+        """What was left out, and what was read all the same, by reason; where the corpus is read in several ways, each has its own."""
+        total = Tally()
+        for way, counts in zip(self.ways, self.counts, strict=True):
+            own = counts.dropped
+            for reason, n in own.counts.items():
+                named = reason if len(self.ways) == 1 else f"{reason}, by {way.unit}"
+                total.add(named, own.first[reason], n, read=reason in own.read)
+        total.update(self._corpus.skipped)
+        return total
+
+    def __iter__(self) -> Iterator[Job]:
+        return self
+
+    def __next__(self) -> Job:
+        return next(self._shards)
+
+    def tell(self) -> None:
+        """Report progress."""
+        if self._progress is not None:
+            limit = self._spec.limit
+            shares = [
+                self._ahead.share if self._ahead is not None else self._corpus.share,
+                self.counts[self._turn].texts / limit if limit is not None else None,
+            ]
+            share = max((share for share in shares if share is not None), default=None)
+            whole = None if share is None else (self._turn + share) / len(self.ways)
+            self._progress(whole, sum(counts.texts for counts in self.counts), sum(counts.tokens for counts in self.counts))

@@ -1,0 +1,123 @@
+"""What a run is to do, as data: everything that can change its numbers, and nothing that cannot."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from headscope.core.paths import problem_of
+from headscope.encoding.texts import Overlong, SegmentIds, Unit
+from headscope.errors import RunError
+from headscope.measures import DEFAULT, REGISTRY, Measure, class_of, make, own
+from headscope.results.specification import Role, Specification, validated
+
+Preset = Literal["recommended", "paper", "reference"]
+
+# What the presets decide beyond the measures' own options. METHODS: the released code gave every token segment id 0 and
+# read a word's attention off its first piece, where the paper says mean.
+_PRESETS: Mapping[str, Mapping[str, str]] = {
+    "recommended": {"overlong": "drop", "segment_ids": "pair", "word_rows": "mean"},
+    "paper": {"overlong": "drop", "segment_ids": "pair", "word_rows": "mean"},
+    "reference": {"overlong": "drop", "segment_ids": "zeros", "word_rows": "first"},
+}
+
+
+class RunSpec(Specification):
+    """A run's settings. A field left at None is decided by the preset, the corpus or the model; `resolved` fills it in."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
+
+    model: Annotated[str, Role.CONTENT] = "mini"
+    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
+    weights: Literal["trained", "random"] = "trained"
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
+    format: str | None = None
+    on_error: Literal["raise", "skip"] = "raise"
+    allow_unknown: Annotated[bool, Role.NEUTRAL] = False  # measure words although the model cannot read the texts
+    preset: Preset = "recommended"
+    measures: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: dict[str, Any]() for name in DEFAULT})
+    own: Annotated[tuple[str, ...], Role.NEUTRAL] = ()  # where the user's own measures are found, whose code is hashed as a version
+    unit: Unit | None = None
+    max_length: int = Field(128, ge=4)
+    overlong: Overlong | None = None
+    segment_ids: SegmentIds | None = None
+    word_rows: Literal["mean", "first", "max"] | None = None
+    layers: tuple[int, ...] | None = None
+    limit: int | None = Field(None, ge=1)
+    seed: int = 0
+    replicates: int = Field(500, ge=0, le=100_000)
+    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
+    shard_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> RunSpec:
+        for name in ("corpus", "measures", "layers"):
+            if getattr(self, name) in ((), {}):
+                raise ValueError(f"{name} names nothing")
+        return self
+
+    @field_validator("corpus", mode="before")
+    @classmethod
+    def _one_corpus(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("measures", mode="before")
+    @classmethod
+    def _names(cls, value: object) -> object:
+        return {name: {} for name in value} if isinstance(value, list | tuple) else value
+
+    @property
+    def random(self) -> int | None:
+        """The seed to redraw weights with, if they are to be redrawn."""
+        return self.seed if self.weights == "random" else None
+
+    def _natural(self, measure: str) -> dict[str, Any]:
+        """How a measure's texts are cut, as far as neither it nor the run is told."""
+        unit, overlong = class_of(measure).natural or (None, None)
+        ways = {"unit": (self.unit, unit), "overlong": (self.overlong, overlong)}
+        return {name: way for name, (said, way) in ways.items() if said is None and way is not None}
+
+    def build_measures(self) -> list[Measure]:
+        """The measures with their preset's options and the given ones."""
+        own.known(self.own, REGISTRY)
+        return [make(name, options, self.preset) for name, options in self.measures.items()]
+
+    @property
+    def differentiates(self) -> bool:
+        """Whether a measure asks for gradients, for which the model must be able to predict."""
+        return any(measure.slope() is not None for measure in self.build_measures())
+
+    def resolved(self, pairs: bool, device: str = "cpu") -> Self:
+        """The settings with nothing left open; `pairs` says whether the corpus comes as pairs of paragraphs."""
+        measures = {name: {**self._natural(name), **options} for name, options in self.measures.items()}
+        unit = self.unit or ("pair" if pairs else "sentence")
+        # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
+        batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
+        sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or 8 * batch}
+        return self.model_copy(update={**self.by_preset(), **sizes, "measures": measures, "unit": unit})
+
+
+def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Sequence[str] = ()) -> RunSpec:
+    """The specification of a run from plain values. `own`, where the user's own measures are found, is not taken from them: what a file
+    or a manifest names is not imported unless the person who runs it names it, too.
+    """
+    named = settings.get("own", ())
+    if unasked := [one for one in (named if isinstance(named, list | tuple) else [named]) if one not in own]:
+        raise RunError(f"{where}: {unasked[0]} is code to be run, and was not asked for", f"Name it yourself, with --measures {unasked[0]}")
+    spec = validated(RunSpec, {**settings, **({"own": tuple(own)} if own else {})}, where)
+    spec.build_measures()  # an unknown measure or option is better found now than after loading a model
+    return spec
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """The settings in a TOML file."""
+    if found := problem_of(path):
+        raise RunError(f"{path}: {found[0]}", f"{found[1]}; it should be a TOML file with a run's settings, which options can give as well")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:  # numbers of 5000 digits, and brackets nested as deep, are no TOMLDecodeError
+        raise RunError(f"{path} is not a TOML file ({error})", "docs/runs.md has an example") from None

@@ -1,0 +1,77 @@
+"""A typed text, or an annotated document, as a model reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headscope.core.document import Document, Sentence, Word
+from headscope.core.tally import Tally
+from headscope.corpora.words import word_spans
+from headscope.encoding.texts import CUT, Encoded, Encoder
+from headscope.errors import EncodingError, RunError
+from headscope.models.model import Model
+
+LONGEST = 512  # tokens of a text, if the model would take more
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A text as the model reads it, and what was left out of it, in words ("" if nothing was)."""
+
+    encoded: Encoded
+    note: str
+
+
+def typed(model: Model, text: str | Document, second: str | None = None, max_length: int | None = None) -> Typed:
+    """Plain text, or an annotated document, as a model input.
+
+    `second` is the other text of a pair, or what the decoder of an encoder-decoder reads.
+    """
+    room = min(filter(None, (max_length or LONGEST, model.max_length)))
+    if isinstance(text, Document):
+        return _annotated(model, text, second, room)
+    spans = [word_spans(part) for part in (text, *([second] if second is not None else []))]
+    if not all(spans):
+        raise EncodingError("there is no text to look at", "Give at least one word")
+    tally = Tally()
+    # A word has a token or more: no more words than tokens can fit, and the tokenizer, which is slow, need not see them.
+    if over := sum(max(0, len(found) - room) for found in spans):
+        tally.add(CUT, "text", over)
+    parts = [words_of(part, found[:room]) for part, found in zip((text, second or ""), spans, strict=False)]
+    encoder = Encoder(model.tokenizer, "sentence", room, "truncate", decoder_start=model.decoder_start)
+    encoded = encoder.encode("text", [Sentence(words) for words in parts], tally)
+    return Typed(encoded, _note(model, encoded, tally))
+
+
+def _annotated(model: Model, document: Document, second: str | None, room: int) -> Typed:
+    if second is not None:
+        raise RunError("an annotated text is read alone", "Leave the second text out")
+    tally = Tally()
+    encoder = Encoder(model.tokenizer, "document", room, "truncate", decoder_start=model.decoder_start)
+    encoded = next(encoder.texts([document], tally), None)
+    if encoded is None:
+        raise EncodingError(f"{document.id} has no word that fits into {room} tokens", "Allow more with --max-length")
+    return Typed(encoded, _note(model, encoded, tally))
+
+
+def _note(model: Model, encoded: Encoded, tally: Tally) -> str:
+    """What was left out of a text, in words."""
+    return "; ".join([*_unknown(model, encoded), *(f"{n:,} {reason}" for reason, n in sorted(tally.counts.items()))])
+
+
+def _unknown(model: Model, encoded: Encoded) -> list[str]:
+    """How many words hold a token that stands for all that the tokenizer does not know."""
+    words = {
+        (side is encoded, word)
+        for side in (encoded, encoded.target)
+        if side is not None
+        for word, token in zip(side.word_of, side.ids, strict=True)
+        if word >= 0 and token in model.tokenizer.unknown
+    }
+    return [f"{len(words):,} word{'s' * (len(words) != 1)} the tokenizer does not know"] if words else []
+
+
+def words_of(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Word, ...]:
+    """Words of plain text by their place in it, each knowing whether a space follows."""
+    return tuple(Word(text[start:end], space_after=text[end : end + 1].isspace()) for start, end in spans)

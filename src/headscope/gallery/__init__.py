@@ -1,0 +1,1 @@
+"""Example texts of a run and the attention maps kept for pages."""

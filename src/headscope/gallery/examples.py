@@ -1,0 +1,123 @@
+"""The texts in which heads do best what they are best at, kept while the texts go by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.heads import HeadLayout, Kind
+from headscope.encoding.texts import Encoded
+from headscope.engine.map_memory import SIDES
+from headscope.engine.sample import order
+from headscope.gallery.texts import quantised
+from headscope.gallery.windows import LONGEST, Window, window
+from headscope.measures import Measure
+from headscope.results.skills import Skill
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Float, Float64
+
+    from headscope.results.gallery import Map
+
+    # Of each head on one text: value, n, and the value of even attention.
+    Scores = tuple[Float64[np.ndarray, "head"], Float64[np.ndarray, "head"], Float64[np.ndarray, "head"]]
+
+BYTES = 1_500_000  # of all examples' maps together
+NICE = range(8, 26)  # tokens of a text that shows a surface pattern well
+ELSE = 0.9  # what a share of attention in a text of another length is worth
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A text of the reading of this number, and the maps of all heads on it, those of a kind side by side."""
+
+    reading: int
+    text: Encoded
+    layout: HeadLayout
+    maps: Mapping[Kind, Float[torch.Tensor, "head query key"]]
+
+    def cut(self, kind: Kind, window: Window) -> Float[torch.Tensor, "head query key"]:
+        """The maps of a kind, cut to a window of the source: their rows, their columns, or both. A target is never cut."""
+        rows, columns = (slice(*window) if self.text.target is None or side == "source" else slice(None) for side in SIDES[kind])
+        return self.maps[kind][:, rows, columns]
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A text kept for a skill."""
+
+    rank: tuple[float, bool, int]
+    reading: int
+    text: Encoded
+    window: Window
+    value: float
+    n: int
+    map: Map
+
+
+class Best:
+    """For each skill its best texts, of different documents."""
+
+    def __init__(self, skills: Sequence[Skill], measures: Mapping[str, Measure], layout: HeadLayout) -> None:
+        self._skills = skills
+        self._measures = measures
+        self._place = {head: (kind, number) for kind, heads in layout.by_kind().items() for number, head in enumerate(heads)}
+        self._kept: list[list[Kept]] = [[] for _ in skills]
+        self._bar = np.zeros(len(skills))  # the score below which a text is not kept
+        of: dict[tuple[str, str], list[int]] = {}
+        for number, skill in enumerate(skills):
+            of.setdefault((skill.measure, skill.quantity), []).append(number)
+        self._of = {key: np.array(numbers) for key, numbers in of.items()}
+        self._head = np.array([skill.head for skill in skills], dtype=np.int64)
+
+    def add(self, seen: Seen, scored: Mapping[str, Mapping[str, Scores]]) -> None:
+        """Consider a text, given what the measures say of it, by quantity."""
+        if seen.text.target is not None and len(seen.text.target) > LONGEST:
+            return
+        tie = (seen.text.cost in NICE, -order(seen.text))
+        for (measure, quantity), numbers in self._of.items():
+            if quantity in scored.get(measure, {}):
+                value, n, even = (column[self._head[numbers]] for column in scored[measure][quantity])
+                scores = _scores(seen.text, value, n, None if self._skills[numbers[0]].contest else even)
+                for place in np.flatnonzero((scores > 0) & (scores >= self._bar[numbers])):
+                    self._offer(int(numbers[place]), seen, (float(scores[place]), *tie), float(value[place]), int(n[place]))
+
+    def _offer(self, number: int, seen: Seen, rank: tuple[float, bool, int], value: float, n: int) -> None:
+        skill, kept, text = self._skills[number], self._kept[number], seen.text
+        rivals = [one for one in kept if one.text.document == text.document] or kept[skill.examples - 1 :]
+        if rivals and rank <= rivals[0].rank:
+            return
+        part = window(text, self._measures[skill.measure], skill.label)
+        kind, head = self._place[skill.head]
+        map = quantised(seen.cut(kind, part)[head].cpu().numpy())
+        kept[:] = [*(one for one in kept if one not in rivals), Kept(rank, seen.reading, text, part, value, n, map)]
+        kept.sort(key=lambda one: one.rank, reverse=True)
+        self._bar[number] = kept[-1].rank[0] if len(kept) == skill.examples else 0
+
+    def examples(self) -> list[tuple[Skill, Kept]]:
+        """What was kept, by head: if it is too much, the second texts go first, and then those of smaller lifts."""
+        # Skills come with the largest lift first.
+        ranked = sorted((place, number) for number, kept in enumerate(self._kept) for place in range(len(kept)))
+        chosen = []
+        room = BYTES
+        for place, number in ranked:
+            room -= self._kept[number][place].map.nbytes
+            if room < 0:
+                break
+            chosen.append((self._skills[number].head, number, place))
+        return [(self._skills[number], self._kept[number][place]) for _, number, place in sorted(chosen)]
+
+
+def _scores(
+    text: Encoded, value: Float64[np.ndarray, "skill"], n: Float64[np.ndarray, "skill"], even: Float64[np.ndarray, "skill"] | None
+) -> Float64[np.ndarray, "skill"]:
+    """How well a text shows a skill; 0 or less if it does not. `even` is None where answers are right or wrong."""
+    right = np.nan_to_num(value) * n
+    if even is None:  # three of three are better than one of one
+        return np.where(right > 0, (right + 1) / (n + 2), 0.0)
+    # Of few tokens each gets much from any head: only what is more than that tells something.
+    return np.where(right > 0, (value - even) * (1.0 if text.cost in NICE else ELSE), 0.0)

@@ -1,0 +1,145 @@
+"""Words and links that a figure of one text shows in red (Clark et al. 2019, Figure 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.names import printable
+from headscope.encoding.texts import Encoded
+from headscope.errors import RunError
+from headscope.gallery.grids import Grid
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool
+
+Pair = tuple[int | None, int | None]
+ARROWS = ("→", "->")
+DIRECTIONS = ("dep-to-head", "head-to-dep")
+COREFERENT = "coreferent"
+_NAMED = 30  # words in a message
+
+
+@dataclass(frozen=True)
+class Highlight:
+    """Pairs of words, the attending one first, whose links are red. None stands for every word and special token."""
+
+    pairs: frozenset[Pair] = frozenset()
+
+    def links(self, grid: Grid) -> Bool[np.ndarray, "row column"]:
+        """Which cells of a grid are links of these pairs."""
+        marked = np.zeros(grid.weights.shape, dtype=bool)
+        for pair in self.pairs:
+            rows, columns = (_places(words, word) for words, word in zip((grid.row_words, grid.column_words), pair, strict=True))
+            marked |= rows[:, None] & columns[None, :]
+        return marked
+
+    def words(self, grid: Grid) -> tuple[Bool[np.ndarray, "row"], Bool[np.ndarray, "column"]]:
+        """Which rows and which columns of a grid are words that were named."""
+        rows, columns = ({pair[side] for pair in self.pairs} - {None} for side in (0, 1))
+        if not self.pairs:
+            return np.zeros(len(grid.rows), dtype=bool), np.zeros(len(grid.columns), dtype=bool)
+        return np.array([word in rows for word in grid.row_words]), np.array([word in columns for word in grid.column_words])
+
+
+def _places(words: Sequence[int], word: int | None) -> Bool[np.ndarray, "position"]:
+    return np.array([word is None or other == word for other in words], dtype=bool)
+
+
+def find_highlight(named: Iterable[str], relation: str | None, queries: Encoded, keys: Encoded) -> Highlight:
+    """The links that are named by their words, and those of an annotated relation."""
+    found = find_pairs(named, queries, keys)
+    if relation is None:
+        return found
+    if queries is not keys:
+        raise RunError(f"{relation} is between words of one text, and the head attends from one text to another", "Use --highlight")
+    return Highlight(found.pairs | find_relation(relation, queries).pairs)
+
+
+def find_pairs(named: Iterable[str], queries: Encoded, keys: Encoded) -> Highlight:
+    """The links that are named: `opened→door` (or `opened->door`) is one link, `door` alone all attention from and to that word.
+
+    `door:2` is the second `door` of the text. A word that occurs more than once needs such a number.
+    """
+    pairs: set[Pair] = set()
+    for name in named:
+        arrow = next((arrow for arrow in ARROWS if arrow in name), None)
+        if arrow is None:
+            pairs |= _around(name, queries, keys)
+            continue
+        source, target = (part.strip() for part in name.split(arrow, 1))
+        if not source or not target or any(other in target for other in ARROWS):
+            raise RunError(f"{name!r} is not a pair of words", "Write one pair as in opened→door, and give the option once per pair")
+        pairs.add((find_word(source, queries), find_word(target, keys)))
+    return Highlight(frozenset(pairs))
+
+
+def _around(name: str, queries: Encoded, keys: Encoded) -> set[Pair]:
+    """All links from and to a word; where rows and columns are different texts, of the text that has it."""
+    if queries is keys:
+        word = find_word(name, queries)
+        return {(word, None), (None, word)}
+    try:
+        return {(find_word(name, queries), None)}
+    except RunError:
+        return {(None, find_word(name, keys))}
+
+
+def find_word(name: str, side: Encoded) -> int:
+    """The number of a word of a text by its form, in any case if the text has no such form; `door:2` is the second one."""
+    forms = [word.form for word in side.words]
+    name = name.strip()
+    form, colon, number = name.rpartition(":")
+    for wanted, which in ((name, ""), (form, number)) if colon and form and number.isdecimal() else ((name, ""),):
+        places = [place for place, other in enumerate(forms) if other == wanted]
+        places = places or [place for place, other in enumerate(forms) if other.casefold() == wanted.casefold()]
+        if which and places and not 1 <= int(which) <= len(places):
+            times = "once" if len(places) == 1 else f"{len(places)} times"
+            raise RunError(f"there is no {name!r}: the text has {wanted!r} {times}", f"Use {_numbered(wanted, places)}")
+        if which and places:
+            return places[int(which) - 1]
+        if len(places) > 1:
+            raise RunError(f"{wanted!r} is in the text {len(places)} times", f"Write which one: {_numbered(wanted, places)}")
+        if places:
+            return places[0]
+    words = " ".join(forms[:_NAMED]) + (" …" if len(forms) > _NAMED else "")
+    raise RunError(f"{name!r} is no word of the text", f"Its words are: {printable(words)}")
+
+
+def _numbered(form: str, places: Sequence[int]) -> str:
+    return " or ".join(f"{form}:{number}" for number in range(1, len(places) + 1))
+
+
+def find_relation(name: str, side: Encoded) -> Highlight:
+    """The links of an annotated relation: `obj` (from dependents to heads), `head-to-dep obj`, or `coreferent` for mentions of one entity.
+
+    A relation without a subtype means its subtypes, too.
+    """
+    if name == COREFERENT:
+        pairs = _coreferent(side)
+        known = [COREFERENT] if pairs else []
+    else:
+        way, _, label = name.rpartition(" ")
+        if (way or DIRECTIONS[0]) not in DIRECTIONS:
+            raise RunError(f"direction {way!r} is unknown", f"Use one of {', '.join(DIRECTIONS)}, as in {DIRECTIONS[1]} {label}")
+        arcs = [
+            (place, head, word.relation)
+            for place, (word, head) in enumerate(zip(side.words, side.annotation.heads, strict=True))
+            if head >= 0 and word.relation
+        ]
+        found = [(place, head) for place, head, relation in arcs if relation == label or relation.startswith(f"{label}:")]
+        pairs = frozenset((head, place) if way == DIRECTIONS[1] else (place, head) for place, head in found)
+        known = sorted({relation for _, _, relation in arcs})
+    if not pairs:
+        remedy = f"It has {', '.join(known)}" if known else "Take an annotated sentence: headscope view FILE --sentence 3"
+        raise RunError(f"the text has no {name}", remedy)
+    return Highlight(pairs)
+
+
+def _coreferent(side: Encoded) -> frozenset[Pair]:
+    mentions = side.annotation.mentions
+    spans = [(one, other) for one in mentions for other in mentions if one is not other and one.entity == other.entity]
+    return frozenset((i, j) for one, other in spans for i in range(one.start, one.end) for j in range(other.start, other.end) if i != j)

@@ -1,0 +1,1 @@
+"""Results: tables, run folders and study folders, signatures. Nothing here imports torch or transformers."""

@@ -1,0 +1,104 @@
+"""Words for what a head does, read off the tables of a run (Clark et al. §6, Figure 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from headscope.core.heads import HeadId, HeadLayout
+from headscope.measures.contests import ALL
+from headscope.measures.entropy import BASES
+from headscope.results.table import Table
+
+# The released notebook's threshold for a broad head is 3.8 nats, in texts of 128 tokens: as a share of even attention's entropy it
+# fits any length.
+BROAD = 3.8 / math.log(128)
+HALF = 0.5  # of a head's attention: from there on it does little else. Wherever heads are counted by a habit, this is the threshold
+CONTESTS = {"relations_best": "", "coreference_best": "coreference", "pronouns_best": "pronouns"}
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """How much is enough for a label: shares of a head's attention, and for a broad head its entropy, as a share of that of even
+    attention or in nats.
+    """
+
+    next: float = HALF
+    previous: float = HALF
+    broad: float = BROAD
+    cls: float = HALF
+    sep: float = HALF
+    punct: float = HALF
+    entropy: Literal["share", "nats"] = "share"
+
+
+RECOMMENDED = Thresholds()
+REFERENCE = Thresholds(broad=3.8, cls=0.6, sep=0.6, punct=0.6, entropy="nats")  # as released, for texts of about 128 tokens
+
+
+def surely(row: Mapping[str, Any]) -> bool:
+    """Whether the best head of a label is surely above its baseline; without intervals, where the bound is NaN, nothing is sure."""
+    return bool(row["lift"] > 0 and row["lift_low"] > 0)
+
+
+def behaviours(
+    tables: Mapping[str, Table],
+    layout: HeadLayout,
+    thresholds: Thresholds = RECOMMENDED,
+    base: Literal["nats", "bits"] = "nats",
+) -> list[Labels]:
+    """All labels of each head, on the run's head axis; the first says most, and `shown` gives it.
+
+    First what takes most of its attention (next, previous, [CLS], [SEP], punctuation), the largest share first: a head that gives 80 % to
+    the next token looks at the next token, whatever relation that suits. Then what it is the run's best head for, and surely better than a
+    simple rule, the largest lift first. Then broad. `base` is that of the run's entropies.
+    """
+    found: dict[HeadId, list[tuple[int, float, str]]] = {head: [] for head in layout.ids()}  # rank, size and name of each label
+    for measure, quantity, label, least in (
+        ("positions", "next", "next", thresholds.next),
+        ("positions", "previous", "previous", thresholds.previous),
+        ("tokens", "to_cls", "[CLS]", thresholds.cls),
+        ("tokens", "to_sep", "[SEP]", thresholds.sep),
+        ("tokens", "to_punct", "punctuation", thresholds.punct),
+    ):
+        for head, value, _ in _rows(tables, measure, quantity):
+            if value > least:
+                found[head].append((0, value, label))
+    for lift, head, label in _best(tables, layout):
+        found[head].append((1, lift, label))
+    for head, value, baseline in _rows(tables, "entropy", "entropy"):
+        scale = baseline if thresholds.entropy == "share" else 1 / BASES[base]
+        if scale > 0 and value > thresholds.broad * scale:  # of one visible token even attention has an entropy of 0
+            found[head].append((2, value, "broad"))
+    # Of coreference a head may be the best for several kinds of mentions: the label counts once.
+    ranked = (sorted(labels, key=lambda label: (label[0], -label[1])) for labels in found.values())
+    return [tuple(dict.fromkeys(name for _, _, name in labels)) for labels in ranked]
+
+
+def shown(labels: Labels) -> str:
+    """The one label that a picture shows; "" for none."""
+    return labels[0] if labels else ""
+
+
+def _best(tables: Mapping[str, Table], layout: HeadLayout) -> list[tuple[float, HeadId, str]]:
+    """The lift, the head and the label of whatever the run has a best head for."""
+    first = layout.sites[0].kind
+    return [
+        (row["lift"], HeadId.parse(name, row.get("kind", first)), CONTESTS[contest] or row["label"])
+        for contest in filter(tables.__contains__, CONTESTS)
+        for row in tables[contest]
+        if row["label"] != ALL and surely(row)
+        for name in filter(None, row["heads"].split(" | "))
+    ]
+
+
+def _rows(tables: Mapping[str, Table], name: str, quantity: str) -> list[tuple[HeadId, float, float]]:
+    """Each head with a value and its baseline."""
+    if name not in tables:
+        return []
+    rows = tables[name].where(quantity=quantity)
+    columns = (rows[column] for column in ("kind", "layer", "head", "value", "baseline"))
+    return [(HeadId(kind, layer - 1, head - 1), *rest) for kind, layer, head, *rest in zip(*columns, strict=True)]

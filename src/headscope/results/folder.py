@@ -1,0 +1,341 @@
+"""The run folder: what is in it, and how it is written so that a crash at any moment leaves it whole.
+
+    run.json              settings, signature, versions, counts
+    tables/NAME.parquet   one a table
+    states.safetensors    the merged states, from which the tables can be made again
+    gallery.safetensors   maps of some of its texts: results/gallery.py
+    partial/A-B.safetensors   while running: merged shards A to B
+    states/               while a probe is trained: hidden states
+
+A folder may also hold other people's files. Only the files that `run.json` lists, and those whose names match a pattern below, are
+ever removed, and folders only when they are empty.
+
+Files appear under their name only when complete: they are written beside it, synced, and renamed. `run.json` holds the checksums of the
+finished ones under `files`, and its own; parts hold theirs in themselves.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headscope.core.paths import kind_of, unusable
+from headscope.core.removal import remove_if_empty, remove_matching
+from headscope.core.state import Array, State, States
+from headscope.errors import RunError, StaleError
+from headscope.results.files import TEMPORARY, checksum, open_arrays, open_record, seal_arrays, seal_record, write_atomically
+from headscope.results.table import Table
+
+__all__ = ["Folder", "encode_states", "read_states", "write_atomically"]
+
+FORMAT = 1
+STATES = "states.safetensors"
+_GALLERY = "gallery.safetensors"
+_REPORT = "report.html"
+_LISTED = re.compile(r"tables/[^/]+\.parquet")  # what else a manifest lists is not removed: it may have been edited
+_WORKING = {  # the files in a sub-folder that are needed only while a run goes on
+    "partial": re.compile(r"[0-9]+-[0-9]+\.safetensors|training\.safetensors"),
+    "states": re.compile(r"[0-9a-f]{24}\.(states|sums|lock)"),
+}
+_SUBFOLDERS = ("tables", *_WORKING)
+_ABANDONED = re.compile(rf"(?!\.report){TEMPORARY.pattern}")  # a report may be written at any time, by another process
+_RESUME = "Free some space, and go on with --resume: what was finished is kept"
+_OVERWRITE = "Run again with --overwrite"
+_held: dict[Path, tuple[int, int]] = {}  # the lock files that this process holds, by folder
+
+
+def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> bytes:
+    """States as one safetensors file; merges and a checksum are kept in its metadata."""
+    arrays = {f"{name}/{key}": array for name, state in states.items() for key, array in state.arrays.items()}
+    merges = {name: state.merges for name, state in states.items()}
+    return seal_arrays(arrays, {"merges": json.dumps(merges), **metadata})
+
+
+def read_states(path: Path) -> tuple[States, dict[str, str]]:
+    """States and metadata from a file of `encode_states`."""
+    try:
+        arrays, metadata = open_arrays(path)
+        merges = json.loads(metadata["merges"])
+        found: dict[str, dict[str, Array]] = {name: {} for name in merges}
+        for key, array in arrays.items():
+            name, _, part = key.partition("/")
+            found[name][part] = array
+        return {name: State(found[name], merges[name]) for name in merges}, metadata
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"{path} is damaged ({str(error)[:200]})"
+        raise RunError(problem, "Remove that file and run again with --resume: its part is computed anew") from error
+
+
+class Folder:
+    """A run folder on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def manifest(self) -> Path:
+        """`run.json`."""
+        return self.path / "run.json"
+
+    @property
+    def gallery(self) -> Path:
+        """`gallery.safetensors`."""
+        return self.path / _GALLERY
+
+    @property
+    def _partial(self) -> Path:
+        return self.path / "partial"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Held while a run writes here; the system lets go of it when the process ends, however it ends. The file stays:
+        removing it would let two runs hold locks on two files of the same name.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise RunError(f"{self.path} cannot be written ({error.strerror})", "Choose another folder with --out") from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunError(f"another run is writing to {self.path}", "Wait for it, or choose another folder with --out") from None
+            except OSError as error:
+                raise RunError(f"{self.path} cannot be locked ({error.strerror})", "Choose a folder on a local disk with --out") from None
+            place = self.path.resolve()
+            _held[place] = _inode(os.fstat(lock.fileno()))
+            try:
+                yield
+            finally:
+                del _held[place]
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file of the run. A folder that was removed meanwhile is not made again: another run may have begun there."""
+        held = _held.get(self.path.resolve())
+        try:
+            gone = held is not None and held != _inode((self.path / ".lock").stat())
+        except OSError:
+            gone = True
+        if gone:
+            raise RunError(f"{self.path} was removed or replaced while it was written to", "Run again, into a folder that stays")
+        write_atomically(self.path / name, data, self.path, _RESUME)
+
+    def read_manifest(self) -> dict[str, Any]:
+        """The contents of `run.json`."""
+        if wrong := unusable(self.path):
+            raise RunError(f"{self.path}: {wrong[0]}", wrong[1])
+        try:
+            manifest = open_record(self.manifest.read_bytes())
+        except FileNotFoundError:
+            raise RunError(f"{self.path} is not a run folder: it has no run.json", "Name a folder that headscope run wrote") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise RunError(f"{self.manifest} cannot be read ({error})", f"{_OVERWRITE}, or into another folder") from None
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise RunError(f"{self.manifest} is not of format {FORMAT}", "It was written by another version of headscope; run again")
+        return manifest
+
+    def expect(self, manifest: Mapping[str, Any]) -> None:
+        """An error if `run.json` is of another run, but for what it passed over: a gallery may still be made, or fail.
+
+        A new run replaces it first and writes it last, so what was read before belongs to this one.
+        """
+        try:
+            found = self.read_manifest()
+        except RunError:
+            found = {}
+        if json.dumps({**found, "dropped": None}, sort_keys=True) != json.dumps({**manifest, "dropped": None}, sort_keys=True):
+            raise StaleError(f"the run in {self.path} has changed since it was opened", "Open it again")
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace `run.json`."""
+        self.write(self.manifest.name, seal_record({"format": FORMAT, **manifest}))
+
+    def refuse_others(self) -> None:
+        """An error if the folder holds anything and is not a run folder, or if a sub-folder is a symbolic link: files behind it may be
+        another person's.
+        """
+        if wrong := unusable(self.path):
+            raise RunError(f"{self.path}: {wrong[0]}", wrong[1])
+        if (kind := kind_of(self.path)) not in ("missing", "folder"):
+            raise RunError(f"{self.path} is a {kind}", "Name a folder with --out")
+        self.refuse_links(_SUBFOLDERS)
+        others = self._others() if not self.manifest.exists() else [self.manifest.name] if self._is_foreign() else []
+        if others:
+            raise RunError(f"{self.path} is not empty and no run folder (it holds {others[0]})", "Choose another folder with --out")
+
+    def _is_foreign(self) -> bool:
+        """Whether `run.json` is a record of another program; one that cannot be read is taken for a damaged one of headscope."""
+        try:
+            record = json.loads(self.manifest.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return False
+        return not (isinstance(record, dict) and "format" in record)
+
+    def refuse_links(self, names: Iterable[str]) -> None:
+        """An error if a sub-folder of one of these names is a symbolic link."""
+        for name in names:
+            if (self.path / name).is_symlink():
+                raise RunError(f"{self.path / name} is a symbolic link", "Replace it by a folder, or choose another folder with --out")
+
+    def _others(self) -> list[str]:
+        """The names in this folder that are not those of a manifest, a lock or an abandoned write."""
+        if not self.path.is_dir():
+            return []
+        names = sorted(path.name for path in self.path.iterdir())
+        return [name for name in names if name not in (".lock", self.manifest.name) and not TEMPORARY.fullmatch(name)]
+
+    def require_writable(self) -> None:
+        """An error if the folder could not be written to, or made, before any work is done for it."""
+        there = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise RunError(f"{there} cannot be written to", "Choose another folder with --out")
+
+    def clear(self) -> None:
+        """Remove the files of the run in this folder, its report included, and nothing else."""
+        self.refuse_others()
+        self.mark_cleared()
+        self._remove_listed()
+        for name in _WORKING:
+            self.drop(name)
+        for place in (self.path.resolve(), self.path / "tables"):
+            remove_matching(place, TEMPORARY)
+        own = [STATES, _GALLERY, *([_REPORT] if _is_report(self.path / _REPORT) else [])]
+        for name in own:
+            (self.path / name).unlink(missing_ok=True)
+        remove_if_empty(self.path / "tables")
+        if not self._others():  # otherwise the folder would not be known as a run's
+            self.manifest.unlink(missing_ok=True)
+
+    def mark_cleared(self) -> None:
+        """Say in the manifest that the files it lists are no longer results: until they are gone, it is known whose they are."""
+        if self.manifest.exists():
+            self.write_manifest({"status": "cleared", "files": dict.fromkeys(self._listed(), "")})
+
+    def remove(self) -> None:
+        """Remove the run, and the folder if it holds nothing else."""
+        self.clear()
+        if not self._others():
+            (self.path / ".lock").unlink(missing_ok=True)
+        remove_if_empty(self.path)
+
+    def _listed(self) -> list[str]:
+        """The tables that the manifest lists; none if it cannot be read."""
+        try:
+            manifest = self.read_manifest()
+        except RunError:
+            return []
+        files, tables = manifest.get("files"), manifest.get("tables")
+        names = list(files) if isinstance(files, dict) else []
+        names += [f"tables/{name}.parquet" for name in tables] if isinstance(tables, list) else []  # of versions without `files`
+        return sorted({name for name in names if _LISTED.fullmatch(name)})
+
+    def _remove_listed(self) -> None:
+        for name in self._listed():
+            (self.path / name).unlink(missing_ok=True)
+
+    def tidy(self, complete: bool) -> None:
+        """Remove what a killed run left half-written: of one that is complete its parts, of any other its tables, which are made again."""
+        for place in (self.path.resolve(), *(self.path / name for name in _SUBFOLDERS)):
+            remove_matching(place, _ABANDONED)
+        if complete:
+            self.drop("partial")
+        else:
+            self._remove_listed()
+
+    def drop(self, name: str) -> None:
+        """Remove what a run keeps in a sub-folder while it goes on, and the sub-folder if it holds nothing else."""
+        for own in (_WORKING[name], TEMPORARY):
+            remove_matching(self.path / name, own)
+        remove_if_empty(self.path / name)
+
+    def begun(self) -> bool:
+        """Whether there is anything to go on with."""
+        return bool(self._parts())
+
+    def write_part(self, first: int, last: int, states: States, key: str) -> None:
+        """Keep the merged states of shards `first` to `last`, and drop the parts they contain."""
+        self.write(f"partial/{first:08d}-{last:08d}.safetensors", encode_states(states, {"key": key}))
+        for (start, end), path in self._parts().items():
+            if first <= start and end <= last and (start, end) != (first, last):
+                path.unlink(missing_ok=True)
+
+    def _parts(self) -> dict[tuple[int, int], Path]:
+        found = {}
+        for path in sorted(self._partial.glob("*-*.safetensors")):
+            if _WORKING["partial"].fullmatch(path.name):
+                first, _, last = path.stem.partition("-")
+                found[int(first), int(last)] = path
+        return found
+
+    def read_parts(self, key: str) -> dict[tuple[int, int], States]:
+        """The kept parts, those inside larger ones left out. Refused if they belong to other settings, or other shards than they say."""
+        parts = {}
+        spans = self._parts()
+        for (first, last), path in spans.items():
+            if any(start <= first and last <= end and (start, end) != (first, last) for start, end in spans):
+                continue
+            parts[first, last], metadata = read_states(path)
+            if metadata.get("key") != key:
+                raise RunError(f"{path} belongs to another run", "Use --overwrite to start afresh")
+        return parts
+
+    def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the results, the manifest last: a folder is complete when its manifest says so. What it says then is returned."""
+        files = {f"tables/{name}.parquet": table.to_parquet() for name, table in tables.items()}
+        files[STATES] = encode_states(states, {})
+        complete = {**manifest, "files": {name: checksum(data) for name, data in files.items()}}
+        self.write_manifest({**complete, "status": "running"})  # so that what is there, should this end here, is known to be a run's
+        for name, data in files.items():
+            self.write(name, data)
+        self.write_manifest(complete)
+        self.drop("partial")
+        return complete
+
+    def read(self, name: str, manifest: Mapping[str, Any], remedy: str = _OVERWRITE) -> bytes:
+        """A file of a finished run, which must be the one that its manifest speaks of, where it speaks of it."""
+        path = self.path / name
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise RunError(f"{path} is missing", remedy) from None
+        except OSError as error:
+            raise RunError(f"{path} cannot be read ({error.strerror})", remedy) from None
+        expected = manifest.get("files", {}).get(name)
+        if expected is not None and checksum(data) != expected:
+            raise RunError(f"{path} is damaged (its checksum is another)", remedy)
+        return data
+
+    def read_table(self, name: str, manifest: Mapping[str, Any]) -> Table:
+        """One table."""
+        place = f"tables/{name}.parquet"
+        data = self.read(place, manifest)
+        try:
+            table = Table(pq.read_table(pa.BufferReader(data)))
+            if len({*table.columns}) < len(table.columns):
+                raise ValueError("two columns have one name")
+            return table
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise RunError(f"{self.path / place} is damaged ({error})", _OVERWRITE) from None
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file is a page of headscope, not another page of that name."""
+    try:
+        with path.open("rb") as file:
+            return b"<title>headscope: " in file.read(2000)
+    except OSError:
+        return False
+
+
+def _inode(stat: os.stat_result) -> tuple[int, int]:
+    return stat.st_dev, stat.st_ino

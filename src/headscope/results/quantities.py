@@ -1,0 +1,42 @@
+"""One number a head, by its name: what figures draw and what heads are ordered by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.heads import HeadLayout
+from headscope.errors import RunError
+from headscope.results.results import Results
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+
+def find(results: Results, named: str) -> tuple[str, str]:
+    """The table that holds a quantity, and the quantity. Where several tables do, it must be named with its measure: `coreference/all`."""
+    tables = results.of_heads()
+    holding = [name for name, table in tables.items() if named in table["quantity"]]
+    if len(holding) == 1:
+        return holding[0], named
+    if holding:
+        raise RunError(f"{named} is a quantity of {' and of '.join(holding)}", f"Name the measure, too: {holding[-1]}/{named}")
+    measure, _, quantity = named.partition("/")
+    if measure in tables and quantity in tables[measure]["quantity"]:
+        return measure, quantity
+    known = sorted({quantity for table in tables.values() for quantity in table["quantity"]})
+    raise RunError(f"the run has no quantity {named!r}", f"It has {', '.join(known)}")
+
+
+def by_head(results: Results, named: str, layout: HeadLayout) -> Float64[np.ndarray, "head"]:
+    """A quantity of every head of a model, in its order; of a contest, which has two directions, the better one. NaN: there is none."""
+    table, quantity = find(results, named)
+    values: dict[tuple[str, int, int], float] = {}
+    for row in results[table].where(quantity=quantity):
+        place = row["kind"], row["layer"], row["head"]
+        values[place] = max(values.get(place, -np.inf), row["value"])
+    heads = [(head.kind, head.layer + 1, head.head + 1) for head in layout.ids()]
+    if {*values} != {*heads}:
+        raise RunError(f"{named} of that run is not of the heads of this model", "Name a run of the same model")
+    return np.array([values[head] for head in heads])

@@ -1,0 +1,234 @@
+"""A finished run: its tables and what they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from headscope.core.batch import CLS, SEP
+from headscope.core.heads import HeadLayout
+from headscope.core.state import State, States
+from headscope.errors import RunError, StaleError
+from headscope.measures import Measure
+from headscope.results.files import checksum
+from headscope.results.folder import STATES, Folder, read_states
+from headscope.results.gallery import REMEDY, Gallery
+from headscope.results.manifest import check_complete
+from headscope.results.signature import describe
+from headscope.results.table import Table
+from headscope.results.uncounted import uncounted
+
+# What the baseline of a measure is, in a word; where nothing is said, even attention.
+BASELINES = {"trees": "chain of words", "distances": "all pairs"}
+_GENERIC = {CLS: "[CLS]", SEP: "[SEP]"}
+GALLERY = "gallery.safetensors"
+LEFT_OUT = "gallery left out"  # how the manifest begins to say why
+
+
+class Results(Mapping[str, Table]):
+    """Tables by name, with the manifest that says where they come from; in memory or in a folder, read when asked for."""
+
+    def __init__(
+        self,
+        manifest: Mapping[str, Any],
+        tables: Mapping[str, Table],
+        path: Path | None = None,
+        gallery: Gallery | None = None,
+        states: States | None = None,
+    ) -> None:
+        self.manifest = manifest
+        self.path = path
+        self._tables = tables
+        self._gallery = gallery
+        self._states = states
+
+    @classmethod
+    def make(
+        cls,
+        manifest: Mapping[str, Any],
+        measures: Sequence[Measure],
+        states: States,
+        layout: HeadLayout,
+        folder: Folder | None,
+    ) -> Results:
+        """The results of merged states, written to `folder` if there is one."""
+        metadata = {"signature": manifest["signature"]}
+        made = {name: columns for measure in measures for name, columns in measure.tables(states[measure.name], layout).items()}
+        tables = {name: Table.of(columns, metadata) for name, columns in made.items()}
+        warnings = [*manifest.get("warnings", ()), *uncounted(measures, states, layout, made)]
+        sites = [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites]
+        complete = {**manifest, "status": "complete", "measures": describe(measures), "tables": list(tables), "sites": sites}
+        complete["warnings"] = warnings
+        if folder is not None:
+            complete = folder.finish(tables, states, complete)
+        return cls(complete, tables, folder.path if folder is not None else None, states=states)
+
+    def with_gallery(self, curate: Callable[[Mapping[str, Table]], Gallery | None], notes: Sequence[str] = ()) -> Results:
+        """These results with the gallery that is made of their tables, written where they are written.
+
+        They are whole without it, and one that fails takes nothing with it. `notes`, and why it failed, go into the manifest.
+        """
+        gallery = None
+        files = {name: sum for name, sum in self.manifest.get("files", {}).items() if name != GALLERY}
+        dropped = [*(line for line in self.manifest["dropped"] if not line.startswith(LEFT_OUT)), *notes]
+        try:
+            made = curate(self._tables)
+            if made is not None and self.path is not None:
+                data = made.encode()
+                Folder(self.path).write(GALLERY, data)
+                files[GALLERY] = checksum(data)
+            gallery = made
+        except Exception as error:  # whatever it is, hours of work must not be lost to it
+            dropped.append(f"{LEFT_OUT} ({type(error).__name__}: {error})")
+        manifest = {**self.manifest, "dropped": dropped, "gallery": None, **({"files": files} if files else {})}
+        if gallery is not None:  # said, so that whoever has opened the run finds out
+            manifest["gallery"] = {"texts": len(gallery.texts), "stacks": len(gallery.stacks), "examples": len(gallery.examples)}
+        if self.path is not None and manifest != self.manifest:
+            Folder(self.path).write_manifest(manifest)
+        return type(self)(manifest, self._tables, self.path, gallery, self._states)
+
+    @classmethod
+    def open_run(cls, path: Path) -> Results:
+        """The results in a folder, which must be those of a run: of heads, that is, and not of a study."""
+        results = cls.open(path)
+        if results.study is not None:
+            raise RunError(f"{path} holds a study of {results.study}, not a run", "Use headscope show, plot or report")
+        return results
+
+    @property
+    def study(self) -> str | None:
+        """What a study is of; None for a run."""
+        return self.manifest.get("study")
+
+    @classmethod
+    def open(cls, path: Path) -> Results:
+        """The results in a folder, of a run or of a study."""
+        folder = Folder(path)
+        manifest = folder.read_manifest()
+        if manifest.get("status") != "complete":
+            raise RunError(f"the run in {path} is not finished", "Go on with it by running the same command with --resume")
+        check_complete(manifest, path)
+        return cls(manifest, _Lazy(folder, manifest), path)
+
+    def check(self) -> None:
+        """An error if the folder that the results were opened in holds another run by now."""
+        if isinstance(self._tables, _Lazy):
+            self._tables.folder.expect(self.manifest)
+
+    def state(self, measure: str) -> State:
+        """The merged state of a measure: what its tables are made of."""
+        if self._states is None:
+            self.check()
+            folder = Folder(self.path or Path())
+            try:
+                folder.read(STATES, self.manifest, "There are no intervals of differences without it: run again with --overwrite")
+                states, _ = read_states(folder.path / STATES)
+            finally:
+                self.check()
+            self._states = states
+        return self._states[measure]
+
+    @property
+    def signature(self) -> str:
+        """The line that says what was measured, on what, and how."""
+        return str(self.manifest["signature"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What must be known before a number is used: that the model cannot read the texts, or that a measure counted nothing."""
+        return list(self.manifest.get("warnings", ()))
+
+    @property
+    def annotation(self) -> str | None:
+        """What parser made the annotation of the corpus, or of some of it; None where nothing says that one did."""
+        found: str | None = self.manifest.get("identity", {}).get("annotation")
+        return found
+
+    @property
+    def measures(self) -> dict[str, dict[str, Any]]:
+        """The measures of the run, in its order, each with the options in force."""
+        return dict(self.manifest["measures"])
+
+    @cached_property
+    def gallery(self) -> Gallery | None:
+        """Maps of some texts, found by the run, and distances between heads; None for a run that has none."""
+        if self._gallery is None and self.path is not None and (path := Folder(self.path).gallery).is_file():
+            try:
+                Folder(self.path).read(GALLERY, self.manifest, REMEDY)
+                return Gallery.read(path)
+            finally:
+                self.check()  # what is damaged may be half of another run
+        return self._gallery
+
+    @cached_property
+    def _own_tokens(self) -> dict[str, str]:
+        """The model's own spelling of the tokens that open and close its texts, as far as the gallery shows any."""
+        found: dict[str, str] = {}
+        try:
+            gallery = self.gallery
+        except StaleError:
+            raise
+        except RunError:  # damaged; whoever shows the gallery says so
+            gallery = None
+        for text in gallery.texts if gallery is not None else ():
+            for side in (text["source"], text.get("target", text["source"])):
+                for token, role in zip(side["tokens"], side["roles"], strict=True):
+                    if role in _GENERIC:
+                        found.setdefault(_GENERIC[role], token)
+        return found
+
+    def spelled(self, text: str) -> str:
+        """A text that speaks of [CLS] and [SEP], with the model's own tokens in their place."""
+        for generic, own in self._own_tokens.items():
+            text = text.replace(generic, own)
+        return text
+
+    def of_heads(self) -> dict[str, Table]:
+        """The tables that have a row a head and quantity."""
+        return {name: self[name] for name in self if {"head", "quantity"} <= set(self[name].columns)}
+
+    def __getitem__(self, name: str) -> Table:
+        if name not in self._tables:
+            raise RunError(f"the run has no table {name!r}", f"It has {', '.join(self)}")
+        return self._tables[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tables
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+class _Lazy(Mapping[str, Table]):
+    """The tables of a folder, each read when it is first asked for, and refused if it is not of the run that was opened."""
+
+    def __init__(self, folder: Folder, manifest: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self._manifest = manifest
+        self._names = tuple(manifest["tables"])
+        self._read: dict[str, Table] = {}
+
+    def __getitem__(self, name: str) -> Table:
+        if name not in self._read:
+            try:
+                table = self.folder.read_table(name, self._manifest)
+            finally:
+                self.folder.expect(self._manifest)
+            if table.metadata.get("signature", self._manifest["signature"]) != self._manifest["signature"]:
+                raise RunError(f"the table {name} in {self.folder.path} is of another run", "Run again with --overwrite")
+            self._read[name] = table
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

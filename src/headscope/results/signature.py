@@ -1,0 +1,104 @@
+"""What a number depends on: an identity that must match before states may be merged, and a line to print beside results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from headscope.core.automatic import joined, short
+from headscope.corpora import Corpus
+from headscope.measures import Measure
+from headscope.measures.own import sources
+from headscope.results.specification import Specification, text_of
+
+_FIRST = ("model", "corpus", "maps")  # contents that stand beside the settings, others among them
+PACKAGES = ("headscope", "torch", "transformers", "tokenizers", "numpy")
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages whose change could change a number."""
+    return {package: _version(package) for package in PACKAGES}
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def identity(spec: Specification, device: str, contents: Mapping[str, str | None], measures: Sequence[Measure] = ()) -> dict[str, Any]:
+    """Everything that can change a result: settings, options of measures, kind of device, versions, and hashes of `contents`."""
+    settings = {name: value for name, value in spec.counted().items() if not (measures and name == "measures")}
+    return {
+        "settings": {**settings, **{name: value for name, value in contents.items() if name not in _FIRST}, "device": device},
+        "measures": describe(measures),
+        **{name: value for name, value in contents.items() if name in _FIRST},
+        "versions": {**versions(), **sources(measures)},
+    }
+
+
+def describe(measures: Sequence[Measure]) -> dict[str, dict[str, Any]]:
+    """Each measure with the options in force, as JSON keeps them."""
+    described: dict[str, dict[str, Any]] = json.loads(json.dumps({measure.name: measure.options() for measure in measures}))
+    return described
+
+
+def key(identity: Mapping[str, Any]) -> str:
+    """A short hash of an identity."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def signature(spec: Specification, identity: Mapping[str, Any], measures: Sequence[Measure] = ()) -> str:
+    """One line that says what was measured, on what, and how, in the manner of sacrebleu: contents with their hashes, settings and options
+    of measures that are not at their default, and a hash of everything.
+    """
+    hashes = {name: value for name, value in {**identity["settings"], **identity}.items() if isinstance(value, str)}
+    parts = {
+        "headscope": versions()["headscope"],
+        **spec.contents(hashes),
+        **annotation_part(identity),
+        **spec.shown(),
+    }
+    return "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(measures), f"run:{key(identity)[:8]}"])
+
+
+def annotation_of(*corpora: Corpus | None) -> dict[str, str]:
+    """What an identity says of annotation that a parser made, in any of these corpora; nothing where there is none."""
+    found = joined(corpus.automatic for corpus in corpora if corpus is not None)
+    return {} if found is None else {"annotation": found}
+
+
+def annotation_part(identity: Mapping[str, Any]) -> dict[str, str]:
+    """The part of a signature that says whose annotation it is, where a parser made it; empty where nothing is said."""
+    return {"annotation": short(identity["annotation"])} if identity.get("annotation") else {}
+
+
+def options_line(measures: Sequence[Measure]) -> list[str]:
+    """The options of measures that are not at their default: `entropy.level:word`."""
+    found = []
+    for measure in measures:
+        for field in fields(measure):
+            value = getattr(measure, field.name)
+            if value != field.default:
+                found.append(f"{measure.name}.{field.name}:{text_of(value)}")
+    return found
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What differs between two identities, each with both values. Settings that only one of them has are those of another version, which
+    counted others.
+    """
+    found = []
+    for name in ("settings", "measures", "versions"):
+        before, after = then.get(name, {}), now[name]
+        for field in dict.fromkeys([*after, *before]):
+            if before.get(field) != after.get(field) and (name != "settings" or (field in before and field in after)):
+                found.append(f"{field} was {before.get(field)!r} and is {after.get(field)!r}")
+    return found + [f"the {name} has changed" for name in ("model", "corpus") if then.get(name) != now[name]]

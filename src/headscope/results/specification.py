@@ -1,0 +1,99 @@
+"""What all specifications share: which settings count in the identity of results, and which their signature shows.
+
+Every setting changes numbers unless its field is declared otherwise: `Annotated[int, Role.NEUTRAL]` changes none, and
+`Annotated[str, Role.CONTENT]` names something, such as a corpus, whose content is hashed in its place. A signature shows each setting that
+is neither neutral nor as the preset or the default has it; where the default is None, what the corpus or the model decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from headscope.core.names import title
+from headscope.errors import RunError
+
+Spec = TypeVar("Spec", bound=BaseModel)
+
+
+class Role(Enum):
+    """How a setting counts, if it is no plain one."""
+
+    NEUTRAL = "changes no number"
+    CONTENT = "names something whose content is hashed"
+
+
+class Specification(BaseModel):
+    """The settings of a run or a study. `presets` say what each preset decides of settings that are None by default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @classmethod
+    def having(cls, role: Role) -> list[str]:
+        """The names of the settings of a role."""
+        return [name for name, field in cls.model_fields.items() if role in field.metadata]
+
+    def counted(self) -> dict[str, Any]:
+        """The settings that change numbers by their value, as JSON keeps them."""
+        return self.model_dump(mode="json", exclude={*self.having(Role.NEUTRAL), *self.having(Role.CONTENT)})
+
+    def by_preset(self) -> dict[str, Any]:
+        """The settings that the preset decides: as given, or else as the preset has them."""
+        decided = self._preset()
+        return {name: value if (given := getattr(self, name)) is None else given for name, value in decided.items()}
+
+    def shown(self) -> dict[str, str]:
+        """The settings that a signature shows, as text, in the order of their declaration."""
+        preset, found = self._preset(), {}
+        for name in self.counted():
+            usual = type(self).model_fields[name].get_default(call_default_factory=True, validated_data=dict(self))
+            value, *others = map(_plain, (getattr(self, name), usual, preset.get(name, usual)))
+            if value not in others:
+                found[name] = text_of(value)
+        return found
+
+    def contents(self, hashes: Mapping[str, str | None]) -> dict[str, str]:
+        """The things that have a hash, as a signature shows them: files by their names alone, and the beginning of the hash. A field's
+        title is what it is called there.
+        """
+        found = {}
+        for name in self.having(Role.CONTENT):
+            if digest := hashes.get(name):
+                value = getattr(self, name)
+                files = value if isinstance(value, tuple) else () if value is None else (value,)
+                called = "+".join(title(str(one)) for one in files)
+                found[type(self).model_fields[name].title or name] = f"{called}@{digest[:8]}"
+        return found
+
+    def _preset(self) -> Mapping[str, Any]:
+        decided = self.presets.get(getattr(self, "preset", ""), {})
+        return {name: value for name, value in decided.items() if name in type(self).model_fields}
+
+
+def _plain(value: Any) -> Any:
+    """A value to compare: of measures with options the names, since the options have parts of their own."""
+    return tuple(value) if isinstance(value, dict) else value
+
+
+def text_of(value: Any) -> str:
+    """A value as a signature has it."""
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else "none" if value is None else str(value)
+
+
+def validated(kind: type[Spec], settings: Mapping[str, Any], where: str = "the settings") -> Spec:
+    """A specification of any kind from plain values, with errors a person can act on."""
+    try:
+        return kind(**settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            raise RunError(f"{where}: no setting is called {name!r}", f"Use {', '.join(kind.model_fields)}") from None
+        if not name:
+            problem = first["msg"].removeprefix("Value error, ")
+            raise RunError(f"{where}: {problem}", "Name at least one" if problem.endswith("nothing") else "") from None
+        raise RunError(f"{where}: {name} = {first['input']!r}: {first['msg']}") from None

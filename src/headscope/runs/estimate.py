@@ -1,0 +1,193 @@
+"""What a run would do, before it is run: its corpus is read and cut as the run would, and a few shards are tried, for time and memory.
+
+Nothing is kept of what is read, and nothing written.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from headscope.core.state import States
+from headscope.corpora import Corpus
+from headscope.encoding.batches import batches
+from headscope.engine.checkpoint import merge
+from headscope.engine.compute import Accumulator, ShardRunner
+from headscope.engine.failures import Careful
+from headscope.engine.shards import Progress, Work
+from headscope.engine.spec import RunSpec
+from headscope.engine.worker import Job
+from headscope.models.memory import estimate
+from headscope.models.model import Model
+from headscope.results.counts import Counts
+from headscope.results.folder import encode_states
+from headscope.runs.execute import samples, set_up
+
+TRIED = 3  # shards
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Some shards that were run: their tokens, and the seconds of computing them, and of merging and writing what came out."""
+
+    shards: int
+    tokens: int
+    computing: float
+    keeping: float
+
+    @property
+    def speed(self) -> float:
+        """Tokens a second of one worker."""
+        return self.tokens / max(self.computing, 1e-9)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a run would read and leave out, and what it would cost. Bytes, seconds, and tokens with padding left out."""
+
+    counts: tuple[Counts, ...]  # one for each way in which the corpus is read
+    ways: tuple[str, ...]
+    shards: int
+    batches: int
+    longest: int  # tokens of a text
+    notes: tuple[tuple[str, str], ...]  # what was left out, and what was read all the same, each with which of the two it is
+    warnings: tuple[str, ...]
+    reading: float  # seconds of reading, cutting and encoding, by this process
+    weights: int
+    maps: int  # of the largest batch
+    state: int  # of one shard
+    trial: Trial | None
+
+    @property
+    def tokens(self) -> int:
+        """Those of all readings."""
+        return sum(counts.tokens for counts in self.counts)
+
+    def seconds(self, workers: int | None = None) -> float | None:
+        """How long the run would take with so many workers, or in one process; None if nothing was tried.
+
+        One process reads, computes and keeps by turns. Workers compute while this process reads and keeps, and whoever is slower decides.
+        """
+        if self.trial is None:
+            return None
+        alone = self.reading + self.shards * self.trial.keeping / self.trial.shards
+        computing = self.tokens / self.trial.speed
+        return alone + computing if workers is None else max(alone, computing / workers)
+
+    def lines(self, workers: int | None = None) -> list[str]:
+        """The same in words."""
+        found = []
+        worst = max(self.counts, key=lambda counts: counts.unknown_share)
+        for way, counts in zip(self.ways, self.counts, strict=True):
+            found.append(
+                f"by {way}: {counts.documents:,} documents, {counts.texts:,} texts, {counts.tokens:,} tokens, "
+                f"{counts.words:,} words ({counts.split_words:,} of them of several tokens)"
+            )
+        found.append(f"{self.shards:,} shards, {self.batches:,} batches; the longest text has {self.longest:,} tokens")
+        if worst.unknown:
+            found.append(f"unknown tokens: {worst.unknown:,} of {worst.word_tokens:,} ({worst.unknown_share:.1%})")
+        found += [f"{label}: {line}" for label, line in (*self.notes, *(("warning", line) for line in self.warnings))]
+        held = f"{_size(self.weights)} of weights and up to {_size(self.maps)} of attention maps at a time"
+        found.append(f"memory: {held}{' for each worker' if workers is not None else ''}, and {_size(self.state)} for the sums of a shard")
+        found.append(f"reading and encoding: {_speed(self.tokens / max(self.reading, 1e-9))}, {_time(self.reading)} in all")
+        whole = self.seconds(workers)
+        if self.trial is None or whole is None:
+            return [*found, "how long computing takes was not tried"]
+        found.append(
+            f"computing: {_speed(self.trial.speed)}{' a worker' if workers is not None else ''}, tried on {self.trial.shards} shards"
+        )
+        who = "in this process" if workers is None else f"with {workers} worker{'s' * (workers != 1)}"
+        bound = workers is not None and whole > self.tokens / self.trial.speed / workers
+        return [*found, f"expected: {_time(whole)} {who}{', bound by reading' if bound else ''}"]
+
+
+def plan_run(
+    spec: RunSpec,
+    *,
+    model: Model | None = None,
+    corpus: Corpus | None = None,
+    device: str | None = None,
+    tried: int = TRIED,
+    readers: int = 0,
+    progress: Progress | None = None,
+) -> Planned:
+    """Read and cut the corpus as a run of the specification would, and run `tried` of its shards; one more goes first, to warm up."""
+    spec, runner, corpus, _ = set_up(spec, model, corpus, device)
+    work = Work(corpus, runner.model, spec, samples(spec, runner, 0), lambda shard: False, progress, readers)
+    trying = _Trying(runner, tried)
+    shards = count = longest = 0
+    largest = (1, 1)  # texts and tokens of the batch with the largest maps
+    began = time.perf_counter()
+    for job in work:
+        shards += 1
+        for batch in batches(job.texts, runner.batch_tokens):
+            count += 1
+            longest = max(longest, batch[-1].cost)
+            largest = max(largest, (len(batch), batch[-1].cost), key=lambda shape: shape[0] * shape[1] ** 2)
+        trying.add(job)
+        work.tell()
+    memory = estimate(runner.model, *largest)
+    return Planned(
+        tuple(work.counts),
+        tuple(way.unit for way in work.ways),
+        shards,
+        count,
+        longest,
+        tuple(work.dropped().labelled()),
+        tuple(work.warnings()),
+        time.perf_counter() - began - trying.seconds,
+        memory.weights,
+        memory.maps,
+        trying.state or len(encode_states(Accumulator(runner.plan, spec.replicates, spec.seed).states, {})),
+        trying.trial(),
+    )
+
+
+class _Trying:
+    """Runs the first shards it is given: one to warm up, and then as many as are to be timed."""
+
+    def __init__(self, runner: ShardRunner, shards: int) -> None:
+        self._runner = Careful(runner)
+        self._left = shards + 1 if shards else 0
+        self._timed: list[tuple[int, float, float]] = []
+        self._merged: States | None = None
+        self.seconds = 0.0  # that all of it took
+        self.state = 0  # bytes of the largest state
+
+    def add(self, job: Job) -> None:
+        if not self._left:
+            return
+        self._left -= 1
+        began = time.perf_counter()
+        found = self._runner(job.texts, job.measures)
+        computed = time.perf_counter()
+        before, self._merged = self._merged, found if self._merged is None else merge(self._merged, found)
+        self.state = max(self.state, len(encode_states(self._merged, {})))
+        ended = time.perf_counter()
+        self.seconds += ended - began
+        if before is not None:
+            self._timed.append((sum(map(len, job.texts)), computed - began, ended - computed))
+
+    def trial(self) -> Trial | None:
+        tokens, computing, keeping = (sum(column) for column in zip(*self._timed, strict=True)) if self._timed else (0, 0.0, 0.0)
+        return Trial(len(self._timed), int(tokens), computing, keeping) if tokens else None
+
+
+def _size(size: float) -> str:
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:,.0f} {unit}" if size >= 10 or unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError
+
+
+def _speed(tokens: float) -> str:
+    return f"{tokens:,.0f} tokens/s"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"

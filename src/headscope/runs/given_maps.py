@@ -1,0 +1,233 @@
+"""Measuring attention maps that are already there: saved by another tool, made by hand, or planted in a test."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import torch
+
+from headscope.core.annotation import Annotation
+from headscope.core.batch import CLS, SEP, SPECIAL, WORD
+from headscope.core.document import Word
+from headscope.core.heads import Kind, Site
+from headscope.core.tally import Tally
+from headscope.encoding.texts import Encoded
+from headscope.encoding.words import ROWS, Rows
+from headscope.engine.compute import Accumulator, BatchView
+from headscope.engine.opening import look_first
+from headscope.engine.plan import Plan, Reading
+from headscope.engine.sample import SIZE, Sample
+from headscope.errors import MeasureError
+from headscope.gallery.attach import hang
+from headscope.measures import make
+from headscope.results.folder import Folder
+from headscope.results.results import Results
+from headscope.results.signature import identity, signature
+from headscope.results.specification import Role, Specification
+from headscope.stats.bootstrap import poisson_weights
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+# Special tokens as the common tokenizers write them. Only for maps that come with nothing but token strings.
+_ROLES = {
+    **dict.fromkeys(("[CLS]", "<s>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"), CLS),
+    **dict.fromkeys(("[SEP]", "</s>", "<eos>", "<|end_of_text|>"), SEP),
+    **dict.fromkeys(("[PAD]", "<pad>", "[MASK]", "<mask>"), SPECIAL),
+}
+_ROLE_NAMES = {"word": WORD, "cls": CLS, "sep": SEP, "special": SPECIAL}
+
+
+class MapSpec(Specification):
+    """The settings with which so many `maps` are measured."""
+
+    maps: Annotated[int, Role.CONTENT]
+    preset: str = "recommended"
+    word_rows: Rows = "mean"
+    causal: bool | None = None
+    replicates: int = 500
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class GivenMaps:
+    """The maps of one text: `attention` [layers, heads, T, T] and its T `tokens`.
+
+    `roles` are `word`, `cls`, `sep` or `special` (by default read off the tokens); `words` gives each token the number of its
+    word, -1 or None for special ones, and is needed for word-level measures; `annotation` has one Word for each of these
+    numbers in order; `document` is what intervals resample.
+    """
+
+    attention: Float[np.ndarray, "layer head query key"]
+    tokens: tuple[str, ...]
+    roles: tuple[str, ...] | None = None
+    words: tuple[int | None, ...] | None = None
+    annotation: tuple[Word, ...] | None = None
+    document: str | None = None
+    name: str = "maps"
+
+    def checked(self, tally: Tally) -> GivenMaps:
+        """These maps, if they are attention maps at all."""
+        a = self.attention
+        if a.dtype.kind != "f" or a.ndim != 4 or a.shape[2] != a.shape[3] or 0 in a.shape:
+            raise MeasureError(f"{self.name}: attention is {a.dtype} of shape {a.shape}", "Give numbers [layers, heads, T, T] for one text")
+        for what, values in (("tokens", self.tokens), ("roles", self.roles), ("words", self.words)):
+            if values is not None and len(values) != a.shape[2]:
+                raise MeasureError(f"{self.name}: {len(values)} {what} for maps of {a.shape[2]} positions", "Give one for each position")
+        if not np.isfinite(a).all() or (a < 0).any():
+            raise MeasureError(f"{self.name}: attention holds negative or undefined weights", "Give weights after the softmax, not before")
+        sums = a.astype(np.float64).sum(-1)
+        if (sums > 1.01).any():
+            raise MeasureError(f"{self.name}: a row sums to {sums.max():.3f}", "Give weights after the softmax, with queries as rows")
+        if (sums == 0).any():
+            raise MeasureError(f"{self.name}: a row holds no weight at all", "Cut padding off the maps before measuring them")
+        if (sums < 0.99).any():
+            tally.add("texts with rows that sum to less than 1 (sinks, or cut maps)", self.name, read=True)
+        if a.dtype == np.float16:
+            tally.add("texts with maps in float16, good to about three digits", self.name, read=True)
+        return self
+
+    def causal(self) -> bool:
+        """Whether the maps look causal: nothing above the diagonal, and most of what is below it in use."""
+        below = np.tri(self.attention.shape[-1], dtype=bool)
+        return bool(not self.attention[..., ~below].any() and below.sum() > 1 and (self.attention[..., below] > 0).mean() > 0.5)
+
+    def encoded(self) -> Encoded:
+        """The text as an input, without ids."""
+        roles = tuple(_ROLES.get(token, WORD) for token in self.tokens) if self.roles is None else tuple(map(_role, self.roles))
+        words = _word_numbers(self.name, self.words or range(len(roles)), roles)
+        roles = tuple(SPECIAL if role == WORD and word < 0 else role for role, word in zip(roles, words, strict=True))
+        kept = {word: place for place, word in enumerate(dict.fromkeys(word for word in words if word >= 0))}
+        if self.annotation is not None and not all(isinstance(word, Word) for word in self.annotation):
+            raise MeasureError(f"{self.name}: annotation holds {type(self.annotation[0]).__name__}s", "Give headscope Words")
+        if self.annotation is not None and len(self.annotation) != len(kept):
+            raise MeasureError(f"{self.name}: annotation of {len(self.annotation)} words for {len(kept)} words", "Give one Word for each")
+        forms = {word: "".join(token.removeprefix("##") for token, w in zip(self.tokens, words, strict=True) if w == word) for word in kept}
+        numbers = np.unique(self.tokens, return_inverse=True)[1]  # any ids will do that tell different tokens apart
+        return Encoded(
+            self.name,
+            Annotation.of_sentence(self.document or self.name, self.annotation or tuple(Word(form) for form in forms.values())),
+            numbers,
+            np.zeros_like(numbers),
+            roles,
+            tuple(kept.get(word, -1) for word in words),
+            self.tokens,
+        )
+
+
+def _role(name: str) -> int:
+    if name not in _ROLE_NAMES:
+        raise MeasureError(f"role {name!r} is unknown", f"Use one of {', '.join(_ROLE_NAMES)}")
+    return _ROLE_NAMES[name]
+
+
+def _word_numbers(name: str, words: Sequence[object], roles: Sequence[int]) -> list[int]:
+    numbers: list[int] = []
+    seen: set[int] = set()
+    for word, role in zip(words, roles, strict=True):
+        if word is not None and not isinstance(word, int | np.integer):
+            raise MeasureError(f"{name}: word number {word!r}", "Give whole numbers, and -1 or None for special tokens")
+        number = -1 if role != WORD or word is None else int(word)
+        if number in seen and number != numbers[-1]:
+            raise MeasureError(f"{name}: word {number} goes on after another word", "The tokens of a word must follow each other")
+        seen |= {number} - {-1}
+        numbers.append(number)
+    return numbers
+
+
+def measure_maps(
+    texts: Sequence[GivenMaps],
+    measures: Mapping[str, Mapping[str, Any]],
+    *,
+    preset: str = "recommended",
+    rows: Rows = "mean",
+    causal: bool | None = None,
+    replicates: int = 500,
+    seed: int = 0,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    gallery: int = SIZE,
+) -> Results:
+    """The tables of given maps. `causal` is read off the maps unless it is said; it decides baselines, and what `next` means."""
+    folder = Folder(Path(out)) if out is not None else None
+    if folder is not None:
+        look_first(folder, False, overwrite, "Use --overwrite to replace it, or another --out")
+    if rows not in ROWS:
+        raise MeasureError(f"rows is {rows!r}", f"Use one of {', '.join(ROWS)}")
+    tally = Tally()
+    checked = [text.checked(tally) for text in texts]
+    if not checked:
+        raise MeasureError("there are no maps to measure", "Give at least one text")
+    built = [make(name, options, preset) for name, options in measures.items()]
+    if any(measure.level == "word" for measure in built) and any(text.words is None for text in checked):
+        raise MeasureError("word-level measures need to know which tokens make a word", "Give words=, one number a token")
+    for measure in built:
+        if measure.slope() is not None:
+            raise MeasureError(f"{measure.name} needs gradients, which do not come with maps", "Run it on a model and a corpus")
+        if measure.needs == "mentions":
+            raise MeasureError(f"{measure.name} needs mentions, which do not come with maps", "Run it on a corpus")
+        if measure.needs == "trees" and not any(
+            word.head is not None and word.relation for text in checked for word in text.annotation or ()
+        ):
+            raise MeasureError(
+                f"{measure.name} needs annotated words", "Give annotation=, a headscope Word with head and relation for each word"
+            )
+    shapes = {text.attention.shape[:2] for text in checked}
+    if len(shapes) > 1:
+        raise MeasureError(f"maps of different models: {sorted(shapes)} layers and heads", "Measure each model on its own")
+    layers, heads = shapes.pop()
+    if causal is None:
+        causal = all(text.causal() for text in checked)
+    plan = Plan.make(built, [Site("decoder" if causal else "encoder", layer, heads, heads, "given") for layer in range(layers)])
+    accumulator = Accumulator(plan, replicates, seed)
+    digest = hashlib.sha256()
+    sample = Sample(gallery, plan.layout)
+    given: dict[str, GivenMaps] = {}
+    for number, text in enumerate(checked):
+        weights = poisson_weights([text.document or f"{text.name}#{number}"], replicates, seed)
+        name = text.name if text.name not in given else f"{text.name}#{number + 1}"
+        encoded = replace(text.encoded(), id=name)
+        given[name] = text
+        sample.add(encoded)
+        view = BatchView([encoded], rows, weights)
+        for layer, maps in enumerate(text.attention):
+            accumulator.add(view, layer, _tensor(maps))
+        digest.update(np.ascontiguousarray(text.attention).tobytes())
+        annotated = [astuple(word) for word in text.annotation or ()]
+        digest.update(json.dumps([text.tokens, text.roles, text.words, text.document, annotated]).encode())
+    # Known only where documents have names: a number in the order of the texts is none.
+    names = sorted({text.document for text in checked if text.document is not None})
+    documents = {"documents": hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]} if names else {}
+    spec = MapSpec(maps=len(checked), preset=preset, word_rows=rows, causal=causal, replicates=replicates, seed=seed)
+    now = {**identity(spec, "cpu", {"maps": digest.hexdigest()}, built), **documents}
+    manifest = {
+        "signature": signature(spec, now, built),
+        "settings": spec.model_dump(mode="json", exclude={"maps"}),
+        "identity": now,
+        "capture": "given maps",
+        "counts": {"texts": len(checked)},
+        "read": tally.lines(read=True),
+        "dropped": tally.lines(read=False),
+    }
+
+    def look(texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, torch.Tensor]]]:
+        for text in texts:
+            attention = given[text.id].attention
+            yield text, {plan.layout.sites[0].kind: _tensor(attention.reshape(-1, *attention.shape[2:]))[0]}
+
+    with folder.locked() if folder is not None else nullcontext():
+        if folder is not None:
+            folder.clear()
+        results = Results.make(manifest, built, accumulator.states, plan.layout, folder)
+        return hang(results, plan, [(Reading("sentence", "drop", frozenset(measures)), sample)], look, rows) if gallery else results
+
+
+def _tensor(maps: Float[np.ndarray, "head query key"]) -> Float[torch.Tensor, "1 head query key"]:
+    return torch.from_numpy(np.array(maps[None], dtype=np.float32))

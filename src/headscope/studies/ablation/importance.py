@@ -1,0 +1,77 @@
+"""Importance of heads beside what switching them off does: I_h with intervals, and how well the one foretells the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.heads import HeadLayout
+from headscope.models.importance import Normalise, normalised
+from headscope.results.table import Table
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.correlation import pearson, spearman
+from headscope.stats.inference import Support, interval
+from headscope.studies.ablation.tables import Scores
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+
+def replicated(
+    sizes: Float64[np.ndarray, "part head"],
+    weight: Float64[np.ndarray, "part head"],
+    layout: HeadLayout,
+    documents: Sequence[str],
+    normalise: Normalise,
+    replicates: int,
+    seed: int,
+) -> Float64[np.ndarray, "replicate+1 head"]:
+    """I_h over all parts, and where the documents that they are of are drawn again: means of sizes over their weights, then normalised."""
+    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
+    units = np.array([number[name] for name in documents], dtype=np.int64)
+    sums, counts = np.zeros((2, len(number), sizes.shape[1]))
+    np.add.at(sums, units, sizes)
+    np.add.at(counts, units, weight)
+    drawn = poisson_weights(list(number), replicates, seed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = (drawn.T @ sums) / (drawn.T @ counts)
+    return np.stack([normalised(row, layout, normalise) for row in np.nan_to_num(means)])
+
+
+def importance_table(found: Float64[np.ndarray, "replicate+1 head"], layout: HeadLayout, n: int, documents: int) -> Table:
+    """`importance`: a row a head."""
+    low, high = interval(found[0], found[1:], Support.alike(documents), (0, np.inf))
+    ids = layout.ids()
+    ranks = np.empty(layout.size, dtype=np.int64)
+    ranks[np.argsort(-found[0], kind="stable")] = np.arange(1, layout.size + 1)
+    return Table.of(
+        {
+            "kind": [head.kind for head in ids],
+            "layer": [head.layer + 1 for head in ids],
+            "head": [head.head + 1 for head in ids],
+            "importance": found[0].tolist(),
+            "low": low.tolist(),
+            "high": high.tolist(),
+            "rank": ranks.tolist(),
+            "n": [n] * layout.size,
+            "documents": [documents] * layout.size,
+        }
+    )
+
+
+def foretold_table(found: Float64[np.ndarray, "head"], scores: Scores) -> Table:
+    """`importance_foretells`: correlation of importance with how much worse the model is without the head, by kind and over all."""
+    harm = scores.harm("heads", np.ones(len(scores.documents), dtype=bool))
+    kinds = scores.layout.by_kind()
+    groups: dict[str, list[int]] = {str(kind): places for kind, places in kinds.items()}
+    if len(kinds) > 1:
+        groups["all"] = [*range(scores.layout.size)]
+    rows = [
+        (kind, method, *(float(part) for part in correlate(found[places], harm[places])))
+        for kind, places in groups.items()
+        for method, correlate in (("pearson", pearson), ("spearman", spearman))
+    ]
+    columns = ("kind", "method", "value", "n")
+    return Table.of({name: [row[place] for row in rows] for place, name in enumerate(columns)})

@@ -1,0 +1,80 @@
+"""Switching off more and more heads, in several orders: how many can go before it hurts (Michel et al. 2019, Figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, nan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.core.heads import HeadLayout
+from headscope.results.table import Table
+from headscope.stats.scores import Score
+from headscope.studies.ablation.systems import removal
+from headscope.studies.ablation.tables import Scores, numbers
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+    from headscope.studies.ablation.answers import Cut
+
+
+MOST_FIRST = ", most first"  # the name of an order that is turned round
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Orders in which heads go, each a list of places on the flat head axis, and after how many heads the model is looked at."""
+
+    layout: HeadLayout
+    orders: Mapping[str, Sequence[int]]
+    steps: int
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many heads are gone at each step, from the first step to all of them."""
+        return [ceil(self.layout.size * step / self.steps) for step in range(1, self.steps + 1)]
+
+    def cuts(self) -> list[Cut]:
+        """The gates of every order and step."""
+        return [removal(self.layout, order[:size]) for order in self.orders.values() for size in self.sizes]
+
+    def names(self) -> list[dict[str, Any]]:
+        """The order, the share of heads and the number of heads that each system is of."""
+        return [{"order": name, "share": size / self.layout.size, "heads": size} for name in self.orders for size in self.sizes]
+
+
+def ascending(values: Float64[np.ndarray, "head"]) -> list[int]:
+    """Heads in the order in which they go: the smallest value first, of equals the lower layer and head."""
+    return [int(place) for place in np.argsort(values, kind="stable")]
+
+
+def shuffled(layout: HeadLayout, seed: int) -> list[int]:
+    """Heads in an order of chance."""
+    return [int(place) for place in np.random.default_rng(seed).permutation(layout.size)]
+
+
+def curve_table(curves: Curves, scores: Scores, table: Float64[np.ndarray, "system example k"]) -> Table:
+    """`pruning`: a row an order and step; the first row of each order is the model as it is."""
+    found = numbers(scores.contrasted(table))
+    names = curves.names()
+    return Table.of({**{key: [name[key] for name in names] for key in names[0]}, **found})
+
+
+def prunable_table(pruning: Table, base: float, score: Score, tolerance: float, losing: bool = True) -> Table:
+    """`prunable`: of each order the largest share of heads that can go, in steps from the first, while the score is no worse than
+    `tolerance` of it; 0 if even the first step is, NaN for a model that has nothing to lose (`losing` is false). Orders that begin with
+    what matters most are not meant to spare anything.
+    """
+    rows = []
+    for order in (name for name in dict.fromkeys(pruning["order"]) if not name.endswith(MOST_FIRST)):
+        gone = 0.0
+        for row in pruning.where(order=order):
+            worse = (base - row["score"]) * (1 if score.better == "higher" else -1)
+            if not worse <= tolerance * abs(base):
+                break
+            gone = row["share"]
+        rows.append((order, gone if losing else nan, base, tolerance))
+    return Table.of({name: [row[place] for row in rows] for place, name in enumerate(("order", "share", "base", "tolerance"))})

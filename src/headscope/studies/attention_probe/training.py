@@ -1,0 +1,190 @@
+"""Training probes: all probes and all seeds in one pass over the sentences, in batches, with the loss of each as if it were alone."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import torch
+
+from headscope.studies.attention_probe.batch import Batch, Sentence, pieces
+from headscope.studies.attention_probe.maps import SPECIALS, Store
+from headscope.studies.attention_probe.probes import Probe
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from headscope.studies.attention_probe.maps import Map
+
+Name = TypeVar("Name", bound=str)
+Optimiser = Literal["adam", "sgd"]
+Decay = Literal["none", "linear"]
+Order = Literal["shuffled", "file"]
+# Numbers of a batch that are worked on at once: small enough for a CPU's caches, large enough to keep a GPU busy.
+CELLS, GPU_CELLS = 2**21, 2**27
+_SAMPLE = 500  # sentences by which maps are standardised
+_BUCKET = 16  # batches whose sentences are sorted by length among themselves, so that little is padding
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How probes are trained. `batch` is the sentences of a step; without a `rate` each probe learns at its own."""
+
+    optimiser: Optimiser = "adam"
+    rate: float | None = 0.002
+    decay: Decay = "none"
+    epochs: int = 1
+    batch: int = 1
+    order: Order = "file"
+    patience: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences to learn from or to be tried on, their names, and their maps if any probe looks at attention."""
+
+    names: Sequence[str]
+    trees: Sequence[Sentence]
+    store: Store | None
+    device: torch.device
+
+    def batches(self, steps: Sequence[Sequence[int]], each: int, cells: int | None = None) -> Iterator[tuple[int, Sequence[int], Batch]]:
+        """Each step in pieces that fit, if a pair of words takes `each` numbers: the number of the step, the sentences of the piece, and
+        their tensors.
+        """
+        most = cells or (CELLS if self.device.type == "cpu" else GPU_CELLS)
+        for number, (step, maps) in enumerate(self._maps(steps)):
+            for piece in pieces([len(self.trees[place]) for place in step], most, each):
+                own = None if maps is None else [maps[place] for place in piece]
+                chosen = [step[place] for place in piece]
+                yield number, chosen, Batch.of([self.trees[place] for place in chosen], own, self.device)
+
+    def _maps(self, steps: Sequence[Sequence[int]]) -> Iterator[tuple[Sequence[int], list[Map] | None]]:
+        if self.store is not None:
+            yield from self.store.ahead(steps)
+        else:
+            yield from ((step, None) for step in steps)
+
+
+def steps(trees: Sequence[Sentence], names: Sequence[str], recipe: Recipe, epoch: int) -> list[list[int]]:
+    """The sentences of each step of an epoch: as they come, or drawn by their names alone, those of like length together."""
+    if recipe.order == "file":
+        return [list(range(start, min(start + recipe.batch, len(trees)))) for start in range(0, len(trees), recipe.batch)]
+    lot = {place: hashlib.blake2b(f"{recipe.seed}/{epoch}\x1f{names[place]}".encode()).digest() for place in range(len(trees))}
+    order = sorted(lot, key=lot.__getitem__)
+    found = []
+    for start in range(0, len(order), _BUCKET * recipe.batch):
+        bucket = sorted(order[start : start + _BUCKET * recipe.batch], key=lambda place: (len(trees[place]), lot[place]))
+        own = [bucket[first : first + recipe.batch] for first in range(0, len(bucket), recipe.batch)]
+        found += sorted(own, key=lambda step: min(lot[place] for place in step))
+    return found
+
+
+def train(
+    probes: Mapping[Name, Probe],
+    learned: Sentences,
+    recipe: Recipe,
+    held: Sentences | None = None,
+    tell: Callable[[float], None] | None = None,
+) -> dict[Name, list[int]]:
+    """Train the probes in place; the epochs after which each seed of each was at its best.
+
+    With patience, a probe is tried on `held` after each epoch, and the weights of each seed are those of its best epoch.
+    """
+    rates = [recipe.rate or probe.rate for probe in probes.values()]
+    groups = [{"params": list(probe.parameters()), "lr": rate} for probe, rate in zip(probes.values(), rates, strict=True)]
+    optimiser = torch.optim.Adam(groups) if recipe.optimiser == "adam" else torch.optim.SGD(groups)
+    best = {name: _Best(probe) for name, probe in probes.items()}
+    total = recipe.epochs * math.ceil(len(learned.trees) / recipe.batch)
+    done, each = 0, each_of(probes)
+    for epoch in range(recipe.epochs):
+        plan = steps(learned.trees, learned.names, recipe, epoch)
+        last = -1
+        for number, _, batch in learned.batches(plan, each):
+            if number != last:
+                if last >= 0:
+                    optimiser.step()
+                last = number
+                share = (done + number) / total
+                for group, rate in zip(optimiser.param_groups, rates, strict=True):
+                    group["lr"] = rate * (1 - share if recipe.decay == "linear" else 1)
+                optimiser.zero_grad(set_to_none=True)
+                if tell is not None:
+                    tell(share)
+            words = sum(len(learned.trees[place]) for place in plan[number]) if recipe.optimiser == "sgd" else 1
+            loss = torch.stack([probe.losses(batch).sum() / words for probe in probes.values()]).sum()
+            torch.autograd.backward(loss)
+        optimiser.step()
+        done += len(plan)
+        if recipe.patience and held is not None:
+            losses = evaluate(probes, held)
+            hopeful = [best[name].take(probe, losses[name], epoch + 1, recipe.patience) for name, probe in probes.items()]
+            if not any(hopeful):
+                break
+    if recipe.patience and held is not None:
+        for name, probe in probes.items():
+            best[name].put_back(probe)
+        return {name: one.epochs for name, one in best.items()}
+    return {name: [recipe.epochs] * len(probe.seeds) for name, probe in probes.items()}
+
+
+@torch.no_grad()
+def evaluate(probes: Mapping[Name, Probe], held: Sentences) -> dict[Name, Float[torch.Tensor, "seed"]]:
+    """The loss of each seed of each probe over some sentences."""
+    found = {name: torch.zeros(len(probe.seeds), dtype=torch.float64) for name, probe in probes.items()}
+    for _, _, batch in held.batches(in_order(held), each_of(probes)):
+        for name, probe in probes.items():
+            found[name] += probe.losses(batch).double().cpu()
+    return found
+
+
+def each_of(probes: Mapping[Name, Probe]) -> int:
+    """Numbers that a pair of words takes in the greediest of these probes."""
+    return max(probe.each for probe in probes.values())
+
+
+def in_order(some: Sentences, size: int = 32) -> list[list[int]]:
+    """All sentences in their order, in steps of some size."""
+    return [list(range(start, min(start + size, len(some.trees)))) for start in range(0, len(some.trees), size)]
+
+
+def standard_scale(learned: Sentences) -> Float[torch.Tensor, "k"]:
+    """What makes all maps vary alike between pairs of words, and as much as they do on average; from some of the sentences."""
+    total = square = torch.zeros(())
+    n = 0
+    chosen = sorted(range(len(learned.trees)), key=lambda place: learned.names[place])[:: max(1, len(learned.trees) // _SAMPLE)]
+    for _, _, batch in learned.batches([[place] for place in chosen], 1):
+        pairs = batch.given[0, SPECIALS:, SPECIALS:].double().flatten(0, 1)
+        total, square = total + pairs.sum(0).cpu(), square + (pairs**2).sum(0).cpu()
+        n += len(pairs)
+    deviation = (square / n - (total / n) ** 2).clamp_min(0).sqrt().repeat(2)  # the same in either direction
+    return (deviation.mean() / deviation.clamp_min(1e-3 * float(deviation.mean()))).float()
+
+
+class _Best:
+    """The weights of each seed at its best epoch so far."""
+
+    def __init__(self, probe: Probe) -> None:
+        self.losses = torch.full((len(probe.seeds),), math.inf, dtype=torch.float64)
+        self.epochs = [0] * len(probe.seeds)
+        self._kept = [parameter.detach().clone() for parameter in probe.parameters()]
+
+    def take(self, probe: Probe, losses: Float[torch.Tensor, "seed"], epoch: int, patience: int) -> bool:
+        """Keep the seeds that are better than before; whether any was so within the last epochs."""
+        better = losses < self.losses
+        self.losses = torch.where(better, losses, self.losses)
+        for seed in better.nonzero()[:, 0].tolist():
+            self.epochs[seed] = epoch
+            for kept, parameter in zip(self._kept, probe.parameters(), strict=True):
+                kept[seed] = parameter.detach()[seed]
+        return epoch - max(self.epochs) < patience
+
+    @torch.no_grad()
+    def put_back(self, probe: Probe) -> None:
+        """Give the probe the weights that were best."""
+        for kept, parameter in zip(self._kept, probe.parameters(), strict=True):
+            parameter.copy_(kept)

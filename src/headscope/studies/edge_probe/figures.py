@@ -1,0 +1,251 @@
+"""Tenney et al.'s figures: where in a model the information for each task is, and how beliefs change from layer to layer."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
+from headscope.errors import RunError
+from headscope.results.results import Results
+from headscope.results.table import Table
+from headscope.stats.layers import shares_of_gain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SHOWN = 4  # examples in one figure
+_POINTS = ("expected layer", "centre of gravity of the mix")
+_DOUBTFUL = "expected layer that means nothing"
+_OPEN = "An expected layer means nothing where layers add nothing that is clear of 0"
+_PAPER = {"facecolor": "white", "alpha": 0.85, "pad": 0.6, "linewidth": 0}
+_NAMES = {
+    "pos": "Part of speech", "constituents": "Constituents", "deps": "Dependencies", "entities": "Entities", "srl": "Semantic roles",
+    "coref": "Coreference", "spr": "Proto-roles", "relations": "Relations",
+}  # fmt: skip
+
+
+def named(task: str) -> str:
+    """A task as figures call it."""
+    return _NAMES.get(task, task)
+
+
+def _size(results: Results) -> str:
+    rows = list(results["edge_tasks"])
+    return ", ".join(f"{row['n']:,} {row['task']}" for row in rows) + f" targets; {results['edge_scores']['seeds'][0]} seeds"
+
+
+def order(results: Results, kind: str | None = None) -> Figure:
+    """Figure 1: tasks by their expected layer, beside the centre of gravity of their mix, and F1 without and with layers."""
+    from matplotlib.figure import Figure
+
+    rows = list(results["edge_tasks"])
+    last = max(results["edge_mix"]["layer"])
+    with theme():
+        figure = Figure(figsize=(7.2, 1.5 + 0.42 * len(rows)), layout="constrained")
+        axes, text = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1.5))
+        axes.set_xlim(-0.5, last + 0.5)
+        axes.set_xticks(range(last + 1))
+        for place, row in enumerate(rows):
+            _dot(axes, row, "expected_layer", "low", "high", place - 0.12, 0, doubtful=_doubtful(row))
+            _dot(axes, row, "centre", "centre_low", "centre_high", place + 0.12, 1)
+            worth = f"{100 * row['embeddings']:.1f} → {100 * row['all_layers']:.1f}"
+            said = "" if math.isnan(row["control"]) else f"   ({100 * row['control']:.1f})"
+            text.text(0.02, place, worth + said, va="center", fontsize=8, transform=text.get_yaxis_transform())
+        axes.set_yticks(range(len(rows)), [named(row["task"]) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel("Layer")
+        known = {label: handle for handle, label in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True)))}
+        shown = [label for label in (*_POINTS, _DOUBTFUL) if label in known]
+        figure.legend([known[label] for label in shown], shown, fontsize=8, loc="outside upper left", ncols=3)
+        text.set_title(
+            "F1 × 100: layer 0 → all" + ("   (control)" if any(not math.isnan(row["control"]) for row in rows) else ""), fontsize=8
+        )
+        text.axis("off")
+        sign(figure, _size(results) + (f". {_OPEN}" if any(map(_doubtful, rows)) else ""), results.signature)
+    return figure
+
+
+def _doubtful(row: dict[str, Any]) -> bool:
+    """Whether the expected layer of a task means nothing; studies of earlier versions do not say so."""
+    return bool(row.get("doubt"))
+
+
+def _dot(axes: Axes, row: dict[str, Any], value: str, low: str, high: str, y: float, number: int, doubtful: bool = False) -> None:
+    """A point with its interval; one that lies outside is an arrow at the edge, with its value; one that means nothing is an open grey
+    point without an interval.
+    """
+    colour = "0.55" if doubtful else COLOURS[number]
+    least, most = axes.get_xlim()
+    if not math.isnan(row[low]) and not doubtful:
+        axes.plot([max(row[low], least), min(row[high], most)], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt")
+    if math.isnan(row[value]):
+        return
+    place = min(max(row[value], least), most)
+    marker = MARKERS[number] if place == row[value] else ">" if place == most else "<"
+    label, fill = (_DOUBTFUL, "white") if doubtful else (_POINTS[number], colour)
+    axes.plot([place], [y], marker, color=colour, markerfacecolor=fill, markersize=5, linestyle="none", label=label, clip_on=False)
+    if place != row[value]:
+        axes.text(place, y - 0.2, f"{row[value]:.1f} ", fontsize=7, ha="right" if place == most else "left", va="center", color=colour)
+
+
+def layers(results: Results, kind: str | None = None) -> Figure:
+    """Figure 2 (A.3): mixing weights and what each layer adds to the score, side by side, a row a task."""
+    from matplotlib.figure import Figure
+
+    rows = list(results["edge_tasks"])
+    with theme():
+        figure = Figure(figsize=(7.2, 0.9 + 1.15 * len(rows)), layout="constrained")
+        grid = figure.subplots(len(rows), 2, squeeze=False, sharex=True)
+        for (left, right), row in zip(grid, rows, strict=True):
+            mix = results["edge_mix"].where(task=row["task"])
+            _bars(left, mix["layer"], mix["weight"], mix["low"], mix["high"], COLOURS[0])
+            left.axvline(row["centre"], color="0.2", linewidth=1, linestyle=(0, (4, 3)))
+            left.set_ylabel(named(row["task"]), fontsize=8)
+            _say(left, f"centre {row['centre']:.2f}, K(s) {row['k_mix']:.2f}")
+            scores = results["edge_scores"].where(task=row["task"], probe="cumulative")
+            curve = np.array(scores["score"])
+            gain = float(curve.max() - curve[0]) or math.nan
+            low, high = (np.array(scores[name][1:]) / gain for name in ("adds_low", "adds_high"))
+            _bars(right, scores["layer"][1:], shares_of_gain(curve), low, high, "0.6" if _doubtful(row) else COLOURS[1])
+            told = "no expected layer" if math.isnan(row["expected_layer"]) else f"expected layer {row['expected_layer']:.2f}"
+            if _doubtful(row):
+                told += "" if math.isnan(row["expected_layer"]) else " (means nothing)"
+            elif 0 <= row["expected_layer"] <= len(curve):
+                right.axvline(row["expected_layer"], color="0.2", linewidth=1, linestyle=(0, (4, 3)))
+            _say(right, told + ("" if math.isnan(row["k_scores"]) else f", K(Δ) {row['k_scores']:.2f}"))
+        for axes, title in zip(grid[0], ("Mixing weights s", "Score added Δ, share of the gain"), strict=True):
+            axes.set_title(title, fontsize=9, loc="left")
+        for axes in grid[-1]:
+            axes.set_xlabel("Layer (0: embeddings)")
+            axes.set_xticks(range(max(results["edge_mix"]["layer"]) + 1))
+        figure.align_ylabels()
+        sign(figure, _size(results), results.signature)
+    return figure
+
+
+def _say(axes: Axes, text: str) -> None:
+    """A line in the upper right corner, above what is drawn."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.22 * (high - low))
+    axes.text(0.99, 0.98, text, fontsize=7, ha="right", va="top", transform=axes.transAxes, bbox=_PAPER)
+
+
+def _bars(axes: Axes, x: Sequence[int], height: Any, low: Any, high: Any, colour: str) -> None:
+    values, low, high = (np.asarray(column, dtype=np.float64) for column in (height, low, high))
+    axes.bar(x, values, color=colour, width=0.75)
+    known = np.isfinite(low) & np.isfinite(high)
+    axes.vlines(np.asarray(x)[known], low[known], high[known], color="0.25", linewidth=0.9)
+    axes.axhline(0, color="0.4", linewidth=0.6)
+    axes.tick_params(labelsize=7)
+    axes.grid(False, axis="x")
+
+
+def scores(results: Results, kind: str | None = None) -> Figure:
+    """F1 by layer: with layers 0 to l, with layer l alone where that was tried, and for labels by lot."""
+    from matplotlib.figure import Figure
+
+    tasks = list(dict.fromkeys(results["edge_tasks"]["task"]))
+    across = min(len(tasks), 3)
+    down = -(-len(tasks) // across)
+    table = results["edge_scores"]
+    with theme():
+        figure = Figure(figsize=(0.6 + 2.6 * across + (across == 1), 0.9 + 2.0 * down), layout="constrained")
+        grid = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
+        for axes, task in zip(grid, tasks, strict=False):
+            own = table.where(task=task)
+            for number, (probe, label) in enumerate((("cumulative", "layers 0 to ℓ"), ("single", "layer ℓ alone"))):
+                part = own.where(probe=probe)
+                if len(part):
+                    axes.fill_between(part["layer"], part["low"], part["high"], color=COLOURS[number], alpha=0.2, linewidth=0)
+                    axes.plot(part["layer"], part["score"], MARKERS[number] + "-", color=COLOURS[number], markersize=3, label=label)
+            part = own.where(probe="cumulative")
+            if not math.isnan(part["control"][0]):
+                axes.plot(part["layer"], part["control"], color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="labels by lot")
+            axes.set_title(named(task), fontsize=9, loc="left")
+            axes.set_xticks(range(0, max(part["layer"]) + 1, 2))
+        for axes in grid[len(tasks) :]:
+            axes.axis("off")
+        for place, axes in enumerate(grid[: len(tasks)]):
+            if place % across == 0:
+                axes.set_ylabel("F1")
+            if place + across >= len(tasks):
+                axes.set_xlabel("Layer ℓ (0: embeddings)")
+                axes.tick_params(labelbottom=True)
+        grid[0].legend(fontsize=7)
+        sign(figure, _size(results), results.signature)
+    return figure
+
+
+def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> Figure:
+    """Figure 3: what is believed of single examples with each layer more. `chosen` is a task, or a task and numbers: `pos/2,5`.
+
+    With `bars` as in the paper: the true label and the other label that is believed most over all layers, two bars per layer.
+    """
+    from matplotlib.figure import Figure
+
+    rows = _examples(results, chosen)
+    with theme():
+        figure = Figure(figsize=(7.2, 0.6 + (1.45 if bars else 1.75) * len(rows)), layout="constrained")
+        for axes, row in zip(figure.subplots(len(rows), 1, squeeze=False, sharex=True)[:, 0], rows, strict=True):
+            (_believed_bars if bars else _believed_lines)(axes, results["edge_beliefs"].where(task=row["task"], example=row["example"]))
+            axes.set_ylim(0 if bars else -0.03, 1.03)
+            axes.set_ylabel("Belief")
+            said = f"{named(row['task'])} {row['example']}: {row['text']}"
+            axes.set_title("\n".join(textwrap.wrap(said, 100)), fontsize=7.5, loc="left")
+            axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        axes.set_xlabel("Layers 0 to ℓ")
+        axes.set_xticks(sorted(set(results["edge_beliefs"]["layer"])))
+        sign(figure, f"{len(rows)} examples, beliefs of {results['edge_scores']['seeds'][0]} seeds, mean", results.signature)
+    return figure
+
+
+def _believed_lines(axes: Axes, own: Table) -> None:
+    for number, label in enumerate(dict.fromkeys(own["label"])):
+        part = own.where(label=label)
+        true = part["gold"][0]
+        axes.plot(
+            part["layer"], part["belief"], MARKERS[number] + "-", color=COLOURS[number], markersize=3,
+            linewidth=2.2 if true else 1.1, label=f"{label} (true)" if true else label,
+        )  # fmt: skip
+
+
+def _believed_bars(axes: Axes, own: Table) -> None:
+    means = {label: float(np.mean(own.where(label=label)["belief"])) for label in dict.fromkeys(own["label"])}
+    true = max((row["label"] for row in own if row["gold"]), key=means.__getitem__, default=None)
+    other = max((row["label"] for row in own if not row["gold"]), key=means.__getitem__, default=None)
+    for label, colour, shift, told in ((true, COLOURS[0], -0.19, "{} (true)"), (other, COLOURS[1], 0.19, "{}")):
+        if label is not None:
+            part = own.where(label=label)
+            axes.bar(np.add(part["layer"], shift), part["belief"], width=0.38, color=colour, label=told.format(label))
+    axes.grid(False, axis="x")
+
+
+def _examples(results: Results, chosen: str | None) -> list[dict[str, Any]]:
+    """The examples asked for; by default those of texts that were given, or one sentence for several tasks, or the first of each task."""
+    rows = list(results["edge_examples"])
+    if not rows:
+        raise RunError("the study has no examples to show", "Make it with --examples 8, or name texts to show with --look")
+    if chosen is None:
+        texts: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            if row["kind"] == "sentence":
+                texts.setdefault(row["id"], []).append(row)
+        firsts = sorted(rows, key=lambda row: (row["kind"] != "given", row["example"]))
+        if texts and firsts[0]["kind"] != "given":
+            return max(texts.values(), key=len)
+        return firsts[:SHOWN]
+    task, _, numbers = chosen.partition("/")
+    if numbers and not all(number.strip().isdecimal() for number in numbers.split(",")):
+        raise RunError(f"{chosen!r} names no examples", "Write a task, or a task and numbers, as in pos/2,5")
+    wanted = {int(number) for number in numbers.split(",")} if numbers else None
+    found = [row for row in rows if row["task"] == task and (wanted is None or row["example"] in wanted)]
+    if not found:
+        known = ", ".join(dict.fromkeys(row["task"] for row in rows))
+        raise RunError(f"the study has no example {chosen}", f"It has examples of {known}: headscope show STUDY edge_examples lists them")
+    return found[: None if wanted else SHOWN]

@@ -1,0 +1,45 @@
+"""What a study by edge probing found, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headscope.results.table import Table, interval
+
+
+def sentences(tables: Mapping[str, Table]) -> list[str]:
+    """The order of tasks, what layers are worth, what the control says, and examples."""
+    rows = list(tables["edge_tasks"])
+    return [*_order(rows), *map(_task, rows), *_control(rows), *_turns(tables)]
+
+
+def _order(rows: list[dict[str, Any]]) -> Iterator[str]:
+    known = [row for row in rows if not math.isnan(row["expected_layer"]) and not row.get("doubt")]
+    if len(known) > 1:
+        yield f"From the lowest expected layer to the highest: {', '.join(row['task'] for row in known)}."
+
+
+def _task(row: Mapping[str, Any]) -> str:
+    layer = interval(row["expected_layer"], row["low"], row["high"]) + (" (means nothing)" if row.get("doubt") else "")
+    told = f"{row['task']}: F1 {row['embeddings']:.3f} from the embeddings and {row['all_layers']:.3f} from all layers"
+    return f"{told}; expected layer {layer}, centre of gravity {row['centre']:.2f} (n = {row['n']:,})."
+
+
+def _control(rows: list[dict[str, Any]]) -> Iterator[str]:
+    tried = [row for row in rows if not math.isnan(row["control"])]
+    if tried:
+        told = ", ".join(f"{row['task']} {row['selectivity']:+.2f}" for row in tried)
+        yield f"Selectivity, F1 of all layers beyond that for labels by lot: {told}."
+
+
+def _turns(tables: Mapping[str, Table]) -> Iterator[str]:
+    table = tables["edge_examples"]
+    if "turn" not in table.columns:
+        return
+    for task in dict.fromkeys(table["task"]):
+        rows = [row for row in table.where(task=task) if row["turn"] != "none"]
+        for row in sorted(rows, key=lambda row: row["turn"] != "corrected")[:1]:
+            told = f"{row['before']} by layers 0 to {row['before_layer']}, {row['after']} by layers 0 to {row['after_layer']}"
+            yield f"{task}: a decision that is {row['turn']} on the way: {row['text']}: {told}."

@@ -1,0 +1,150 @@
+"""The probe of Tenney et al., many at once (METHODS §8.1).
+
+A scalar mix; each token projected to `hidden` numbers, by its own matrix for the first and for the second span; a span pooled by weights
+that its tokens get from a scorer, softmax within the span; then a layer with tanh and layer norm, dropout, and one logit a label.
+
+All parameters have two axes in front, [seed, probe]. No number of one probe enters another one: training them together is training each
+alone. What is linear is moved to where it is cheapest: a span is pooled before it is projected, and spans that several targets share are
+worked out once. The scorer's bias is left out, since a softmax does not see it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from headscope.studies.edge_probe.mix import mixed, shares, visible
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+    from headscope.studies.edge_probe.mix import Shown
+
+EPSILON = 1e-5  # of layer norm
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Spans of the texts of a batch, each by the tokens it holds; and for each target which of them, all texts one after the other."""
+
+    held: Bool[torch.Tensor, "seed text span token"]
+    of: Int[torch.Tensor, "seed target"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """States of texts, a batch of its own for each seed, and the targets in them; `real` says which targets are no padding."""
+
+    states: Float[torch.Tensor, "seed layer text token d"]
+    slots: tuple[Spans, ...]
+    labels: Float[torch.Tensor, "seed variant target label"]
+    real: Float[torch.Tensor, "seed target"]
+    targets: Int[torch.Tensor, "seed target"]  # their numbers, -1 for padding
+
+    def repeated(self, seeds: int) -> Batch:
+        """The same texts for several seeds."""
+
+        def each(values: torch.Tensor) -> torch.Tensor:
+            return values.expand(seeds, *values.shape[1:])
+
+        slots = tuple(Spans(each(spans.held), each(spans.of)) for spans in self.slots)
+        return Batch(each(self.states), slots, each(self.labels), each(self.real), each(self.targets))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What decides the size of a probe: layers (layer 0 among them), their width, spans a target has, labels, and its own width."""
+
+    layers: int
+    size: int
+    slots: int
+    labels: int
+    hidden: int = 256
+
+
+class Probes:
+    """Probes with their parameters, [seed, probe, ...]. Those of one seed begin alike, so that they differ by what they see alone."""
+
+    def __init__(self, shape: Shape, shown: Shown, seeds: list[int], device: torch.device, dtype: torch.dtype = torch.float32) -> None:
+        self.shape, self.seeds = shape, seeds
+        self.seen = visible(shown, shape.layers).to(device)
+        drawn = [_initial(shape, torch.Generator().manual_seed(seed)) for seed in seeds]
+        self.parameters: dict[str, torch.Tensor] = {}
+        for name in drawn[0]:
+            stacked = torch.stack([own[name] for own in drawn])[:, None].expand(-1, len(shown), *drawn[0][name].shape)
+            self.parameters[name] = stacked.to(device, dtype, copy=True).contiguous().requires_grad_()
+
+    def __call__(
+        self, batch: Batch, kept: Float[torch.Tensor, "seed target hidden"] | None = None
+    ) -> Float[torch.Tensor, "seed probe target label"]:
+        """The logits of a batch. `kept` is what dropout leaves, scaled; all probes of a seed get the same."""
+        p = self.parameters
+        states = mixed(batch.states, p["mix"], p["scale"], self.seen)
+        inner = p["inner_bias"][:, :, None]
+        for slot, spans in enumerate(batch.slots):
+            project, scorer = p[f"project_{slot}"], p[f"scorer_{slot}"]
+            pooled = _pooled(states, (project @ scorer[..., None])[..., 0], spans.held).flatten(2, 3)
+            inner = inner + _taken(_twice(pooled, project, p[f"project_{slot}_bias"][:, :, None], p[f"inner_{slot}"]), spans.of)
+        found = torch.nn.functional.layer_norm(inner.tanh(), inner.shape[-1:], eps=EPSILON)
+        found = found * p["norm"][:, :, None] + p["norm_bias"][:, :, None]
+        if kept is not None:
+            found = found * kept[:, None]
+        return found @ p["out"] + p["out_bias"][:, :, None]
+
+    @property
+    def weights(self) -> Float[torch.Tensor, "seed probe layer"]:
+        """How much of each layer is in each probe's mix."""
+        return shares(self.parameters["mix"].detach(), self.seen)
+
+
+def _twice(
+    rows: Float[torch.Tensor, "seed probe span d"],
+    first: Float[torch.Tensor, "seed probe d hidden"],
+    bias: Float[torch.Tensor, "seed probe 1 hidden"],
+    second: Float[torch.Tensor, "seed probe hidden hidden"],
+) -> Float[torch.Tensor, "seed probe span hidden"]:
+    """Rows through two linear layers, whose matrices are multiplied first where there are more rows than that costs."""
+    if rows.shape[2] > first.shape[2]:
+        return rows @ (first @ second) + bias @ second
+    return (rows @ first + bias) @ second
+
+
+def _pooled(
+    states: Float[torch.Tensor, "seed probe text token d"],
+    scorer: Float[torch.Tensor, "seed probe d"],
+    held: Bool[torch.Tensor, "seed text span token"],
+) -> Float[torch.Tensor, "seed probe text span d"]:
+    """Spans as weighted means of their tokens."""
+    scores = (states.flatten(2, 3) @ scorer[..., None]).view(*states.shape[:4])
+    weights = scores[..., None, :].masked_fill(~held[:, None], -torch.inf).softmax(-1)
+    return weights @ states
+
+
+def _taken(
+    rows: Float[torch.Tensor, "seed probe span d"], of: Int[torch.Tensor, "seed target"]
+) -> Float[torch.Tensor, "seed probe target d"]:
+    """For each target the row of its span."""
+    if len(rows) == 1:
+        return rows.index_select(2, of[0])
+    return torch.stack([own.index_select(1, numbers) for own, numbers in zip(rows, of, strict=True)])
+
+
+def _initial(shape: Shape, generator: torch.Generator) -> dict[str, torch.Tensor]:
+    """The parameters of one probe at the start: torch's usual draw for linear layers, all layers alike in the mix."""
+
+    def drawn(*size: int, inputs: int) -> torch.Tensor:
+        return (2 * torch.rand(size, generator=generator) - 1) / math.sqrt(inputs)
+
+    width = shape.hidden
+    found = {"mix": torch.zeros(shape.layers), "scale": torch.ones(())}
+    for slot in range(shape.slots):
+        found[f"project_{slot}"] = drawn(shape.size, width, inputs=shape.size)
+        found[f"project_{slot}_bias"] = drawn(width, inputs=shape.size)
+        found[f"scorer_{slot}"] = drawn(width, inputs=width)
+        found[f"inner_{slot}"] = drawn(width, width, inputs=shape.slots * width)
+    found["inner_bias"] = drawn(width, inputs=shape.slots * width)
+    found |= {"norm": torch.ones(width), "norm_bias": torch.zeros(width)}
+    return found | {"out": drawn(width, shape.labels, inputs=width), "out_bias": drawn(shape.labels, inputs=width)}

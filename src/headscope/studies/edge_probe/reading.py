@@ -1,0 +1,144 @@
+"""The texts that probes are trained on, chosen by and scored on, with what there is to label in them."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice, pairwise
+
+from headscope.core.document import Edge
+from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import RunError
+from headscope.models.model import Model
+from headscope.results.counts import Counts
+from headscope.studies.edge_probe.spec import EdgeSpec
+from headscope.studies.edge_probe.tasks import Choices, inside, targets, tasks_in
+from headscope.studies.picking import picked
+
+SEEN = 200  # documents that are looked at for tasks
+Read = tuple[Encoded, dict[str, list[Edge]]]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """All texts: those to train on first, then those that decide when training is best, to be scored on, to be shown. `edges` has for
+    each text what there is to label in it, task by task, by its words.
+    """
+
+    texts: Sequence[Encoded]
+    edges: Sequence[dict[str, list[Edge]]]
+    train: range
+    held: range
+    dev: range
+    look: range
+    counts: Counts
+
+
+def found_tasks(corpus: Corpus, choices: Choices, wanted: Sequence[str] | None, name: str) -> tuple[str, ...]:
+    """The tasks wanted, or all that a corpus has; an error for one that it has not."""
+    if wanted is not None:
+        missing = {*wanted}
+        for document in corpus:
+            missing = {task for task in missing if not targets(document, task, choices)}
+            if not missing:
+                return tuple(wanted)
+        has = tasks_in(islice(iter(corpus), SEEN), choices)
+        said = f"It has {', '.join(has)}" if has else "It is annotated for none: see docs/edge-probing.md"
+        raise RunError(f"{name} has nothing to label for {', '.join(sorted(missing))}", said)
+    found = tuple(tasks_in(islice(iter(corpus), SEEN), choices))
+    if not found:
+        raise RunError(
+            f"{name} has nothing to label", "Use a corpus with tags, trees, mentions or labelled spans: see docs/edge-probing.md"
+        )
+    return found
+
+
+def gather(spec: EdgeSpec, model: Model, corpus: Corpus, dev: Corpus | None, look: Corpus | None) -> Texts:
+    """Texts and targets of all corpora; what is passed over is counted."""
+    counts = Counts()
+    own = list(_read(spec, model, corpus, spec.limit, counts, spec.corpus))
+    if dev is not None:
+        other = list(_read(spec, model, dev, spec.dev_limit, counts, spec.dev))
+    else:
+        chosen = apart([text for text, _ in own], spec.test, f"test {spec.seed}")
+        own, other = [own[n] for n in range(len(own)) if n not in chosen], [own[n] for n in sorted(chosen)]
+        other = _some(other, spec.dev_limit, spec.seed)
+    held: list[Read] = []
+    if spec.select == "held_out":
+        chosen = apart([text for text, _ in own], spec.held_out, f"held out {spec.seed}")
+        own, held = [own[n] for n in range(len(own)) if n not in chosen], [own[n] for n in sorted(chosen)]
+    shown = list(_read(spec, model, look, None, counts, spec.look)) if look is not None else []
+    both = [*own, *held, *other, *shown]
+    for text, _ in both:
+        counts.add(text)
+    ends = [0, *accumulate(map(len, (own, held, other, shown)))]
+    train, held_out, scored, looked = (range(*bounds) for bounds in pairwise(ends))
+    return Texts([text for text, _ in both], [edges for _, edges in both], train, held_out, scored, looked, counts)
+
+
+def _some(texts: list[Read], limit: int | None, seed: int) -> list[Read]:
+    """So many of the texts, drawn by their names."""
+    chosen = {text.id for text in picked((text for text, _ in texts), limit, seed=seed)}
+    return [pair for pair in texts if pair[0].id in chosen]
+
+
+def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
+    """The numbers of about a share of the texts: whole documents, drawn by their names; of one document alone, some of its texts."""
+    names = {text.document for text in texts}
+    unit = [text.document if len(names) > 1 else text.id for text in texts]
+    if len(set(unit)) < 2:
+        raise RunError("there are too few texts to train on some and try on others", "Use a larger corpus, or name one with --dev")
+    sizes = Counter(unit)
+    chosen: set[str] = set()
+    size = 0
+    for name in sorted(sizes, key=lambda name: hashlib.blake2b(f"{key}\x1f{name}".encode()).digest())[:-1]:
+        if size >= share * len(texts):
+            break
+        chosen.add(name)
+        size += sizes[name]
+    return {number for number, name in enumerate(unit) if name in chosen}
+
+
+def _inside(edges: Sequence[Edge], positions: Sequence[int]) -> list[Edge]:
+    """`inside` of edges that are sorted by where they begin: of a long document only those are looked at that begin in the text."""
+    start = bisect_left(edges, positions[0], key=lambda edge: edge.first[0])
+    stop = bisect_right(edges, positions[-1], key=lambda edge: edge.first[0])
+    return inside(edges[start:stop], positions)
+
+
+def _read(spec: EdgeSpec, model: Model, corpus: Corpus, limit: int | None, counts: Counts, named: Sequence[str]) -> Iterator[Read]:
+    """Texts that have something to label, with what it is."""
+    encoder = Encoder(
+        model.tokenizer,
+        unit=spec.unit or "sentence",
+        max_length=spec.max_length,
+        overlong="window" if spec.unit == "document" else "drop",
+        decoder_start=model.decoder_start,
+    )
+    edges: dict[str, dict[str, list[Edge]]] = {}
+    tally = counts.dropped
+
+    def texts() -> Iterator[Encoded]:
+        for document in corpus:
+            there = {task: targets(document, task, spec.choices) for task in spec.tasks or ()}
+            left = {task: len(own) for task, own in there.items()}
+            for text in encoder.texts([document], tally):
+                own = {task: _inside(all_of, text.annotation.positions) for task, all_of in there.items()}
+                left = {task: number - len(own[task]) for task, number in left.items()}
+                if any(own.values()):
+                    edges[text.id] = own
+                    yield text
+            for task, number in left.items():
+                if number > 0:
+                    tally.add(f"targets of {task} that no one text holds", document.id, number)
+
+    found = list(picked(texts(), limit, seed=spec.seed, tally=tally, corpus=corpus))
+    tally.update(corpus.skipped)
+    if not found:
+        problem = f"nothing to probe: no text of {', '.join(named)} has a target"
+        raise RunError(problem, "; ".join(tally.lines()))
+    yield from ((text, edges[text.id]) for text in found)

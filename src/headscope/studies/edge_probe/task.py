@@ -1,0 +1,132 @@
+"""One task of a study: its targets, its probes trained, what they decide and believe."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from headscope.errors import RunError
+from headscope.results.columns import Kept
+from headscope.studies.edge_probe.control import Control
+from headscope.studies.edge_probe.feeding import Feeder, Rows
+from headscope.studies.edge_probe.items import Items, items
+from headscope.studies.edge_probe.linear import linear_counts
+from headscope.studies.edge_probe.mix import cumulative, single
+from headscope.studies.edge_probe.probe import Probes, Shape
+from headscope.studies.edge_probe.reading import Texts
+from headscope.studies.edge_probe.scoring import beliefs, counts, f1
+from headscope.studies.edge_probe.spec import EdgeSpec
+from headscope.studies.edge_probe.tasks import counts_in_score
+from headscope.studies.edge_probe.training import train
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64, Int
+
+    from headscope.studies.edge_probe.training import Tell
+
+CONTROL_SEED = 0  # of labels by lot: the same for all seeds of probes, so that these differ by the probes alone
+
+
+class Job:
+    """A task over the texts of a study."""
+
+    def __init__(self, task: str, spec: EdgeSpec, texts: Texts, layers: int) -> None:
+        self.task, self.spec, self.texts, self.layers = task, spec, texts, layers
+        given = iter(texts.edges)
+        everything = items(task, texts.texts, lambda _: next(given).get(task, []))
+        parts = {"train": texts.train, "held": texts.held if spec.select == "held_out" else texts.dev, "dev": texts.dev}
+        self.parts: dict[str, Items] = {name: everything.of_texts(numbers) for name, numbers in parts.items()}
+        for name, what in (("train", "train on"), ("held", "choose the best state of a probe by"), ("dev", "score probes on")):
+            if not len(self.parts[name]):
+                raise RunError(f"there is no target of {task} to {what}", "Use more texts (--limit), or name a corpus with --dev")
+        self.names, self.slots = everything.names, everything.slots
+        self.counted = np.array([counts_in_score(task, name) for name in self.names])
+        if not self.counted.any():
+            raise RunError(f"no label of {task} counts in its score", f"Its labels are {', '.join(self.names[:8])}")
+        self.shown = everything.some(np.concatenate([self._searched(everything), np.flatnonzero(np.isin(everything.texts, texts.look))]))
+        self.several = bool((self.labelled("train") != 1).any()) or len(self.names) < 2
+
+    def _searched(self, everything: Items) -> Int[np.ndarray, "target"]:
+        """The targets that are searched for turns: some of those that probes are scored on, drawn by their places."""
+        there = np.flatnonzero(np.isin(everything.texts, self.texts.dev))
+        if len(there) > self.spec.searched:
+            names = [f"{self.texts.texts[everything.texts[n]].id}\x1f{everything.edges[n]}" for n in there]
+            order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names], kind="stable")
+            there = np.sort(there[order[: self.spec.searched]])
+        return there
+
+    def labelled(self, part: str) -> Int[np.ndarray, "target"]:
+        """How many labels each target of a part has."""
+        found: Int[np.ndarray, "target"] = self.parts[part].labels.sum(1)
+        return found
+
+    @property
+    def variants(self) -> int:
+        """The true labels, and those of a control."""
+        return 1 + self.spec.control
+
+    @property
+    def kinds(self) -> list[tuple[str, int]]:
+        """The probes of a variant: cumulative ones by their last layer, and single layers if they are asked for."""
+        every = range(self.layers)
+        return [*(("cumulative", layer) for layer in every), *(("single", layer) for layer in every if self.spec.single)]
+
+    @cached_property
+    def documents(self) -> list[str]:
+        """The documents that are scored, which intervals resample, in order."""
+        return list(dict.fromkeys(self.texts.texts[number].document for number in self.parts["dev"].texts))
+
+    def _units(self, part: str) -> Int[np.ndarray, "target"]:
+        """The document of each target, by its number; for what only has to be summed, all the same."""
+        if part != "dev":
+            return np.zeros(len(self.parts[part]), dtype=np.int64)
+        place = {name: number for number, name in enumerate(self.documents)}
+        return np.array([place[self.texts.texts[number].document] for number in self.parts["dev"].texts], dtype=np.int64)
+
+    def _feeder(self, rows: Rows, own: Items) -> Feeder:
+        variants = [own.labels]
+        if self.spec.control:
+            lot = Control(self.parts["train"].edges, CONTROL_SEED)
+            words = (self.texts.texts[number].words for number in own.texts)
+            labels = [lot.labels(self.task, there[edge.first[1] - 1].form) for there, edge in zip(words, own.edges, strict=True)]
+            variants.append(own.relabelled(labels).labels)
+        return Feeder(rows, own, variants, torch.float32)
+
+    def run(self, rows: Rows, seeds: Sequence[int], tell: Tell | None = None) -> Kept:
+        """The probes of some seeds, trained and tried."""
+        shown = [*cumulative(self.layers), *(single(self.layers) if self.spec.single else [])]
+        probes = Probes(
+            Shape(self.layers, rows.states.size, self.slots, len(self.names), self.spec.hidden),
+            [*shown] * self.variants,
+            list(seeds),
+            rows.device,
+        )
+        variant = torch.arange(self.variants, device=rows.device).repeat_interleave(len(shown))
+        feeders = {name: self._feeder(rows, part) for name, part in self.parts.items()}
+
+        def decided(part: str) -> Float64[np.ndarray, "seed probe unit 3"]:
+            return counts(probes, feeders[part], variant, self.counted, self._units(part))
+
+        result = train(probes, feeders["train"], variant, lambda _: f1(decided("held").sum(2)), self.spec.recipe(self.task), tell)
+        kept = Kept()
+        shape = (len(seeds), self.variants, len(shown))
+        kept.add(f"seed/{self.task}", [float(seed) for seed in seeds])
+        kept.add(f"counts/{self.task}", decided("dev").reshape(*shape, len(self.documents), 3))
+        kept.add(f"mix/{self.task}", probes.weights.cpu().numpy().reshape(*shape, self.layers))
+        kept.add(f"steps/{self.task}", result.steps.reshape(shape))
+        kept.add(f"beliefs/{self.task}", self._beliefs(rows, probes))
+        if self.spec.seed in seeds:  # the baseline has no seed
+            baseline = [linear_counts(rows, self.parts, layer, self.counted, self._units("dev")) for layer in range(self.layers)]
+            kept.add(f"linear/{self.task}", np.stack(baseline))
+        return kept
+
+    def _beliefs(self, rows: Rows, probes: Probes) -> np.ndarray:
+        """What the cumulative probes of the true labels believe of the targets that are searched or shown."""
+        if not len(self.shown):
+            return np.zeros((len(probes.seeds), self.layers, 0, len(self.names)))
+        return beliefs(probes, Feeder(rows, self.shown, [self.shown.labels] * self.variants, torch.float32))[:, : self.layers]

@@ -1,0 +1,124 @@
+"""What the probes of one task decided and believed, of all seeds, and how much of it could be chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.results.columns import Kept
+from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.inference import Support, interval
+from headscope.stats.layers import Negatives
+from headscope.studies.edge_probe.scoring import f1
+from headscope.studies.edge_probe.task import Job
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+Interval = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the probes of one task decided. Intervals draw documents and seeds again; where there is one document, or no seed to draw,
+    they are of what there is more of.
+    """
+
+    job: Job
+    seeds: Sequence[int]
+    counts: Float64[np.ndarray, "seed variant probe document 3"]
+    mix: Float64[np.ndarray, "seed variant probe layer"]
+    steps: Float64[np.ndarray, "seed variant probe"]
+    beliefs: Float64[np.ndarray, "seed layer target label"]
+    linear: Float64[np.ndarray, "layer document 3"]  # of the linear baseline
+    negatives: Negatives = "keep"
+    replicates: int = 1000
+    seed: int = 0
+
+    @classmethod
+    def of(cls, job: Job, kept: Kept) -> Found:
+        """From what was kept of a task."""
+        names = ("counts", "mix", "steps", "beliefs", "linear")
+        counts, mix, steps, beliefs, linear = (kept.numbers(f"{name}/{job.task}") for name in names)
+        seeds = [int(seed) for seed in kept.numbers(f"seed/{job.task}")]
+        return cls(job, seeds, counts, mix, steps, beliefs, linear, job.spec.negatives, job.spec.replicates, job.spec.seed)
+
+    @property
+    def resampled(self) -> bool:
+        """Whether there is anything to resample."""
+        return self.replicates > 0 and (len(self.job.documents) > 1 or len(self.seeds) > 1)
+
+    @cached_property
+    def each(self) -> Float64[np.ndarray, "seed variant probe"]:
+        """The score of every probe."""
+        return f1(self.counts.sum(3))
+
+    @cached_property
+    def scores(self) -> Float64[np.ndarray, "variant probe"]:
+        """Scores, mean over seeds."""
+        found: Float64[np.ndarray, "variant probe"] = self.each.mean(0)
+        return found
+
+    @cached_property
+    def drawn_seeds(self) -> np.ndarray:
+        """For each replicate, which seeds are drawn."""
+        return np.random.default_rng(self.seed).integers(len(self.seeds), size=(self.replicates, len(self.seeds)))
+
+    @cached_property
+    def drawn(self) -> Float64[np.ndarray, "replicate variant probe"]:
+        """The same where documents and seeds are drawn again."""
+        sums = np.tensordot(self._document_weights, self.counts, axes=([0], [3]))
+        scores = f1(sums)  # replicate, seed, variant, probe
+        found: Float64[np.ndarray, "replicate variant probe"] = scores[np.arange(self.replicates)[:, None], self.drawn_seeds].mean(1)
+        return found
+
+    @cached_property
+    def _document_weights(self) -> Float64[np.ndarray, "document replicate"]:
+        names = self.job.documents
+        return poisson_weights(names, self.replicates, self.seed)[:, 1:] if len(names) > 1 else np.ones((1, self.replicates))
+
+    @cached_property
+    def linear_scores(self) -> Float64[np.ndarray, "layer"]:
+        """The scores of the linear baseline."""
+        return f1(self.linear.sum(1))
+
+    @cached_property
+    def linear_drawn(self) -> Float64[np.ndarray, "replicate layer"]:
+        """The same where documents are drawn again."""
+        return f1(np.tensordot(self._document_weights, self.linear, axes=([0], [1])))
+
+    @cached_property
+    def support(self) -> Support:
+        """The documents, by what there is to find in them; the seeds where there is one document."""
+        if len(self.job.documents) > 1:
+            return Support.of(self.counts[0, 0, 0, :, [0, 2]].sum(0))
+        return Support.alike(len(self.seeds))
+
+    def interval(self, value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"]) -> Interval:
+        """Bounds of a value by what was found in replicates."""
+        return interval(value, replicates, self.support)
+
+    @property
+    def size(self) -> int:
+        """Layers, layer 0 among them."""
+        return self.job.layers
+
+    @cached_property
+    def curve(self) -> Float64[np.ndarray, "layer"]:
+        """The scores of cumulative probes for the true labels."""
+        return self.scores[0, : self.size]
+
+    @property
+    def weights(self) -> Float64[np.ndarray, "seed layer"]:
+        """How the probe that sees all layers mixes them, for each seed."""
+        return self.mix[:, 0, self.size - 1]
+
+
+def over_seeds(found: Found, values: Float64[np.ndarray, "seed *shape"]) -> Interval:
+    """Bounds of a mean over seeds; NaN for few seeds."""
+    means = values[found.drawn_seeds].mean(1)
+    return interval(values.mean(0), means, Support.alike(len(found.seeds)))

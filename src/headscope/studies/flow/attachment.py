@@ -1,0 +1,152 @@
+"""How many annotated arcs there are in trees made from flow, and in chains of words (METHODS §7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.document import Word
+from headscope.encoding.texts import Encoded
+from headscope.errors import MeasureError
+from headscope.results.columns import Kept
+from headscope.results.table import Table
+from headscope.stats.resampled import mean
+from headscope.stats.spanning import arborescence
+from headscope.studies.flow.best_layer import held_out
+from headscope.studies.flow.classes import CLOSED_RELEASED, OPEN
+from headscope.studies.flow.comparisons import table
+from headscope.studies.flow.grouping import Matrices, checked, to_words
+from headscope.studies.flow.paths import CHAINS, sentence_chain
+from headscope.studies.flow.spec import LABELS, Grouping, Labels, Punct, Resample
+from headscope.studies.flow.trees import kept_words
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Float64
+
+# Nominals that are core arguments, and nominals that are none (https://universaldependencies.org/u/dep/). Westera's lists are not written
+# down; these come nearest to his numbers.
+CORE = frozenset({"nsubj", "nsubj:pass", "obj", "iobj"})
+NON_CORE = frozenset({"obl", "vocative", "expl", "dislocated", "nmod", "appos", "nummod"})
+ARCS = ("all", "core", "non-core", "open-open", "closed-closed")
+DIRECTIONS = ("directed", "undirected")
+COLUMNS = ("tree", "arcs", "direction", "layer", "value", "low", "high", "n", "arcs_a_sentence", "sentences", "documents")
+
+
+class Attachment:
+    """The share of a sentence's annotated arcs that a tree has, averaged over the sentences that have such arcs; roots are no arcs.
+
+    Trees are the maximum spanning arborescences of each layer's flow, M[i, j] being the score of i as the head of j, or with
+    `transpose` of j as the head of i; and two chains: in "next word" the head of every word is the word after it, in "previous word" the
+    one before it. Core and non-core arcs are those of nominals, told by their labels without subtypes, or by the `whole` labels, which
+    leaves out `nmod:poss` and comes nearest to what was published. Closed classes are those of the released code.
+    """
+
+    def __init__(
+        self,
+        transpose: bool = False,
+        grouping: Grouping = "mean",
+        labels: Labels = "main",
+        punct: Punct = "include",
+        resample: Resample = "document",
+        replicates: int = 1000,
+        seed: int = 0,
+        kept: Kept | None = None,
+    ) -> None:
+        if labels not in LABELS:
+            raise MeasureError(f"labels is {labels!r}", f"Use one of {', '.join(LABELS)}")
+        self.transpose, self.grouping, self.labels, self.punct = transpose, grouping, labels, punct
+        self.resample, self.replicates, self.seed = resample, replicates, seed
+        self.kept = kept or Kept()
+
+    def observe(self, text: Encoded, matrices: Matrices) -> None:
+        """Take in a sentence with its matrices between tokens; without matrices the chains alone are scored."""
+        if matrices:
+            checked(matrices, len(text))
+        kept, heads = kept_words(text, self.punct)
+        words = [text.words[place] for place in kept]
+        sentences = [text.annotation.sentences[place] for place in kept]
+        member = arcs_of(words, heads, self.labels)
+        self.kept.say("unit", [text.document if self.resample == "document" else text.id])
+        self.kept.add("arcs", member.sum(1)[None])
+        for chain in CHAINS:
+            self.kept.add(f"scores/{chain}", attachment([sentence_chain(sentences, chain)], heads, member)[None])
+        for name, matrix in matrices.items():
+            flow = to_words(matrix, text.word_of, len(text.words), self.grouping)[:, kept][:, :, kept]
+            trees = [spanning(layer, sentences, self.transpose) for layer in flow]
+            self.kept.add(f"scores/{name}", attachment(trees, heads, member)[None])
+
+    def tables(self) -> dict[str, Table]:
+        """`attachment`: every tree (a chain, or a measure and layer), class of arcs and direction.
+
+        A chain has no layer; of a measure, the row without one has the best layer, chosen on other documents than those it is scored on.
+        """
+        rows = []
+        units, arcs = self.kept.words("unit"), self.kept.numbers("arcs")
+        for name in [*CHAINS, *(name for name in self.kept.under("scores/") if name not in CHAINS)] if units else []:
+            values = self.kept.numbers(f"scores/{name}")
+            layers = values.shape[3]
+            if name not in CHAINS:
+                values = np.concatenate([values, held_out(values, units)[..., None]], -1)
+            found = mean(values, units, self.replicates, self.seed, (0, 1))
+            rows += [
+                {
+                    "tree": name,
+                    "arcs": kind,
+                    "direction": direction,
+                    "layer": None if name in CHAINS or layer == layers else layer + 1,
+                    "value": float(found.value[row, column, layer]),
+                    "low": float(found.low[row, column, layer]),
+                    "high": float(found.high[row, column, layer]),
+                    "n": int(found.n[row, column, layer]),
+                    "arcs_a_sentence": float(arcs[:, row].mean()),
+                    "sentences": len(values),
+                    "documents": int(found.documents[row, column, layer]),
+                }
+                for row, kind in enumerate(ARCS)
+                for column, direction in enumerate(DIRECTIONS)
+                for layer in range(values.shape[3])
+            ]
+        return {"attachment": table(rows, COLUMNS)}
+
+
+def spanning(flow: Float64[np.ndarray, "word word"], sentences: Sequence[int], transpose: bool = False) -> list[int]:
+    """Heads of the directed tree of greatest flow, one a sentence: flow[i, j] speaks for i as the head of j, or transposed the reverse."""
+    scores = flow if transpose else flow.T  # scores[d, g] is that of g governing d
+    heads = [-1] * len(flow)
+    for number in dict.fromkeys(sentences):
+        mine = [word for word, sentence in enumerate(sentences) if sentence == number]
+        for word, head in zip(mine, arborescence(np.ascontiguousarray(scores[np.ix_(mine, mine)])).tolist(), strict=True):
+            heads[word] = mine[head] if head >= 0 else -1
+    return heads
+
+
+def arcs_of(words: Sequence[Word], heads: Sequence[int], labels: Labels = "main") -> Bool[np.ndarray, "arcs word"]:
+    """Which words' arcs to their heads belong to each class of arcs; roots have none."""
+    found = np.zeros((len(ARCS), len(words)), dtype=bool)
+    for place, (word, head) in enumerate(zip(words, heads, strict=True)):
+        if head >= 0:
+            label = (word.relation or "").partition(":")[0] if labels == "main" else word.relation
+            above = words[head].upos
+            kinds = (True, label in CORE, label in NON_CORE, {word.upos, above} <= OPEN, {word.upos, above} <= CLOSED_RELEASED)
+            found[:, place] = kinds
+    return found
+
+
+def attachment(
+    trees: Sequence[Sequence[int]], heads: Sequence[int], member: Bool[np.ndarray, "arcs word"]
+) -> Float[np.ndarray, "arcs direction tree"]:
+    """The share of the arcs of each class that each tree has, with and without their directions; NaN for a class without arcs."""
+    gold = np.asarray(heads, dtype=np.int64)
+    found = np.full((len(member), len(DIRECTIONS), len(trees)), np.nan, dtype=np.float32)
+    places = np.arange(len(gold))
+    for number, tree in enumerate(trees):
+        mine = np.asarray(tree, dtype=np.int64)
+        forth = (mine == gold) & (gold >= 0)
+        back = (gold >= 0) & (mine[np.maximum(gold, 0)] == places) if len(gold) else forth
+        for column, right in enumerate((forth, forth | back)):
+            for row, mask in enumerate(member):
+                if mask.any():
+                    found[row, column, number] = right[mask].mean()
+    return found

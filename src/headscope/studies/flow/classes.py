@@ -1,0 +1,142 @@
+"""How much words of open and closed classes, and of each part of speech, contribute to all others (METHODS §7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.corpora.labels import UPOS
+from headscope.encoding.texts import Encoded
+from headscope.errors import MeasureError
+from headscope.results.columns import Kept
+from headscope.results.table import Table
+from headscope.stats.resampled import mean
+from headscope.studies.flow.comparisons import Sample, by_layer, headline, table
+from headscope.studies.flow.grouping import Matrices, checked, contributions, group_means
+from headscope.studies.flow.spec import DELETIONS, Deletion
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+OPEN = frozenset({"ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB"})
+CLOSED = frozenset({"ADP", "AUX", "CCONJ", "DET", "NUM", "PART", "PRON", "SCONJ"})  # as Universal Dependencies has it
+CLOSED_RELEASED = frozenset({"ADP", "AUX", "CCONJ", "DET", "NUM"})  # as Westera's code has it
+CLASSES = {"open": OPEN, "closed": CLOSED, "closed (released)": CLOSED_RELEASED, **{tag: frozenset({tag}) for tag in sorted(UPOS)}}
+CONTRASTS = (("open", "closed"), ("open", "closed (released)"))
+PAIRS = (("NOUN", "VERB"), ("NOUN", "DET"), ("NOUN", "PRON"), ("VERB", "DET"), ("ADJ", "NOUN"), ("DET", "PROPN"))  # Westera's
+
+_NUMBERS = ("mean_first", "mean_second", "difference", "low", "high", "p_documents", "t", "df", "p")
+_COUNTS = ("d", "n_first", "n_second", "documents", "reason")
+LAYERS = ("measure", "first", "second", "test", "layer", *_NUMBERS, "p_holm", "p_bh", *_COUNTS)
+HEADLINE = ("measure", "first", "second", "preset", "test", *_NUMBERS, *_COUNTS)
+VALUES = ("measure", "sentence", "document", "class", "layer", "value")
+MEANS = ("measure", "class", "layer", "value", "low", "high", "n", "documents")
+
+
+class PartsOfSpeech:
+    """One value a sentence, class and layer: the mean over the class's pieces of what each gives to all tokens together.
+
+    A sentence without a class is left out of that class's `comparison` alone; `listwise`, as released for its tests by layer (and not
+    for the one over all layers), leaves it out of all comparisons if it lacks any class that is compared. Welch's test takes the two
+    classes for independent; the paired one looks at the sentences that have both.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[tuple[str, str]] = (*CONTRASTS, *PAIRS),
+        deletion: Deletion = "comparison",
+        replicates: int = 1000,
+        seed: int = 0,
+        kept: Kept | None = None,
+    ) -> None:
+        for name in (name for pair in pairs for name in pair):
+            if name not in CLASSES:
+                raise MeasureError(f"there is no class of words {name!r}", f"Use two of {', '.join(CLASSES)}")
+        if deletion not in DELETIONS:
+            raise MeasureError(f"deletion is {deletion!r}", f"Use one of {', '.join(DELETIONS)}")
+        self.pairs, self.deletion, self.replicates, self.seed = tuple(pairs), deletion, replicates, seed
+        self.kept = kept or Kept()
+
+    def observe(self, text: Encoded, matrices: Matrices) -> None:
+        """Take in a sentence with its matrices between tokens. Texts without parts of speech are an error."""
+        layers = checked(matrices, len(text))
+        tags = [word.upos for word in text.words]
+        if tags and not any(tags):
+            raise MeasureError(f"{text.id} has no parts of speech", "Take a corpus with universal tags, such as a CoNLL-U file")
+        tag_of = [tags[word] if word >= 0 else None for word in text.word_of]
+        self.kept.say("document", [text.document])
+        self.kept.say("sentence", [text.id])
+        for name, matrix in matrices.items():
+            given = contributions(matrix)
+            values = np.empty((len(CLASSES), layers))
+            for row, members in enumerate(CLASSES.values()):
+                values[row] = group_means(given, [0 if tag in members else -1 for tag in tag_of], 1)[:, 0]
+            self.kept.add(f"values/{name}", values[None])
+
+    def tables(self) -> dict[str, Table]:
+        """`classes`: means of every class and layer; `class_contrasts`: pairs of classes layer by layer; `class_headlines`: over all;
+        `class_values`: the value of every sentence, class and layer, which the others can be made of again.
+        """
+        means, layers, heads = [], [], []
+        documents = self.kept.words("document")
+        for name in self.kept.under("values/"):
+            values = self.kept.numbers(f"values/{name}")
+            means += self._means(name, values, documents)
+            kept = values if self.deletion == "comparison" else values[self._complete(values)]
+            owners = documents if self.deletion == "comparison" else np.array(documents)[self._complete(values)].tolist()
+            for first, second in self.pairs:
+                one, other = (Sample(kept[:, list(CLASSES).index(side)], owners) for side in (first, second))
+                whole, rest = (Sample(values[:, list(CLASSES).index(side)], documents) for side in (first, second))
+                said = {"measure": name, "first": first, "second": second}
+                for test in ("welch", "paired"):
+                    layers += [{**said, **_named(row)} for row in by_layer(one, other, test, self.replicates, self.seed)]
+                    found = headline(whole, rest, test, self.replicates, self.seed)
+                    heads += [{**said, "preset": preset, **_named(row)} for preset, row in found]
+        return {
+            "classes": table(means, MEANS),
+            "class_contrasts": table(layers, LAYERS),
+            "class_headlines": table(heads, HEADLINE),
+            "class_values": self._values(),
+        }
+
+    def _values(self) -> Table:
+        """One row per measure, sentence, class that the sentence has, and layer."""
+        names, documents, sentences = np.array(list(CLASSES)), np.array(self.kept.words("document")), np.array(self.kept.words("sentence"))
+        columns: dict[str, list[object]] = {name: [] for name in VALUES}
+        for name in self.kept.under("values/"):
+            values = self.kept.numbers(f"values/{name}")
+            sentence, label, layer = np.nonzero(np.isfinite(values))
+            where = (sentences[sentence], documents[sentence], names[label], layer + 1, values[sentence, label, layer])
+            for column, part in zip(columns.values(), (np.full(len(layer), name), *where), strict=True):
+                column.extend(part.tolist())
+        return Table.of(columns)
+
+    def _complete(self, values: Float[np.ndarray, "sentence class layer"]) -> Bool[np.ndarray, "sentence"]:
+        """Whether a sentence has all classes that are compared."""
+        used = [list(CLASSES).index(name) for name in dict.fromkeys(name for pair in self.pairs for name in pair)]
+        complete: Bool[np.ndarray, "sentence"] = np.isfinite(values[:, used]).all((1, 2))
+        return complete
+
+    def _means(self, name: str, values: Float[np.ndarray, "sentence class layer"], documents: Sequence[str]) -> list[dict[str, object]]:
+        found = mean(values, documents, self.replicates, self.seed)
+        return [
+            {
+                "measure": name,
+                "class": label,
+                "layer": layer + 1,
+                "value": float(found.value[row, layer]),
+                "low": float(found.low[row, layer]),
+                "high": float(found.high[row, layer]),
+                "n": int(found.n[row, layer]),
+                "documents": int(found.documents[row, layer]),
+            }
+            for row, label in enumerate(CLASSES)
+            for layer in range(values.shape[2])
+        ]
+
+
+def _named(row: dict[str, object]) -> dict[str, object]:
+    names = {"mean_x": "mean_first", "mean_y": "mean_second", "n_x": "n_first", "n_y": "n_second"}
+    return {names.get(key, key): value for key, value in row.items()}

@@ -1,0 +1,83 @@
+"""Rows of tables: two samples of flow compared layer by layer, and once over all layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from headscope.results.table import Table
+from headscope.stats.resampled import difference
+from headscope.stats.significance import Comparison, benjamini_hochberg, holm, paired, welch
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+Row = dict[str, Any]
+Preset = Literal["recommended", "reference"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Flow of some items or sentences in every layer, NaN where there is none, and the documents they come from."""
+
+    values: Float[np.ndarray, "item layer"]
+    documents: Sequence[str]
+
+    def averaged(self) -> Sample:
+        """One value an item: the mean over layers, NaN if one is missing."""
+        return Sample(self.values.mean(1, keepdims=True), self.documents)
+
+    def pooled(self) -> Sample:
+        """One value an item and layer, as if layers were items of their own."""
+        layers = self.values.shape[1]
+        return Sample(self.values.reshape(-1, 1), [name for name in self.documents for _ in range(layers)])
+
+    def take(self, places: Sequence[int]) -> Sample:
+        """Some of the items."""
+        return Sample(self.values[list(places)], [self.documents[place] for place in places])
+
+
+def by_layer(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> list[Row]:
+    """One row per layer, counted from 1: the test, which takes items as independent, an interval and p of the difference over documents,
+    and the test's p adjusted over the layers.
+    """
+    rows = _rows(x, y, test, replicates, seed)
+    p = np.array([row["p"] for row in rows], dtype=np.float64)
+    for layer, (row, strict, lenient) in enumerate(zip(rows, holm(p).tolist(), benjamini_hochberg(p).tolist(), strict=True), 1):
+        row.update(layer=layer, p_holm=strict, p_bh=lenient)
+    return rows
+
+
+def headline(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> Iterator[tuple[Preset, Row]]:
+    """The one test over all layers: of each item's mean over layers (`recommended`), and of all layers of all items, as if they were
+    independent (`reference`): with 12 layers that makes n twelve times as large as it is.
+    """
+    presets: Mapping[Preset, tuple[Sample, Sample]] = {
+        "recommended": (x.averaged(), y.averaged()),
+        "reference": (x.pooled(), y.pooled()),
+    }
+    for preset, (one, other) in presets.items():
+        yield preset, _rows(one, other, test, replicates, seed)[0]
+
+
+def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+    """A table with these columns in this order, also of no rows."""
+    given = list(rows)
+    return Table.of({name: [row[name] for row in given] for name in columns})
+
+
+def _rows(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> list[Row]:
+    found: Comparison = paired(x.values, y.values) if test == "paired" else welch(x.values, y.values)
+    one, other = x.values, y.values
+    if test == "paired":
+        both = np.isfinite(one) & np.isfinite(other)
+        one, other = np.where(both, one, np.nan), np.where(both, other, np.nan)
+    gap = difference(one, x.documents, other, y.documents, replicates, seed)
+    numbers = zip(found.columns(), gap.low.tolist(), gap.high.tolist(), gap.p.tolist(), gap.documents.tolist(), strict=True)
+    return [
+        {**column, "test": test, "low": low, "high": high, "p_documents": p, "documents": documents}
+        for column, low, high, p, documents in numbers
+    ]

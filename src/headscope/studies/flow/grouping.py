@@ -1,0 +1,80 @@
+"""From flow between tokens to flow between words: means over pieces, unlike the one word map of attention, which sums over keys.
+
+A norm is not a share of anything, so there is nothing to add up: a word of three pieces does not flow three times as much. Special tokens
+belong to no word. All matrices are [layer, source, target]: entry (i, j) is the influence of token i on token j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.errors import MeasureError
+from headscope.studies.flow.spec import GROUPINGS, Grouping
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float64, Int64
+
+Matrices = Mapping[str, "Float[np.ndarray, 'layer source target']"]
+
+
+def to_words(
+    matrix: Float[np.ndarray, "layer token token"], word_of: Sequence[int], words: int, how: Grouping = "mean"
+) -> Float64[np.ndarray, "layer word word"]:
+    """Flow between words: the mean over the pieces of the source, then over those of the target; or the sums.
+
+    `word_of` is the word of each token, -1 for none. A word without a token has NaN.
+    """
+    if how not in GROUPINGS:
+        raise MeasureError(f"pieces are grouped by {how!r}", f"Use one of {', '.join(GROUPINGS)}")
+    share = _share(matrix, word_of, words, how)
+    found: Float64[np.ndarray, "layer word word"] = share @ np.asarray(matrix, dtype=np.float64) @ share.T
+    return found
+
+
+def contributions(matrix: Float[np.ndarray, "layer token token"]) -> Float64[np.ndarray, "layer token"]:
+    """What each token gives to all tokens together: itself and special tokens among them."""
+    given: Float64[np.ndarray, "layer token"] = np.asarray(matrix, dtype=np.float64).sum(-1)
+    return given
+
+
+def group_means(
+    values: Float64[np.ndarray, "layer token"], group_of: Sequence[int] | Int64[np.ndarray, "token"], groups: int
+) -> Float64[np.ndarray, "layer group"]:
+    """The mean over the tokens of each group, such as a word or a class of words; NaN for a group without tokens."""
+    of = np.asarray(group_of, dtype=np.int64)
+    member = (of[:, None] == np.arange(groups)).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        means: Float64[np.ndarray, "layer group"] = (values @ member) / member.sum(0)
+    return means
+
+
+def checked(matrices: Matrices, tokens: int) -> int:
+    """The number of layers; an error for matrices that do not fit the text or each other."""
+    shapes = {name: np.shape(matrix) for name, matrix in matrices.items()}
+    if not shapes:
+        raise MeasureError("there is no matrix to look at", "Give at least one, as in {'A': attention}")
+    for name, shape in shapes.items():
+        if len(shape) != 3 or shape[1:] != (tokens, tokens):
+            raise MeasureError(
+                f"matrix {name} is of shape {shape} for a text of {tokens} tokens", "Give one of shape [layer, source token, target token]"
+            )
+    layers = {int(shape[0]) for shape in shapes.values()}
+    if len(layers) > 1:
+        raise MeasureError(f"matrices have {' and '.join(map(str, sorted(layers)))} layers", "Give the same layers of each measure")
+    return layers.pop()
+
+
+def _share(
+    matrix: Float[np.ndarray, "layer token token"], word_of: Sequence[int], words: int, how: Grouping
+) -> Float64[np.ndarray, "word token"]:
+    of = np.asarray(word_of, dtype=np.int64)
+    if matrix.shape[1:] != (len(of), len(of)):
+        raise MeasureError(f"a matrix of shape {matrix.shape} does not fit {len(of)} tokens", "Give one of shape [layer, token, token]")
+    member = (of[None, :] == np.arange(words)[:, None]).astype(np.float64)
+    sizes = member.sum(1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share: Float64[np.ndarray, "word token"] = np.where(sizes > 0, member / (sizes if how == "mean" else 1), np.nan)
+    return share

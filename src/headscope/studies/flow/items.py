@@ -1,0 +1,183 @@
+"""Pairs of a noun and a later pronoun that do or do not refer to the same thing, drawn from annotated documents (METHODS §7.2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+from typing import NamedTuple
+
+import numpy as np
+
+from headscope.core.document import Document, Mention, Word
+from headscope.errors import MeasureError
+from headscope.stats.matching import matched
+from headscope.studies.flow.nouns import covered, headed, is_noun, is_pronoun, lowest
+
+STRATA = (10, 25, 50, 100)  # distances, in words, at which a new stratum begins
+Cost = Callable[[Word], int]
+
+
+class Pair(NamedTuple):
+    """A noun and a later pronoun, by their places among the words of the text; `distance` is in words, 1 for neighbours."""
+
+    noun: int
+    pronoun: int
+    same: bool
+
+    @property
+    def distance(self) -> int:
+        """How many words the pronoun is behind the noun."""
+        return self.pronoun - self.noun
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Some sentences of a document that make one model input, and pairs of words in it. `document` keeps the whole document's id."""
+
+    document: Document
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """How much text a pair is read in: the pronoun's sentence and as many whole sentences before it as fit into `limit`.
+
+    `cost` is what a word takes up: with a model's tokenizer its pieces, else 1. A limit that not even the sentence fits in leaves its
+    pairs out.
+    """
+
+    limit: int = 120
+    cost: Cost | None = None
+
+
+class _Candidate(NamedTuple):
+    document: int
+    sentence: int
+    first: int  # the sentence that the text begins with
+    pair: Pair  # by places in the document
+
+
+def draw(
+    documents: Iterable[Document],
+    n: int = 500,
+    context: Context | None = None,
+    strata: Sequence[int] = STRATA,
+    match: bool = False,
+    seed: int = 0,
+) -> list[Passage]:
+    """About n pairs, half of them of one entity, in their left context; drawn at random and equally often from every stratum of distance.
+
+    The noun heads its mention and the pronoun is one; some word between them belongs to neither mention. Both classes have as many pairs in
+    each stratum, so what is scarce in one is scarce in the other. With `match`, each pair of one entity has a partner of two entities at
+    nearly its distance (at most a tenth off), and those without one are left out. Fewer than n are given where there are fewer.
+    """
+    held = list(documents)
+    rng = np.random.default_rng(seed)
+    boxes: defaultdict[tuple[int, bool], list[_Candidate]] = defaultdict(list)
+    for number, document in enumerate(held):
+        for candidate in _candidates(number, document, context or Context()):
+            boxes[int(np.searchsorted(strata, candidate.pair.distance, "right")), candidate.pair.same].append(candidate)
+    shuffled = {key: [box[place] for place in rng.permutation(len(box))] for key, box in sorted(boxes.items())}
+    numbers = range(len(strata) + 1)
+    if match:
+        for number in numbers:
+            shuffled[number, True], shuffled[number, False] = _partners(shuffled.get((number, True), []), shuffled.get((number, False), []))
+    room = [min(len(shuffled.get((number, True), [])), len(shuffled.get((number, False), []))) for number in numbers]
+    quotas = _spread(n // 2, room)
+    chosen = [candidate for number in numbers for same in (True, False) for candidate in shuffled.get((number, same), [])[: quotas[number]]]
+    return list(_passages(chosen, held))
+
+
+def alternating(documents: Iterable[Document], n: int = 500) -> list[Passage]:
+    """The first n pairs of a list that alternates between one entity and two, as released: within a sentence, in corpus order.
+
+    Any noun and pronoun count that stand in a mention, be it in the middle; the entity is that of the lowest mention. Only pairs of one
+    entity need a word between them that is outside the entity. Where one class runs out, the list ends.
+    """
+    held = list(documents)
+    found: dict[bool, list[_Candidate]] = {True: [], False: []}
+    for number, document in enumerate(held):
+        bounds = list(accumulate(map(len, document.sentences), initial=0))
+        mention_of, inside = lowest(document), covered(document.mentions)
+        for sentence, words in enumerate(document.sentences):
+            for pair in _within(words.words, bounds[sentence], mention_of, inside):
+                found[pair.same].append(_Candidate(number, sentence, sentence, pair))
+        if min(map(len, found.values())) >= (n + 1) // 2:
+            break
+    turns = list(chain.from_iterable(zip(found[True], found[False], strict=False)))[:n]
+    return list(_passages(turns, held))
+
+
+def _within(words: Sequence[Word], start: int, mention_of: Sequence[Mention | None], inside: dict[str, set[int]]) -> Iterator[Pair]:
+    nouns = [start + place for place, word in enumerate(words) if is_noun(word) and mention_of[start + place]]
+    for pronoun in (start + place for place, word in enumerate(words) if is_pronoun(word)):
+        later = mention_of[pronoun]
+        for noun in nouns:
+            earlier = mention_of[noun]
+            if later is None or earlier is None or noun >= pronoun:
+                continue
+            same = earlier.entity == later.entity
+            if not same or any(place not in inside[later.entity] for place in range(noun + 1, pronoun)):
+                yield Pair(noun, pronoun, same)
+
+
+def _candidates(number: int, document: Document, context: Context) -> Iterator[_Candidate]:
+    """All pairs of a document whose noun stands in the context of the pronoun."""
+    words = document.words
+    bounds = list(accumulate(map(len, document.sentences), initial=0))
+    firsts = _firsts(document, context)
+    heads = headed(document)
+    nouns = [place for place, word in enumerate(words) if is_noun(word) and heads[place]]
+    for sentence, first in enumerate(firsts):
+        for pronoun in range(bounds[sentence], bounds[sentence + 1]) if first is not None else ():
+            later = heads[pronoun]
+            if later is None or not is_pronoun(words[pronoun]) or later.end - later.start > 1:
+                continue
+            for noun in nouns:
+                earlier = heads[noun]
+                if earlier is not None and first is not None and bounds[first] <= noun < pronoun and earlier.end < pronoun:
+                    yield _Candidate(number, sentence, first, Pair(noun, pronoun, earlier.entity == later.entity))
+
+
+def _firsts(document: Document, context: Context) -> list[int | None]:
+    """For each sentence, the first one of the text that ends with it; None if it does not fit by itself."""
+    costs = [sum(map(context.cost, sentence.words)) if context.cost else len(sentence) for sentence in document.sentences]
+    found: list[int | None] = []
+    for sentence, cost in enumerate(costs):
+        first, used = sentence, cost
+        while first and used + costs[first - 1] <= context.limit:
+            first -= 1
+            used += costs[first]
+        found.append(first if cost <= context.limit else None)
+    return found
+
+
+def _partners(same: list[_Candidate], other: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate]]:
+    pairs = matched([item.pair.distance for item in same], [item.pair.distance for item in other])
+    return [same[one] for one, _ in pairs], [other[two] for _, two in pairs]
+
+
+def _spread(wanted: int, room: Sequence[int]) -> list[int]:
+    """As even a share for each stratum as there is room for."""
+    given = [0] * len(room)
+    while (left := wanted - sum(given)) and (open_ := [place for place, most in enumerate(room) if given[place] < most]):
+        for place in open_[:left]:
+            given[place] += min(max(left // len(open_), 1), room[place] - given[place])
+    return given
+
+
+def _passages(chosen: Iterable[_Candidate], documents: Sequence[Document]) -> Iterator[Passage]:
+    """The texts of the chosen pairs, in corpus order: pairs with the same context share one."""
+    texts: defaultdict[tuple[int, int, int], list[Pair]] = defaultdict(list)
+    for candidate in chosen:
+        texts[candidate.document, candidate.sentence, candidate.first].append(candidate.pair)
+    for (number, sentence, first), pairs in sorted(texts.items()):
+        document = documents[number]
+        if not document.mentions:
+            raise MeasureError(f"document {document.id} has no mentions", "Take a corpus with coreference")
+        start = sum(map(len, document.sentences[:first]))
+        yield Passage(
+            document.part(first, sentence + 1), tuple(Pair(pair.noun - start, pair.pronoun - start, pair.same) for pair in sorted(pairs))
+        )

@@ -1,0 +1,136 @@
+"""Whether flow is stronger between words that are near in the dependency tree (METHODS §7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.annotation import NONE
+from headscope.encoding.texts import Encoded
+from headscope.errors import MeasureError
+from headscope.measures.relations import is_punctuation
+from headscope.results.columns import Kept
+from headscope.results.table import Table
+from headscope.stats.correlation import pearson, spearman
+from headscope.stats.resampled import mean
+from headscope.studies.flow.best_layer import held_out
+from headscope.studies.flow.comparisons import table
+from headscope.studies.flow.grouping import Matrices, checked, to_words
+from headscope.studies.flow.paths import CHAINS, VARIANTS, Variant, distances, restricted, sentence_chain
+from headscope.studies.flow.spec import RESAMPLES, Grouping, Punct, Resample
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Float64
+
+METHODS = {"pearson": pearson, "spearman": spearman}
+LAYERS = ("measure", "variant", "method", "layer", "value", "low", "high", "n", "sentences", "documents")
+BASELINES = ("chain", "variant", "method", "value", "low", "high", "n", "sentences", "documents")
+
+
+class TreeDistances:
+    """Correlation of flow with minus the distance in the tree, one a sentence and layer: above 0, what is nearer is stronger.
+
+    Four variants: pairs of words whichever way the arcs between them point (the default to look at), or only flow from a word to
+    those below it; each with or without the diagonal, which flatters: a word is at distance 0 from itself, and most of its flow stays.
+    `n` is the sentences that have a correlation, which takes two different distances. Intervals resample documents, or sentences.
+    """
+
+    def __init__(
+        self,
+        grouping: Grouping = "mean",
+        punct: Punct = "include",
+        resample: Resample = "document",
+        replicates: int = 1000,
+        seed: int = 0,
+        kept: Kept | None = None,
+    ) -> None:
+        if resample not in RESAMPLES:
+            raise MeasureError(f"resample is {resample!r}", f"Use one of {', '.join(RESAMPLES)}")
+        self.grouping, self.punct, self.resample, self.replicates, self.seed = grouping, punct, resample, replicates, seed
+        self.kept = kept or Kept()
+
+    def observe(self, text: Encoded, matrices: Matrices) -> None:
+        """Take in a sentence with its matrices between tokens."""
+        checked(matrices, len(text))
+        kept, heads = kept_words(text, self.punct)
+        gold = [-distances(heads, variant) for variant in VARIANTS]
+        self.kept.say("unit", [text.document if self.resample == "document" else text.id])
+        for name, matrix in matrices.items():
+            flow = to_words(matrix, text.word_of, len(text.words), self.grouping)[:, kept][:, :, kept]
+            self.kept.add(f"values/{name}", correlations(flow, gold)[None])
+        sentences = [text.annotation.sentences[word] for word in kept]
+        self.kept.add("chains", np.stack([_chain(sentence_chain(sentences, name), gold) for name in CHAINS])[None])
+
+    def tables(self) -> dict[str, Table]:
+        """`tree_distances`: every measure, variant, method and layer; `tree_distances_chains`: the same of chains, the baselines.
+
+        The row without a layer has the best one, chosen on other documents than those it is scored on.
+        """
+        rows, baselines = [], []
+        for name in self.kept.under("values/"):
+            rows += self.rows(self.kept.numbers(f"values/{name}"), {"measure": name}, chosen=True)
+        if len(every := self.kept.numbers("chains")):
+            for place, name in enumerate(CHAINS):
+                baselines += self.rows(every[:, place, :, :, None], {"chain": name})
+        return {"tree_distances": table(rows, LAYERS), "tree_distances_chains": table(baselines, BASELINES)}
+
+    def rows(
+        self,
+        values: Float64[np.ndarray, "sentence variant method layer"],
+        said: dict[str, str],
+        variants: Sequence[Variant] = VARIANTS,
+        chosen: bool = False,
+    ) -> list[dict[str, object]]:
+        """Rows of these variants, methods and layers; with `chosen`, also the best layer of the other half of the documents."""
+        units, layers = self.kept.words("unit"), values.shape[3]
+        if chosen:
+            values = np.concatenate([values, held_out(values, units)[..., None]], -1)
+        found = mean(values, units, self.replicates, self.seed, (-1, 1))
+        return [
+            {
+                **said,
+                "variant": variant,
+                "method": method,
+                "layer": layer + 1 if layer < layers else None,
+                "value": float(found.value[row, column, layer]),
+                "low": float(found.low[row, column, layer]),
+                "high": float(found.high[row, column, layer]),
+                "n": int(found.n[row, column, layer]),
+                "sentences": len(values),
+                "documents": int(found.documents[row, column, layer]),
+            }
+            for row, variant in enumerate(variants)
+            for column, method in enumerate(METHODS)
+            for layer in range(values.shape[3])
+        ]
+
+
+def kept_words(text: Encoded, punct: Punct) -> tuple[list[int], list[int]]:
+    """The words of a text that trees are made of, and their heads counted among these; an error if there is no tree."""
+    heads = text.annotation.heads
+    if heads and all(head == NONE for head in heads):
+        raise MeasureError(f"{text.id} has no tree", "Take a corpus with dependencies, such as a CoNLL-U file")
+    kept = [place for place, word in enumerate(text.words) if punct == "include" or not is_punctuation(word)]
+    return kept, restricted(heads, kept)
+
+
+def _chain(heads: Sequence[int], gold: Sequence[Float64[np.ndarray, "word word"]]) -> Float[np.ndarray, "variant method"]:
+    """What the distances in a chain would get for flow, in each variant."""
+    found = np.empty((len(VARIANTS), len(METHODS)), dtype=np.float32)
+    for row, (variant, wanted) in enumerate(zip(VARIANTS, gold, strict=True)):
+        found[row] = correlations(-distances(heads, variant)[None], [wanted])[0, :, 0]
+    return found
+
+
+def correlations(
+    flow: Float64[np.ndarray, "layer word word"], gold: Sequence[Float64[np.ndarray, "word word"]]
+) -> Float[np.ndarray, "variant method layer"]:
+    """Of each layer's flow with each of some matrices, over the pairs that it has a number for; NaN where there is no correlation."""
+    found = np.empty((len(gold), len(METHODS), len(flow)), dtype=np.float32)
+    for row, wanted in enumerate(gold):
+        used = np.isfinite(wanted)
+        for column, correlate in enumerate(METHODS.values()):
+            found[row, column] = correlate(flow[:, used], wanted[used])[0]
+    return found

@@ -1,0 +1,142 @@
+"""Westera's experiments over a corpus: the flow of every text, observed by every part of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from headscope.core.state import State, States
+from headscope.models.jacobian.flow import Flow
+from headscope.models.jacobian.layers import drops
+from headscope.results.columns import Kept
+from headscope.results.table import Table
+from headscope.studies.base import Context, Work
+from headscope.studies.execute import require_length
+from headscope.studies.flow.agreement import Agreement
+from headscope.studies.flow.attachment import Attachment
+from headscope.studies.flow.classes import PartsOfSpeech
+from headscope.studies.flow.coreference import Coreference
+from headscope.studies.flow.forecast import Clock
+from headscope.studies.flow.influence import text_flow
+from headscope.studies.flow.jobs import Job, Jobs
+from headscope.studies.flow.precision import Precision
+from headscope.studies.flow.spec import FlowSpec
+from headscope.studies.flow.subsets import SubsetDistances
+from headscope.studies.flow.summary import summary
+from headscope.studies.flow.trees import TreeDistances
+
+SHARD = 8  # texts per job
+
+
+class FlowWork(Work):
+    """One study of flow. A job is some texts."""
+
+    spec: FlowSpec
+
+    def __init__(self, spec: FlowSpec, context: Context) -> None:
+        super().__init__(spec, context)
+        require_length(self.model, spec)
+        self._clock: Clock | None = None
+
+    def prepare(self) -> None:
+        """Find the texts. They are listed beforehand, to forecast the time, unless they are those of a whole corpus."""
+        self._texts = Jobs(self.context.corpus, self.model, self.spec)
+        self.counts = self._texts.counts
+        self._listed: Iterable[Job] = self._texts
+        tell = self.context.tell
+        if tell is not None and (self.spec.limit is not None or self.spec.parts == ("coreference",)):
+            self._listed = listed = list(self._texts)
+            self._clock = Clock(listed, self.spec, tell)
+
+    def jobs(self, merged: Callable[[], States]) -> Iterator[list[Job]]:
+        """The texts, some at a time."""
+        for number, shard in enumerate(_shards(self._listed)):
+            if number == 0 and self.spec.mode == "train" and not drops(self.model.network, self.model.inputs([shard[0].text])):
+                name = self.model.name
+                self.notes.append(f"mode train: {name} has no dropout, so train mode changes nothing: all numbers are those of mode eval")
+            yield shard
+
+    def do(self, job: list[Job]) -> States:
+        """What every part of the study sees in the texts."""
+        parts = Parts(self.spec)
+        for text in job:
+            parts.observe(text, text_flow(self.model, text.text, self.spec, text.pairs()))
+            if self._clock is not None:
+                self._clock.tick(text)
+            if self.context.progress is not None:
+                done = self._clock or self.counts
+                self.context.progress((self._clock or self._texts).share, done.texts, done.tokens)
+        return parts.states
+
+    def skip(self, job: list[Job]) -> None:
+        """Count the texts as done."""
+        if self._clock is not None:
+            for text in job:
+                self._clock.skip(text)
+
+    def tables(self, states: States) -> dict[str, Table]:
+        """The tables of all parts."""
+        parts = Parts(self.spec, states)
+        if parts.coreference is not None:
+            self.counts.dropped.update(parts.coreference.left_out)
+        self.notes += parts.precision.notes()
+        return parts.tables()
+
+    def measured(self) -> dict[str, Any]:
+        """What was measured, and how."""
+        return self.spec.model_dump(mode="json", include={"parts", "measures", "norm", "method", "probes"})
+
+
+class Parts:
+    """The parts of a study and what they have seen; restored from their states."""
+
+    def __init__(self, spec: FlowSpec, states: Mapping[str, State] | None = None) -> None:
+        parts = spec.parts or ()
+        common: dict[str, Any] = {"replicates": spec.replicates, "seed": spec.seed}
+
+        def kept(name: str) -> Kept:
+            return Kept(states[name] if states is not None else None)
+
+        words: dict[str, Any] = {"grouping": spec.grouping, **common}
+        trees = {**words, "punct": spec.punct, "resample": spec.resample}
+        self.precision = Precision(kept("precision"))
+        self.coreference = Coreference(**words, kept=kept("coreference")) if "coreference" in parts else None
+        self.others: dict[str, PartsOfSpeech | TreeDistances | Attachment | Agreement] = {}
+        if "classes" in parts:
+            self.others["classes"] = PartsOfSpeech(deletion=spec.deletion or "comparison", **common, kept=kept("classes"))
+        if "trees" in parts:
+            self.others["trees"] = TreeDistances(**trees, kept=kept("trees"))
+            self.others["subsets"] = SubsetDistances(**trees, kept=kept("subsets"))
+            self.others["attachment"] = Attachment(spec.transpose, labels=spec.labels or "main", **trees, kept=kept("attachment"))
+        if "agreement" in parts:
+            self.others["agreement"] = Agreement(**common, kept=kept("agreement"))
+
+    def observe(self, job: Job, found: Flow) -> None:
+        """Take in the flow of a text."""
+        self.precision.observe(job.text, found)
+        if self.coreference is not None and job.passage is not None:
+            self.coreference.observe(job.text, found.values, job.passage)
+        for name, other in self.others.items():
+            if ("trees" if name in ("subsets", "attachment") else name) in job.parts:
+                other.observe(job.text, found.values)
+
+    def _all(self) -> dict[str, Any]:
+        first = {} if self.coreference is None else {"coreference": self.coreference}
+        return {**first, **self.others, "precision": self.precision}
+
+    @property
+    def states(self) -> States:
+        """What each part has seen."""
+        return {name: part.kept.state for name, part in self._all().items()}
+
+    def tables(self) -> dict[str, Table]:
+        """The tables of all parts, called `flow_...`, since runs have tables of coreference, too; and a `summary` of them."""
+        made = {name: table for part in self._all().values() for name, table in part.tables().items()}
+        return {"summary": summary(made), **{f"flow_{name}": table for name, table in made.items()}}
+
+
+def _shards(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    stream = iter(jobs)
+    while shard := list(islice(stream, SHARD)):
+        yield shard

@@ -1,0 +1,193 @@
+"""Hidden states of many texts, worked out once and kept on disk, so that probes may read them as often as they like.
+
+A cache is a file of one block a text, [layer, token, d], in the order of the texts, named by a hash of all that it depends on; cache.py
+says how it is written. Layers are numbered as in models/hidden.py: 0 is what the embeddings give.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+
+from headscope.encoding.texts import Encoded
+from headscope.engine.shards import Progress
+from headscope.errors import RunError
+from headscope.models.hidden import hidden, hidden_shape
+from headscope.models.model import Model
+from headscope.results.signature import versions
+from headscope.studies.state_cache import Shards, readable
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+Level = Literal["token", "word"]
+DType = Literal["float16", "float32"]
+FORMAT = 1
+SHARD = 64 * 2**20  # bytes that are worked out before they are written
+
+
+@dataclass(frozen=True)
+class States:
+    """Hidden states of texts in the layers `layers` (0: embeddings), vectors of `size` numbers, mapped from disk."""
+
+    layers: tuple[int, ...]
+    size: int
+    lengths: tuple[int, ...]  # tokens or words of each text
+    values: np.ndarray  # all blocks, flat
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, number: int) -> Float[np.ndarray, "layer token d"]:
+        """The states of one text: a view of the file."""
+        start, stop = self.places[number], self.places[number + 1]
+        return self.values[start:stop].reshape(len(self.layers), self.lengths[number], self.size)
+
+    def some(self, numbers: Sequence[int]) -> States:
+        """The states of some texts alone, in memory."""
+        values = np.concatenate([self[number].reshape(-1) for number in numbers])
+        return States(self.layers, self.size, tuple(self.lengths[number] for number in numbers), values)
+
+    def padded(self, numbers: Sequence[int]) -> tuple[Float[torch.Tensor, "layer text token d"], Bool[torch.Tensor, "text token"]]:
+        """The states of some texts as float32, padded with 0 on the right, and where there is text."""
+        lengths = torch.tensor([self.lengths[number] for number in numbers])
+        width = int(lengths.max())
+        batch = torch.zeros(len(self.layers), len(numbers), width, self.size)
+        for row, number in enumerate(numbers):
+            batch[:, row, : self.lengths[number]] = torch.from_numpy(np.array(self[number]))
+        return batch, torch.arange(width) < lengths[:, None]
+
+    @cached_property
+    def places(self) -> list[int]:
+        """Where the block of each text begins, and where the last one ends."""
+        return [0, *np.cumsum(np.array(self.lengths, dtype=np.int64) * len(self.layers) * self.size).tolist()]
+
+
+def hidden_states(
+    model: Model,
+    texts: Sequence[Encoded],
+    folder: Path | None,
+    *,
+    layers: Sequence[int] | None = None,
+    level: Level = "token",
+    dtype: DType = "float16",
+    limit_bytes: int = 8 * 2**30,
+    batch_tokens: int = 4096,
+    progress: Progress | None = None,
+) -> States:
+    """The hidden states of `texts` in some layers or all, from the cache in `folder` or worked out now and kept there.
+
+    At level `token` special tokens are included; at level `word` a word is the mean of its pieces, and special tokens are gone.
+    Without a folder they are kept in a temporary one for as long as they are used.
+    """
+    count, size = hidden_shape(model)
+    chosen = tuple(range(count)) if layers is None else tuple(layers)
+    if wrong := [layer for layer in chosen if not 0 <= layer < count]:
+        raise RunError(f"{model.name} has no layer {wrong[0]}", f"Its hidden states are those of layers 0 (embeddings) to {count - 1}")
+    if not texts or not chosen:
+        raise RunError("there are no hidden states to work out", "Give at least one text and one layer")
+    lengths = tuple(len(text.words) if level == "word" else len(text) for text in texts)
+    empty = States(chosen, size, lengths, np.zeros(0, dtype))
+    item = empty.values.dtype.itemsize
+    if (needed := empty.places[-1] * item) > limit_bytes:
+        asked = f"{sum(lengths):,} {level}s in {len(chosen)} layer{'s' * (len(chosen) != 1)}"
+        raise RunError(
+            f"hidden states of {asked} take {readable(needed)} as {dtype}, more than the limit of {readable(limit_bytes)}",
+            "Choose fewer layers or texts, float16 instead of float32, or raise the limit",
+        )
+    place = Path(tempfile.mkdtemp(prefix="headscope-")) if folder is None else folder
+    try:
+        texts_of = list(_shards(empty.places, item))
+        bounds = [0, *(empty.places[shard.stop] * item for shard in texts_of)]
+        shards = Shards(place, _key(model, texts, chosen, level, dtype), bounds)
+        with shards.locked():
+            missing = shards.missing()
+            done = len(texts) - sum(len(texts_of[number]) for number in missing)
+            for number in missing:
+                shards.write(number, _work_out(model, texts, texts_of[number], empty, level, batch_tokens))
+                done += len(texts_of[number])
+                if progress is not None:
+                    progress(done / len(texts), done, sum(lengths[: texts_of[number].stop]))
+            return replace(empty, values=np.memmap(shards.data, dtype, "r", shape=(empty.places[-1],)))
+    except OSError as error:
+        remedy = "Name another folder for the hidden states, or free some space"
+        raise RunError(f"hidden states cannot be kept in {place} ({error.strerror})", remedy) from error
+    finally:
+        if folder is None:  # what is mapped stays until it is let go of
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _work_out(model: Model, texts: Sequence[Encoded], shard: range, states: States, level: Level, batch_tokens: int) -> bytes:
+    """The blocks of a shard's texts, in order; the model reads those of like length together."""
+    blocks: dict[int, bytes] = {}
+    for batch in _batches(texts, shard, batch_tokens):
+        found = hidden(model, [texts[number] for number in batch])
+        stacked = torch.stack([found[layer].float() for layer in states.layers])
+        for row, number in enumerate(batch):
+            own = stacked[:, row, : len(texts[number])]
+            block = (_of_words(own, texts[number]) if level == "word" else own).cpu().numpy()
+            blocks[number] = _narrowed(block, states.values.dtype, model, texts[number]).tobytes()
+    return b"".join(blocks[number] for number in shard)
+
+
+def _narrowed(
+    block: Float[np.ndarray, "layer token d"], dtype: np.dtype, model: Model, text: Encoded
+) -> Float[np.ndarray, "layer token d"]:
+    """A block as the type it is kept in; an error if that cannot hold it."""
+    with np.errstate(over="ignore"):
+        narrow = block.astype(dtype)
+    if np.isfinite(narrow).all():
+        return narrow
+    if np.isfinite(block).all():
+        raise RunError(
+            f"a hidden state of {model.name} is {np.abs(block).max():.3g}, and float16 ends at 65504", "Keep the states as float32"
+        )
+    raise RunError(f"{model.name} gives hidden states that are no numbers for {text.id}", "Load its weights as float32")
+
+
+def _of_words(states: Float[torch.Tensor, "layer token d"], text: Encoded) -> Float[torch.Tensor, "layer word d"]:
+    """A word as the mean of its pieces."""
+    of = torch.tensor(text.word_of, device=states.device)
+    share = torch.nn.functional.one_hot(of + 1, len(text.words) + 1)[:, 1:].float()
+    return torch.einsum("ltd,tw->lwd", states, share / share.sum(0))
+
+
+def _shards(places: Sequence[int], item: int) -> Iterator[range]:
+    """Consecutive texts of about as many bytes; where a shard ends depends on the texts alone."""
+    start = 0
+    for number in range(1, len(places)):
+        if (places[number] - places[start]) * item >= SHARD or number == len(places) - 1:
+            yield range(start, number)
+            start = number
+
+
+def _batches(texts: Sequence[Encoded], shard: range, tokens: int) -> Iterator[list[int]]:
+    """The texts of a shard sorted by length, so that a padded batch holds at most `tokens` tokens (or one text)."""
+    batch: list[int] = []
+    for number in sorted(shard, key=lambda number: len(texts[number])):
+        if batch and (len(batch) + 1) * len(texts[number]) > tokens:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _key(model: Model, texts: Sequence[Encoded], layers: tuple[int, ...], level: Level, dtype: DType) -> str:
+    """A hash of all that the states depend on."""
+    said = [FORMAT, SHARD, model.fingerprint, model.dtype, model.device.type, versions()["transformers"], layers, level, dtype]
+    digest = hashlib.sha256(json.dumps(said).encode())
+    for text in texts:
+        parts = [text.ids, text.segments, *([np.array(text.word_of, dtype=np.int64)] if level == "word" else [])]
+        digest.update(len(text).to_bytes(8, "little") + b"".join(part.astype("<i8").tobytes() for part in parts))
+    return digest.hexdigest()[:24]

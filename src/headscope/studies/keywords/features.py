@@ -1,0 +1,162 @@
+"""What is known of each word of a text: how much of every head's attention it receives, where it stands, and how rare it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import torch
+
+from headscope.core.batch import WORD
+from headscope.encoding.batches import batches
+from headscope.encoding.texts import Encoded
+from headscope.encoding.words import WordGroups, word_map
+from headscope.engine.shards import Progress
+from headscope.errors import RunError
+from headscope.models.model import Model
+from headscope.stats.keyphrases import phrase_kinds
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Float32, Float64, Int64
+
+How = Literal["mean", "max"]
+Source = Literal["all", "cls", "words"]
+HOWS: tuple[How, ...] = get_args(How)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of some texts, one text after the other. `received` is attention by way of summing up, and head."""
+
+    texts: tuple[Encoded, ...]
+    received: Float32[np.ndarray, "word how head"]
+
+    @cached_property
+    def text_of(self) -> Int64[np.ndarray, "word"]:
+        """The number of the text that each word is of."""
+        return np.repeat(np.arange(len(self.texts)), [len(text.words) for text in self.texts])
+
+    @cached_property
+    def kinds(self) -> Int64[np.ndarray, "word"]:
+        """Whether each word begins a keyphrase, is inside of one, or outside."""
+        return phrase_kinds(tag or "O" for text in self.texts for tag in text.tags)
+
+    @property
+    def keys(self) -> Bool[np.ndarray, "word"]:
+        """Whether each word is part of a keyphrase."""
+        found: Bool[np.ndarray, "word"] = self.kinds > 0
+        return found
+
+    @property
+    def documents(self) -> list[str]:
+        """The document of each text."""
+        return [text.document for text in self.texts]
+
+    def some(self, chosen: Bool[np.ndarray, "text"]) -> Words:
+        """Those of some texts alone."""
+        texts = tuple(text for text, wanted in zip(self.texts, chosen, strict=True) if wanted)
+        return Words(texts, self.received[chosen[self.text_of]])
+
+    @cached_property
+    def places(self) -> Float64[np.ndarray, "word 2"]:
+        """Where each word stands: its share of the text, and the logarithm of its number."""
+        numbers = np.concatenate([np.arange(len(text.words)) for text in self.texts])
+        sizes = np.array([len(text.words) for text in self.texts])[self.text_of]
+        return np.stack([numbers / np.maximum(sizes, 1), np.log1p(numbers)], 1)
+
+    def rarity(self, known: Rarity) -> Float64[np.ndarray, "word 1"]:
+        """One more than the logarithm of how often a word is in its text, times how rare it is in other texts; 0 for signs."""
+        values = []
+        for text in self.texts:
+            forms = [word.form.casefold() for word in text.words]
+            times = Counter(forms)
+            values += [(1 + np.log(times[form])) * known.of(form) if any(map(str.isalnum, form)) else 0.0 for form in forms]
+        return np.array(values, dtype=np.float64)[:, None]
+
+
+@dataclass(frozen=True)
+class Rarity:
+    """In how many of some texts each form is."""
+
+    texts: int
+    holding: Counter[str]
+
+    @classmethod
+    def learnt(cls, words: Words) -> Rarity:
+        """From these texts."""
+        return cls(len(words.texts), Counter(form for text in words.texts for form in {word.form.casefold() for word in text.words}))
+
+    def of(self, form: str) -> float:
+        """The logarithm of one by the share of texts with the form, one text more being counted on either side."""
+        return float(np.log((1 + self.texts) / (1 + self.holding[form])))
+
+
+def read_words(
+    model: Model,
+    texts: Sequence[Encoded],
+    source: Source = "all",
+    batch_tokens: int = 4096,
+    limit_bytes: int = 4 << 30,
+    progress: Progress | None = None,
+) -> Words:
+    """All words of the texts with what they receive; for encoder–decoders what the encoder's heads give."""
+    sites = [number for number, site in enumerate(model.sites) if site.kind in ("encoder", "decoder")]
+    kinds = {model.sites[number].kind for number in sites}
+    chosen = [number for number in sites if model.sites[number].kind == ("encoder" if "encoder" in kinds else "decoder")]
+    heads = sum(model.sites[number].heads for number in chosen)
+    starts = np.concatenate([[0], np.cumsum([len(text.words) for text in texts])])
+    need = int(starts[-1]) * heads * len(HOWS) * 4
+    if need > limit_bytes:
+        raise RunError(
+            f"what {starts[-1]:,} words receive from {heads} heads takes {need / 2**30:.1f} GiB, more than {limit_bytes / 2**30:.1f}",
+            "Take fewer documents with --limit",
+        )
+    received = np.zeros((int(starts[-1]), len(HOWS), heads), dtype=np.float32)
+    place = {id(text): number for number, text in enumerate(texts)}
+    seen = tokens = 0
+    for batch in batches(texts, batch_tokens):
+        groups = WordGroups.build(batch, model.device)
+        rows = torch.from_numpy(_rows(groups, source)).to(model.device)[:, None, :, None]
+        found = torch.cat(_streamed(model, batch, groups, rows, chosen), 2).cpu().numpy()  # [how, text, head, word]
+        words = groups.side.chosen("word", lambda form, role: role == WORD)
+        for row, text in enumerate(batch):
+            number = place[id(text)]
+            received[starts[number] : starts[number + 1]] = found[:, row][:, :, np.flatnonzero(words[row])].transpose(2, 0, 1)
+        seen += len(batch)
+        tokens += sum(map(len, batch))
+        if progress is not None:
+            progress(seen / len(texts), seen, tokens)
+    return Words(tuple(texts), received)
+
+
+def _streamed(
+    model: Model, batch: Sequence[Encoded], groups: WordGroups, rows: Bool[torch.Tensor, "text 1 row 1"], sites: Sequence[int]
+) -> list[Float[torch.Tensor, "how text head word"]]:
+    """What words receive from each site."""
+    parts: list[torch.Tensor] = []
+
+    def consume(index: int, weights: torch.Tensor, *_: object) -> None:
+        parts.append(_received(word_map(weights.float(), groups, groups), rows))
+
+    with torch.inference_mode():
+        model.stream(model.inputs(batch), consume, frozenset(sites))
+    return parts
+
+
+def _rows(groups: WordGroups, source: Source) -> Bool[np.ndarray, "text row"]:
+    from headscope.measures.groups import group
+
+    name = {"all": "all", "cls": "cls", "words": "word"}[source]
+    return groups.side.chosen(name, group(name))
+
+
+def _received(
+    maps: Float[torch.Tensor, "text head row word"], rows: Bool[torch.Tensor, "text 1 row 1"]
+) -> Float[torch.Tensor, "how text head word"]:
+    """Attention that a word receives: the mean over rows, and the largest."""
+    given = maps * rows
+    return torch.stack([given.sum(2) / rows.sum(2).clamp_min(1), given.amax(2)])

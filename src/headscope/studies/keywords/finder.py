@@ -1,0 +1,204 @@
+"""Keywords of any text: words weighed by all heads together, as a study has learnt them from texts whose keyphrases are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.document import Document, Sentence, Word
+from headscope.core.tally import Tally
+from headscope.corpora import SAMPLER, Corpus, read
+from headscope.corpora.text import text_paragraphs
+from headscope.corpora.tokenise import sentence, word_spans
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.engine.shards import Progress
+from headscope.errors import RunError
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.results.columns import Kept
+from headscope.results.results import Results
+from headscope.stats.keyphrases import KeyphraseF1
+from headscope.stats.logistic import Fit
+from headscope.studies.keywords.features import Source, read_words
+from headscope.studies.keywords.learning import SYSTEMS, Standard, counts, tuned
+from headscope.studies.keywords.phrases import Phrase, phrases
+from headscope.studies.keywords.spec import make_keyword_spec
+from headscope.studies.keywords.study import STUDY, Study
+from headscope.studies.keywords.windows import Window, centrality, windows
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64, Int64
+
+SYSTEM = "all heads"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a finder learnt from, and how well that did: F1 of words on documents that it had not seen."""
+
+    model: str
+    fingerprint: str
+    corpus: str
+    texts: int
+    f1: float
+    tried: str
+    low: float = float("nan")
+    high: float = float("nan")
+
+    @property
+    def sentence(self) -> str:
+        """All of it in words."""
+        interval = f" [{self.low:.2f}, {self.high:.2f}]" if np.isfinite(self.low) else ""
+        return (
+            f"Words are weighed by all heads of {self.model}, as learnt from the keyphrases of {self.texts:,} documents ({self.corpus});"
+            f" F1 of words of keyphrases is {self.f1:.2f}{interval} on documents that were not learnt from ({self.tried})"
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """A text with the chance of each word to be part of a keyphrase, and its phrases, the best first."""
+
+    document: Document
+    weights: Float64[np.ndarray, "word"]
+    phrases: tuple[Phrase, ...]
+    cut: float
+    trained: Trained
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finder:
+    """A model and what tells from its heads which words matter. `length` is how many tokens it reads at a time."""
+
+    model: Model
+    scale: Standard
+    fit: Fit
+    cut: float  # log odds from which on a word is taken
+    length: int
+    source: Source
+    trained: Trained
+
+    @classmethod
+    def open(cls, folder: str | Path, model: Model | None = None, device: str | None = None) -> Finder:
+        """What a finished study of keywords learnt from all its documents. The model must be the one that it looked at."""
+        return cls.of(Results.open(Path(folder)), model, device)
+
+    @classmethod
+    def of(cls, results: Results, model: Model | None = None, device: str | None = None) -> Finder:
+        """The same of results in hand."""
+        folder = results.path or "this"
+        if results.study != STUDY:
+            raise RunError(f"{folder} is no study of keywords", "Make one with headscope probe keywords --out FOLDER")
+        settings, identity = results.manifest["settings"], results.manifest["identity"]
+        model = model or load(settings["model"], device, settings["dtype"])
+        if model.fingerprint != identity["model"]:
+            raise RunError(
+                f"{folder} was learnt from the heads of {settings['model']} ({identity['model']}), not {model.name} ({model.fingerprint})",
+                f"Use --model {settings['model']}, or learn from this model with headscope probe keywords",
+            )
+        row = next(iter(results["keywords_scores"].where(system=SYSTEM, level="words")))
+        kept = Kept(results.state("whole"))
+        lengths = kept.numbers("lengths")
+        if not len(lengths):
+            raise RunError(f"{folder} is of an older version and does not say how long its texts were", "Run it again with --overwrite")
+        corpus = ", ".join(Path(name).name for name in settings["corpus"])
+        held = ", ".join(Path(name).name for name in settings["dev"])
+        tried = f"{row['documents']:,} of {held}" if held else f"each in turn, in {settings['folds']} folds"
+        trained = Trained(Path(settings["model"]).name, model.fingerprint, corpus, len(lengths), row["f1"], tried, row["low"], row["high"])
+        return cls._of(model, kept, settings["max_length"], settings["source"], trained)
+
+    @classmethod
+    def _of(cls, model: Model, kept: Kept, longest: int, source: Source, trained: Trained) -> Finder:
+        """From what a study keeps. Texts are read in no larger pieces than were learnt from: attention is thinner in longer ones."""
+        scale = Standard(kept.numbers("mean"), kept.numbers("spread"))
+        fit = Fit(kept.numbers("coefficients"), float(kept.numbers("intercept")[0]))
+        length = min(longest, model.max_length or longest, int(kept.numbers("lengths").max()))
+        return cls(model, scale, fit, float(kept.numbers("cuts")[1]), max(length, model.tokenizer.pair.size + 2), source, trained)
+
+    def _windows(self, name: str, words: Sequence[Word], sizes: Int64[np.ndarray, "word"], room: int) -> tuple[list[Window], list[Encoded]]:
+        """Windows and what the model reads of them.
+
+        Some tokenizers need more tokens for a word that nothing stands before: then less room is counted on, until no word is lost.
+        """
+        encoder = Encoder(self.model.tokenizer, "sentence", self.length, "truncate", decoder_start=self.model.decoder_start)
+        spare = 0
+        while True:
+            parts = windows(np.minimum(sizes, room - spare).tolist(), room - spare)
+            texts = []
+            for number, (start, end) in enumerate(parts):
+                texts.append(encoder.encode(f"{name}/{number}", [Sentence(tuple(words[start:end]))], Tally()))
+            if all(len(text.words) == end - start for text, (start, end) in zip(texts, parts, strict=True)) or spare > room // 4:
+                return parts, texts
+            spare = 2 * spare + 1
+
+    def find(self, text: str | Document, progress: Progress | None = None) -> Found:
+        """The words and phrases of a text that matter. One longer than `length` is read in windows that overlap by half."""
+        document = plain(text)
+        words = document.words
+        if not words:
+            raise RunError(f"there is no word in {document.id}", "Give a text")
+        tally = Tally()
+        sizes = np.bincount(self.model.tokenizer.tokens(words, tally)[1], minlength=len(words))
+        room = self.length - self.model.tokenizer.single.size
+        fits = np.flatnonzero(sizes <= room)
+        if len(fits) < len(words):
+            tally.add(f"words longer than the {room} tokens that fit left out", document.id, len(words) - len(fits))
+        if not len(fits):
+            raise RunError(f"every word is longer than the {room} tokens that fit", "Put spaces between words")
+        parts, texts = self._windows(document.id, [words[place] for place in fits], sizes[fits], room)
+        read_in = read_words(self.model, texts, self.source, progress=progress)
+        logits = self.fit.logits(self.scale.of(read_in.received.reshape(len(read_in.received), -1)))
+        weights = np.zeros(len(words))
+        best = np.full(len(words), -1.0)
+        begin = 0
+        for (start, end), one in zip(parts, texts, strict=True):
+            own = np.array(one.annotation.positions, dtype=np.int64)  # fewer than there should be if a word is lost after all
+            places, central = fits[start + own], centrality((start, end), len(fits))[own]
+            better = central > best[places]
+            weights[places[better]] = _chance(logits[begin : begin + len(own)][better])
+            best[places] = np.maximum(best[places], central)
+            begin += len(own)
+        notes = [f"{n:,} {reason}" for reason, n in sorted(tally.counts.items())]
+        if len(parts) > 1:
+            notes.append(
+                f"the text was read in {len(parts)} windows of up to {self.length} tokens that overlap by half;"
+                " each word is weighed where it stands furthest from a window's edge"
+            )
+        cut = float(_chance(np.array(self.cut)))
+        return Found(document, weights, tuple(phrases(document, weights, cut)), cut, self.trained, tuple(notes))
+
+
+def learn(model: Model, corpus: Corpus | None = None, name: str = SAMPLER, folds: int = 5, progress: Progress | None = None) -> Finder:
+    """A finder from all heads of a model, learnt from a corpus with keyphrases, and tried on its documents in turn."""
+    spec = make_keyword_spec({"folds": folds, "corpus": name})
+    study = Study(spec, model, progress)
+    words = study.words(Corpus.of(map(plain, corpus or read(SAMPLER))), None)
+    system = SYSTEMS[SYSTEM]
+    counted = []
+    for learnt_from, held in study.folds(words):
+        cut, _ = tuned(system, learnt_from, spec.penalty, study.tuning(learnt_from))
+        counted.append(counts(system(learnt_from, spec.penalty).score(held), held, "token", cut))
+    f1 = float(KeyphraseF1("token").of(np.concatenate(counted)))
+    tried = f"each in turn, in {len(counted)} folds"
+    trained = Trained(Path(model.name).name, model.fingerprint, name, len(words.texts), f1, tried)
+    return Finder._of(model, study.whole(words), spec.max_length, spec.source, trained)
+
+
+def plain(text: str | Document) -> Document:
+    """A text with words and signs apart, whatever a corpus takes for words: `mining),` is three."""
+    document = text if isinstance(text, Document) else Document("text", tuple(text_paragraphs(text.replace("\r\n", "\n"))))
+    found = []
+    for one in document.sentences:
+        if spans := word_spans(one.text):
+            found.append(replace(one, words=sentence(one.text, spans).words, parse=None))
+    return Document(document.id, tuple(found), keyphrases=document.keyphrases)
+
+
+def _chance(logits: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+    found: Float64[np.ndarray, "*shape"] = 1 / (1 + np.exp(-np.clip(logits, -50, 50)))
+    return found

@@ -1,0 +1,48 @@
+"""What a study of keywords found, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from headscope.results.table import Table
+from headscope.studies.keywords import BASELINES
+
+LISTED = 5
+_WHAT = {"words": "the words of keyphrases", "phrases": "whole keyphrases"}
+
+
+def sentences(tables: Mapping[str, Table]) -> list[str]:
+    """The findings."""
+    return [*_together(tables["keywords_scores"]), *_alone(tables["keywords_heads"]), *_weights(tables["keywords_weights"])]
+
+
+def _together(scores: Table) -> Iterator[str]:
+    for level in dict.fromkeys(scores["level"]):
+        rows = {row["system"]: row for row in scores.where(level=level)}
+        ours = rows["all heads"]
+        base = max((rows[name] for name in BASELINES if name in rows), key=lambda row: row["f1"])
+        yield (
+            f"All heads together find {_WHAT[level]} with an F1 of {ours['f1']:.2f} [{ours['low']:.2f} {ours['high']:.2f}] "
+            f"on documents that were not learnt from; the best baseline, {base['system']}, has {base['f1']:.2f}, the best single head "
+            f"{rows['best head']['f1']:.2f}."
+        )
+
+
+def _alone(heads: Table) -> Iterator[str]:
+    rows = list(heads.where(received="mean"))
+    more = sum(row["p_holm"] < 0.05 and row["relative"] > 0 for row in rows)
+    less = sum(row["p_holm"] < 0.05 and row["relative"] < 0 for row in rows)
+    yield (
+        f"{more} of {len(rows)} heads give more attention to words of keyphrases than to others, and {less} less (t-test over documents, "
+        "paired, Holm, p < .05)."
+    )
+    best = sorted(rows, key=lambda row: row["loss"])[:LISTED]
+    listed = ", ".join(f"{row['layer']}-{row['head']} ({row['loss']:.4f}, AUC {row['auc']:.2f})" for row in best)
+    yield f"Alone, these tell most, by the loss of a regression on one head in nats per word: {listed}."
+
+
+def _weights(weights: Table) -> Iterator[str]:
+    rows = sorted(weights.where(system="scalar mix"), key=lambda row: -row["share"])[:LISTED]
+    if rows:
+        listed = ", ".join(f"{row['layer']}-{row['head']} ({row['share']:.0%})" for row in rows)
+        yield f"In one mix of all heads these weigh most: {listed}."

@@ -1,0 +1,184 @@
+"""Ways to tell the words of keyphrases from the others: each learns from some texts, and then gives a score to words of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from headscope.stats.keyphrases import KeyphraseF1, Level
+from headscope.stats.logistic import Fit, log_losses, logistic, one_by_one
+from headscope.studies.keywords.features import Rarity, Words
+from headscope.studies.keywords.peers import scores_by_yake
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Float64, Int64
+
+    Scoring = Callable[[Words], Float64[np.ndarray, "word"]]
+
+LEVELS: tuple[Level, ...] = ("token", "span")
+STEPS = 300  # of the scalar mix
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Features put on one scale: their mean and spread in the texts that were learnt from."""
+
+    mean: Float64[np.ndarray, "feature"]
+    spread: Float64[np.ndarray, "feature"]
+
+    @classmethod
+    def learnt(cls, x: Float[np.ndarray, "word feature"]) -> Standard:
+        """From these words; a feature that never changes is left at 0."""
+        spread = x.std(0, dtype=np.float64)
+        return cls(x.mean(0, dtype=np.float64), np.where(spread > 0, spread, np.inf))
+
+    def of(self, x: Float[np.ndarray, "word feature"]) -> Float[np.ndarray, "word feature"]:
+        """The same features of any words."""
+        found: Float[np.ndarray, "word feature"] = ((x - self.mean) / self.spread).astype(np.float32)
+        return found
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A way of scoring words, and the weight of each feature of each head in it, if it has such; of a regression also what it learnt."""
+
+    score: Scoring
+    weights: Float64[np.ndarray, "how head"] | None = None
+    scale: Standard | None = None
+    fit: Fit | None = None
+
+
+def every_word(words: Words, penalty: float) -> Learnt:
+    """All words alike."""
+    return Learnt(lambda other: np.zeros(len(other.text_of)))
+
+
+def position(words: Words, penalty: float) -> Learnt:
+    """Where a word stands."""
+    return regression(lambda other: other.places, words, penalty)
+
+
+def tf_idf(words: Words, penalty: float) -> Learnt:
+    """How frequent a word is here and how rare elsewhere."""
+    known = Rarity.learnt(words)
+    return regression(lambda other: other.rarity(known), words, penalty)
+
+
+def best_head(words: Words, penalty: float) -> Learnt:
+    """The one head, and way of summing up, that tells most alone."""
+    flat = words.received.reshape(len(words.received), -1)
+    scale = Standard.learnt(flat)
+    x = scale.of(flat)
+    slopes, bases = one_by_one(x, words.keys, penalty)
+    best = int(log_losses(x * slopes + bases, words.keys[:, None].astype(np.float64)).mean(0).argmin())
+    weights = np.zeros(flat.shape[1])
+    weights[best] = slopes[best]
+
+    def score(other: Words) -> Float64[np.ndarray, "word"]:
+        column = other.received.reshape(len(other.received), -1)[:, best]
+        found: Float64[np.ndarray, "word"] = slopes[best] * (column - scale.mean[best]) / scale.spread[best] + bases[best]
+        return found
+
+    return Learnt(score, weights.reshape(words.received.shape[1:]))
+
+
+def heads(words: Words, penalty: float) -> Learnt:
+    """All heads together."""
+    return regression(_received, words, penalty)
+
+
+def heads_and_more(words: Words, penalty: float) -> Learnt:
+    """All heads, where a word stands, and how rare it is."""
+    known = Rarity.learnt(words)
+    return regression(lambda other: np.concatenate([_received(other), other.places, other.rarity(known)], 1), words, penalty)
+
+
+def scalar_mix(words: Words, penalty: float) -> Learnt:
+    """One mix of all heads, with weights that are above 0 and sum to 1: log odds = γ Σ softmax(a) x + b, with the penalty on a and γ."""
+    from scipy.optimize import minimize
+
+    scale = Standard.learnt(words.received[:, 0])
+    x, truth = torch.from_numpy(scale.of(words.received[:, 0])).double(), torch.from_numpy(words.keys).double()
+
+    def logits(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return at[-2] * (x @ at[:-2].softmax(0)) + at[-1]
+
+    def loss(values: Float64[np.ndarray, "term"]) -> tuple[float, Float64[np.ndarray, "term"]]:
+        at = torch.from_numpy(values).requires_grad_()
+        total = torch.nn.functional.binary_cross_entropy_with_logits(logits(x, at), truth, reduction="sum")
+        total = total + penalty / 2 * at[:-1].square().sum()
+        (slope,) = torch.autograd.grad(total, at)
+        return float(total.detach()), slope.numpy()
+
+    start = np.zeros(words.received.shape[2] + 2)
+    start[-2] = 1.0
+    at = torch.from_numpy(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x)
+    weights = np.zeros(words.received.shape[1:])
+    weights[0] = at[:-2].softmax(0).numpy()
+    return Learnt(lambda other: logits(torch.from_numpy(scale.of(other.received[:, 0])).double(), at).numpy(), weights)
+
+
+def yake(words: Words, penalty: float) -> Learnt:
+    """YAKE (Campos et al. 2020), which learns nothing: a word is worth as much as the best of its phrases that hold the word here."""
+    return Learnt(scores_by_yake)
+
+
+TOGETHER = "all heads"
+SYSTEMS: Mapping[str, Callable[[Words, float], Learnt]] = {
+    "every word": every_word,
+    "position": position,
+    "tf-idf": tf_idf,
+    "best head": best_head,
+    "scalar mix": scalar_mix,
+    TOGETHER: heads,
+    "all heads, position, tf-idf": heads_and_more,
+    "yake": yake,
+}
+
+
+def _received(words: Words) -> Float[np.ndarray, "word feature"]:
+    return words.received.reshape(len(words.received), -1)
+
+
+def regression(features: Callable[[Words], Float[np.ndarray, "word feature"]], words: Words, penalty: float) -> Learnt:
+    """A logistic regression on some features of words, put on one scale."""
+    given = features(words)
+    scale = Standard.learnt(given)
+    fit = logistic(scale.of(given), words.keys, penalty)
+    size = words.received[0].size if len(words.received) else 0
+    weights = fit.coefficients[:size].reshape(words.received.shape[1:]) if given.shape[1] >= size > 0 else None
+    return Learnt(lambda other: fit.logits(scale.of(features(other))), weights, scale, fit)
+
+
+def threshold(scores: Float64[np.ndarray, "word"], words: Words, level: Level, most: int = 200) -> float:
+    """Above which score a word should be taken to be part of a keyphrase, so that F1 is best in these texts."""
+    candidates = np.unique(np.quantile(scores, np.linspace(0, 1, most + 1), method="nearest"))
+    tried = [KeyphraseF1(level).of(counts(scores, words, level, cut)) for cut in candidates]
+    return float(candidates[int(np.nanargmax(np.nan_to_num(tried, nan=-1.0)))])
+
+
+def counts(scores: Float64[np.ndarray, "word"], words: Words, level: Level, cut: float) -> Float64[np.ndarray, "text 3"]:
+    """Of each text what is found, wrongly found and missed, if words from that score on are taken; neighbours are one phrase."""
+    found: Int64[np.ndarray, "word"] = (scores >= cut).astype(np.int64)
+    return KeyphraseF1(level).counted(found, words.kinds, words.text_of, len(words.texts))
+
+
+def tuned(learn: Callable[[Words, float], Learnt], words: Words, penalty: float, tuning: Bool[np.ndarray, "text"]) -> Sequence[float]:
+    """The thresholds for words and for phrases: learnt from some texts, tuned on the others."""
+    rest, held = tuning_parts(words, tuning)
+    return thresholds(learn(rest, penalty), held)
+
+
+def tuning_parts(words: Words, tuning: Bool[np.ndarray, "text"]) -> tuple[Words, Words]:
+    """The texts to learn from and those that thresholds are tuned on; where one part would be empty, both are all texts."""
+    return (words.some(~tuning), words.some(tuning)) if tuning.any() and not tuning.all() else (words, words)
+
+
+def thresholds(learnt: Learnt, words: Words) -> Sequence[float]:
+    """The best thresholds for words and for phrases in these texts."""
+    scores = learnt.score(words)
+    return [threshold(scores, words, level) for level in LEVELS]

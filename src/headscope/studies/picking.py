@@ -1,0 +1,60 @@
+"""Which texts of a corpus a study looks at: the first ones, or some drawn from all documents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from itertools import count, islice
+from typing import NamedTuple
+
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoded
+from headscope.studies.spec import Pick
+
+
+class _Candidate(NamedTuple):
+    """A text that may be drawn, its number, and what was counted on the way to it."""
+
+    number: int
+    text: Encoded
+    counted: list[Tally]
+
+
+def picked(
+    texts: Iterable[Encoded],
+    limit: int | None,
+    pick: Pick = "random",
+    seed: int = 0,
+    *,
+    tally: Tally | None = None,
+    corpus: Corpus | None = None,
+) -> Iterator[Encoded]:
+    """The texts asked for, in corpus order: the first ones, or some drawn by their names alone, from all documents.
+
+    All texts have to be read to draw some. What is counted meanwhile, in `tally` and in what the `corpus` skipped, is kept for the texts
+    that are drawn alone: all that was counted between the text before it and the text itself. If all texts are drawn, nothing is lost.
+    """
+    if limit is None or pick == "first":
+        yield from islice(texts, limit)
+        return
+
+    def tallies() -> list[Tally]:  # each iteration over a corpus has a tally of its own
+        return [*([tally] if tally is not None else []), *([corpus.skipped] if corpus is not None else [])]
+
+    before = tally.take() if tally is not None else Tally()
+    total = count()
+    candidates = (_Candidate(next(total), text, [one.take() for one in tallies()]) for text in texts)
+    drawn = nsmallest(limit, candidates, key=lambda one: hashlib.blake2b(f"{seed}\x1f{one.text.id}".encode()).digest())
+    drawn.sort(key=lambda one: one.number)
+    whole = len(drawn) == next(total)
+    for place, one in enumerate(tallies()):
+        after = one.take()  # the last text
+        for candidate in drawn:
+            one.update(candidate.counted[place])
+        if whole:
+            one.update(after)
+    if tally is not None:
+        tally.update(before)
+    yield from (candidate.text for candidate in drawn)

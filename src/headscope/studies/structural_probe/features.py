@@ -1,0 +1,85 @@
+"""What probes read: vectors of words, of a model's layers or of baselines, as batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+
+from headscope.studies.hidden_states import States
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class Feature(NamedTuple):
+    """One vector a word: whose (`model`, `random`, `decay`, `projection`), and of which layer."""
+
+    source: str
+    layer: int
+
+    def __str__(self) -> str:
+        return f"{self.source}/{self.layer}"
+
+
+@dataclass(frozen=True)
+class Features:
+    """Vectors of the same sentences from several sources, one after the other: all of their layers, or the `chosen` ones."""
+
+    parts: tuple[tuple[str, States], ...]
+    device: torch.device
+    scales: tuple[float, ...] = ()  # what the vectors of each feature are multiplied by
+    chosen: tuple[int, ...] | None = None  # numbers of features among all that there are
+
+    @cached_property
+    def every(self) -> list[Feature]:
+        """The features in order."""
+        found = [Feature(source, layer) for source, states in self.parts for layer in states.layers]
+        return found if self.chosen is None else [found[number] for number in self.chosen]
+
+    @property
+    def size(self) -> int:
+        """Numbers of a vector."""
+        return self.parts[0][1].size
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Words of each sentence."""
+        return self.parts[0][1].lengths
+
+    def batch(
+        self, numbers: Sequence[int], which: Sequence[int], dtype: torch.dtype = torch.float32
+    ) -> Float[torch.Tensor, "feature text word d"]:
+        """Some features of some sentences, padded with 0."""
+        wanted = list(which) if self.chosen is None else [self.chosen[place] for place in which]
+        width = max(self.lengths[number] for number in numbers)
+        kept = np.zeros((len(wanted), len(numbers), width, self.size), dtype=self.parts[0][1].values.dtype)
+        at = start = 0
+        for _, states in self.parts:
+            own = [place - start for place in wanted if start <= place < start + len(states.layers)]
+            every = own == list(range(len(states.layers)))
+            for row, number in enumerate(numbers if own else ()):
+                block = states[number]
+                kept[at : at + len(own), row, : self.lengths[number]] = block if every else block[own]
+            at, start = at + len(own), start + len(states.layers)
+        found = torch.from_numpy(kept).to(self.device).to(dtype)
+        if self.scales:
+            found *= torch.tensor([self.scales[place] for place in wanted], device=self.device, dtype=dtype)[:, None, None, None]
+        return found
+
+
+def batches(lengths: Sequence[int], order: Sequence[int], size: int, pool: int = 1) -> Iterator[list[int]]:
+    """Batches of `size` sentences in an order; those of `pool` batches that follow each other are sorted by length, to pad less."""
+    for start in range(0, len(order), size * pool):
+        some = order[start : start + size * pool]
+        if pool > 1:
+            ordered = sorted(some, key=lambda number: lengths[number])
+            parts = [ordered[begin : begin + size] for begin in range(0, len(ordered), size)]
+            place = {number: turn for turn, number in enumerate(some)}
+            yield from sorted(parts, key=lambda part: place[part[0]])  # short and long ones by turns, as they come
+        else:
+            yield list(some)

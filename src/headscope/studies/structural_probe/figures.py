@@ -1,0 +1,149 @@
+"""Hewitt & Manning's figures and their like: how much of trees lies in each layer, in how few dimensions, and some trees to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.drawing.theme import COLOURS, sign, theme
+from headscope.drawing.words import label
+from headscope.errors import RunError
+from headscope.results.results import Results
+from headscope.results.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+METRICS: Mapping[str, str] = {
+    "UUAS": "UUAS: edges found (%)",
+    "DSpr": "DSpr: distances, Spearman",
+    "Root%": "Root found (%)",
+    "NSpr": "NSpr: depths, Spearman",
+}
+SHOWN = 3  # sentences, if none are chosen
+_BASELINES = {
+    "projection": ("layer 0, untrained BiLSTM", COLOURS[2], (0, (6, 2))),
+    "decay": ("layer 0, averaged over neighbours", COLOURS[3], (0, (3, 2))),
+    "linear": ("words left to right", "0.35", (0, (1, 1.5))),
+}
+
+
+def layers(results: Results, kind: str | None = None) -> Figure:
+    """All four metrics by layer: the model, the control with redrawn weights, and the baselines."""
+    table = results["structural"]
+
+    def panel(axes: Axes, metric: str) -> None:
+        rows = table.where(metric=metric)
+        _curve(axes, rows.where(source="model"), "layer", COLOURS[0], "o", "the model")
+        _curve(axes, rows.where(source="random"), "layer", COLOURS[1], "s", "its weights redrawn")
+        for source, (name, colour, dashes) in _BASELINES.items():
+            for row in rows.where(source=source):
+                axes.axhline(row["value"], color=colour, linewidth=1.2, linestyle=dashes, label=name)
+        every = sorted({layer for layer in rows["layer"] if layer is not None})
+        axes.set_xticks(every if len(every) <= 14 else every[::2])
+        axes.set_xlabel("Layer (0: embeddings, n: what block n gives)")
+
+    return _panels(results, table, panel)
+
+
+def ranks(results: Results, kind: str | None = None) -> Figure:
+    """All four metrics by the rank of the probe, in one layer."""
+    table = results["structural_ranks"]
+    layer = table["layer"][0]
+
+    def panel(axes: Axes, metric: str) -> None:
+        rows = table.where(metric=metric).sort("rank")
+        _curve(axes, rows, "rank", COLOURS[0], "o", f"layer {layer}")
+        axes.set_xscale("log", base=2)
+        every = rows["rank"]
+        near = [rank * 1.4 > after for rank, after in zip(every, [*every[1:], np.inf], strict=True)]  # labels would overlap
+        axes.set_xticks(every, ["" if skipped else str(rank) for rank, skipped in zip(every, near, strict=True)], fontsize=7)
+        axes.minorticks_off()
+        axes.set_xlabel(f"Rank of the probe (layer {layer})")
+
+    return _panels(results, table, panel)
+
+
+def trees(results: Results, chosen: str | None = None) -> Figure:
+    """Some sentences: above, the edges of their trees; below, those of the spanning tree of predicted distances. `chosen` as in `2,5`."""
+    from matplotlib.figure import Figure
+
+    table = results["structural_trees"]
+    every = list(dict.fromkeys(table["text"]))
+    some = [every[number - 1] for number in _numbers(chosen, len(every))]
+    with theme():
+        figure = Figure(figsize=(7.4, 0.6 + 1.7 * len(some)), layout="constrained")
+        for axes, text in zip(figure.subplots(len(some), squeeze=False)[:, 0], some, strict=True):
+            _sentence(axes, list(table.where(text=text)))
+            axes.set_title(f"{every.index(text) + 1}. {label(text)}", fontsize=7, loc="left", color="0.4")
+        layer = results.manifest["best_layer"]
+        said = (
+            f"{len(some)} sentences. Above: the tree, its root bold; below: layer {layer}, edges of the tree blue, others orange and dashed"
+        )
+        sign(figure, said, results.signature)
+    return figure
+
+
+def _numbers(chosen: str | None, most: int) -> list[int]:
+    if chosen is None:
+        return list(range(1, min(SHOWN, most) + 1))
+    found = [int(part) for part in chosen.split(",") if part.strip().isdecimal()]
+    if not found or len(found) < len(chosen.split(",")) or not all(1 <= number <= most for number in found):
+        raise RunError(f"{chosen!r} names no sentences", f"There are {most}: write numbers, as in --quantity 1,2")
+    return found
+
+
+def _sentence(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Words in a line, arcs of the tree above, of the prediction below."""
+    forms = [label(row["form"]) for row in rows]
+    widths = np.array([len(form) + 1.5 for form in forms])
+    places = np.cumsum(widths) - widths / 2
+    true = {frozenset((row["word"], row["head"])) for row in rows if row["head"]}
+    for row, form, place in zip(rows, forms, places, strict=True):
+        weight, colour = "bold" if row["head"] == 0 else "normal", "black" if row["joined"] is not None else "0.55"
+        axes.text(place, 0, form, ha="center", va="center", fontsize=7, fontweight=weight, color=colour)
+        if row["head"]:
+            _arc(axes, place, places[row["head"] - 1], 1, "0.35", "-")
+        if row["joined"]:
+            right = frozenset((row["word"], row["joined"])) in true
+            _arc(axes, place, places[row["joined"] - 1], -1, COLOURS[0] if right else COLOURS[1], "-" if right else (0, (3, 1.5)))
+    axes.set_xlim(0, widths.sum())
+    axes.set_axis_off()
+
+
+def _arc(axes: Axes, one: float, other: float, way: int, colour: str, line: Any) -> None:
+    angles = np.linspace(0, np.pi, 40)
+    height = 0.55 * abs(one - other) ** 0.5
+    across = (one + other) / 2 + (one - other) / 2 * np.cos(angles)
+    axes.plot(across, way * (0.5 + height * np.sin(angles)), color=colour, linewidth=1.1, linestyle=line)
+
+
+def _curve(axes: Axes, rows: Table, across: str, colour: str, marker: str, label: str) -> None:
+    if not len(rows):
+        return
+    rows = rows.sort(across)
+    places, values, low, high = (np.array(rows[name], dtype=float) for name in (across, "value", "low", "high"))
+    if np.isfinite(low).any():
+        axes.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.plot(places, values, color=colour, marker=marker, markersize=3.5, linewidth=1.6, label=label)
+
+
+def _panels(results: Results, table: Table, panel: Callable[[Axes, str], None]) -> Figure:
+    from matplotlib.figure import Figure
+
+    with theme():
+        figure = Figure(figsize=(7.4, 5.2), layout="constrained")
+        for axes, (metric, title) in zip(figure.subplots(2, 2).flat, METRICS.items(), strict=True):
+            panel(axes, metric)
+            axes.set_title(title, fontsize=9, loc="left")
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        if len(handles) > 1:
+            figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8, frameon=False)
+        seeds = max((count for count in table["seeds"] if count is not None), default=1)
+        over = f"{table['sentences'][0]:,} sentences of {table['documents'][0]:,} documents"
+        more = f"; means of {seeds} seeds" if seeds > 1 else ""
+        sign(figure, f"{over}{more}. Bands: 95% interval over documents", results.signature)
+    return figure

@@ -1,0 +1,112 @@
+"""The probe itself: a matrix B under which squared distances, or squared lengths, should be those of the tree.
+
+Many probes are one: those of all layers lie on an axis of their own, and the rows of several matrices over the same layer (distance and
+depth, several ranks, several seeds) are laid one below the other. They share the reading of the states and one product of matrices, and
+nothing else: each is what it would be alone.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from headscope.studies.structural_probe.trees import Tree
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+Kind = Literal["distance", "depth"]
+KINDS: tuple[Kind, ...] = ("distance", "depth")
+SPREAD = 0.05  # of what a matrix is drawn from: U(-SPREAD, SPREAD)
+
+
+class Segment(NamedTuple):
+    """One matrix: what it is for, its rank, and the seed it was drawn with."""
+
+    kind: Kind
+    rank: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Matrices one below the other."""
+
+    every: tuple[Segment, ...]
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """The rows of each."""
+        return list(pairwise(np.cumsum([0, *(segment.rank for segment in self.every)]).tolist()))
+
+    def drawn(self, names: Sequence[str], size: int, dtype: torch.dtype = torch.float32) -> Float[torch.Tensor, "feature row d"]:
+        """Matrices to begin with. Each is drawn by its own name alone, whatever is trained beside it."""
+        return torch.stack([torch.cat([_draw(f"{name}/{segment}", segment.rank, size) for segment in self.every]) for name in names]).to(
+            dtype
+        )
+
+
+def _draw(name: str, rank: int, size: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+    return (torch.rand(rank, size, generator=generator, dtype=torch.float64) * 2 - 1) * SPREAD
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The trees of a batch of sentences, padded."""
+
+    distances: Float[torch.Tensor, "text word word"]
+    depths: Float[torch.Tensor, "text word"]
+    words: Bool[torch.Tensor, "text word"]
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree], device: torch.device, dtype: torch.dtype = torch.float32) -> Gold:
+        """From trees."""
+        lengths = [len(tree.depths) for tree in trees]
+        width = max(lengths)
+        distances, depths = np.zeros((len(trees), width, width), dtype=np.float32), np.zeros((len(trees), width), dtype=np.float32)
+        for row, (tree, length) in enumerate(zip(trees, lengths, strict=True)):
+            distances[row, :length, :length] = tree.distances
+            depths[row, :length] = tree.depths
+        words = torch.arange(width) < torch.tensor(lengths)[:, None]
+        return cls(torch.from_numpy(distances).to(device, dtype), torch.from_numpy(depths).to(device, dtype), words.to(device))
+
+    @property
+    def lengths(self) -> Float[torch.Tensor, "text"]:
+        """Words of each sentence."""
+        return self.words.sum(1).to(self.depths.dtype)
+
+
+def squared_distances(vectors: Float[torch.Tensor, "*feature text word k"], words: Bool[torch.Tensor, "text word"]) -> torch.Tensor:
+    """Squared distances between the words of each text, [..., text, word, word]; what is padding must be 0."""
+    # Around their mean, so that nothing large is taken from something large: a few dimensions of many models dwarf the others.
+    middle = vectors.sum(-2, keepdim=True) / words.sum(1).to(vectors.dtype)[:, None, None]
+    centred = vectors - middle
+    products = centred @ centred.transpose(-1, -2)
+    squares = products.diagonal(dim1=-2, dim2=-1)
+    return squares[..., :, None] + squares[..., None, :] - 2 * products
+
+
+def losses(
+    vectors: Float[torch.Tensor, "feature text word row"], gold: Gold, segments: Segments, which: Sequence[int] | None = None
+) -> Float[torch.Tensor, "segment feature text"]:
+    """The loss of each sentence under each matrix: the mean over pairs of |tree distance - squared distance|, a word with itself included,
+    or the mean over words of |depth - squared length|.
+    """
+    found = []
+    pairs = (gold.words[:, :, None] & gold.words[:, None, :]).to(vectors.dtype) / gold.lengths[:, None, None] ** 2
+    words = gold.words.to(vectors.dtype) / gold.lengths[:, None]
+    bounds = segments.bounds
+    for number in range(len(bounds)) if which is None else which:
+        own = vectors[..., slice(*bounds[number])]
+        if segments.every[number].kind == "distance":
+            found.append(((squared_distances(own, gold.words) - gold.distances).abs() * pairs).sum((-1, -2)))
+        else:
+            found.append((((own * own).sum(-1) - gold.depths).abs() * words).sum(-1))
+    return torch.stack(found)

@@ -1,0 +1,127 @@
+"""What a study has to work with: settings that suit the model, and sentences to train on, to stop by, and to score."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import RunError
+from headscope.models.hidden import hidden_shape
+from headscope.models.model import Model
+from headscope.results.counts import Counts
+from headscope.studies.picking import picked
+from headscope.studies.structural_probe.spec import StructuralSpec
+from headscope.studies.structural_probe.trees import Tree, tree_of
+
+FEW = 10  # documents below which sentences are divided instead
+HELD_OUT, TESTED = 0.1, 0.2  # shares of what is divided
+
+
+@dataclass(frozen=True)
+class Part:
+    """Sentences with their trees."""
+
+    texts: tuple[Encoded, ...]
+    trees: tuple[Tree, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def units(self, resample: str) -> list[str]:
+        """What intervals resample, of each sentence."""
+        return [text.document if resample == "document" else text.id for text in self.texts]
+
+
+@dataclass(frozen=True)
+class Material:
+    """The three parts, and how they were divided if they were."""
+
+    train: Part
+    held_out: Part
+    test: Part
+    counts: Counts
+    notes: tuple[str, ...]
+
+
+def fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
+    """The settings with what the model decides: its layers, and ranks up to the size of its vectors."""
+    count, size = hidden_shape(model)
+    if model.max_length is not None and spec.max_length > model.max_length:
+        remedy = f"Use --max-length {model.max_length}"
+        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
+    for layer in (*(spec.layers or ()), *(() if spec.ranks_layer is None else (spec.ranks_layer,))):
+        if not 0 <= layer < count:
+            raise RunError(f"{spec.model} has no layer {layer}", f"Its hidden states are those of layers 0 (embeddings) to {count - 1}")
+    layers = tuple(range(count)) if spec.layers is None else spec.layers
+    if spec.ranks_layer is not None and spec.ranks_layer not in layers:
+        raise RunError(f"layer {spec.ranks_layer}, which ranks are tried on, is not among the layers", "Add it to --layers")
+    for rank in (*((spec.rank,) if spec.rank is not None else ()), *(spec.ranks or ())):
+        if rank > size:
+            raise RunError(f"rank {rank} is more than the {size} numbers of a vector of {spec.model}", f"Use ranks from 1 to {size}")
+    powers = tuple(2**power for power in range(size.bit_length()) if 2**power < size)
+    ranks = (*powers, size) if spec.ranks is None else spec.ranks
+    return spec.model_copy(update={"layers": layers, "rank": spec.rank or size, "ranks": ranks})
+
+
+def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralSpec) -> Material:
+    """The sentences of a study. Without `dev` some documents are set aside to score on; and some to stop by, unless `dev` serves."""
+    counts, notes = Counts(), []
+    texts = _read(model, corpus, spec, counts, spec.limit)
+    tested = _read(model, dev, spec, counts) if dev is not None else []
+    if dev is None:
+        texts, tested, by = _divided(texts, TESTED, "test", spec.seed)
+        notes.append(f"no other corpus to score on: {by} of the corpus itself serve")
+    held: list[Encoded] = []
+    if spec.held_out == "train":
+        texts, held, by = _divided(texts, HELD_OUT, "held out", spec.seed)
+        notes.append(f"training stops by {by} that are held out of it")
+    else:
+        notes.append("training stops by the sentences that are scored, as in the released code, which flatters")
+    parts = [_part(every, spec, counts) for every in (texts, tested, held)]
+    for part, name in zip(parts[: 2 + (spec.held_out == "train")], ("to train on", "to score", "to stop by"), strict=False):
+        if not len(part):
+            raise RunError(f"no sentence with a tree is left {name}", "Use a larger corpus with dependencies, or give another with --dev")
+    return Material(parts[0], parts[2] if spec.held_out == "train" else parts[1], parts[1], counts, tuple(notes))
+
+
+def _part(texts: Sequence[Encoded], spec: StructuralSpec, counts: Counts) -> Part:
+    """The texts that have a tree, counted; those that have none are counted, too."""
+    found = []
+    for text in texts:
+        if (tree := tree_of(text, spec.punct or "tag")) is None:
+            counts.dropped.add("sentences without a tree of one root", text.id)
+        else:
+            counts.add(text)
+            found.append((text, tree))
+    return Part(tuple(text for text, _ in found), tuple(tree for _, tree in found))
+
+
+def _read(model: Model, corpus: Corpus, spec: StructuralSpec, counts: Counts, limit: int | None = None) -> list[Encoded]:
+    encoder = Encoder(model.tokenizer, max_length=spec.max_length, decoder_start=model.decoder_start)
+    tally = counts.dropped
+    texts = list(picked(encoder.texts(corpus, tally), limit, seed=spec.seed, tally=tally, corpus=corpus))
+    counts.dropped.update(corpus.skipped)
+    if spec.reference:  # the released script says 1 where every other program says 0
+        return [replace(text, segments=np.ones_like(text.segments)) for text in texts]
+    return texts
+
+
+def _divided(texts: Sequence[Encoded], share: float, what: str, seed: int) -> tuple[list[Encoded], list[Encoded], str]:
+    """The texts without a share of their documents, and that share, by names alone; sentences are divided where documents are few."""
+    documents = list(dict.fromkeys(text.document for text in texts))
+    whole = len(documents) >= FEW
+    names = documents if whole else [text.id for text in texts]
+    drawn = sorted(names, key=lambda name: hashlib.blake2b(f"{seed}\x1f{what}\x1f{name}".encode()).digest())
+    aside = set(drawn[: max(1, round(share * len(drawn)))])
+    told = f"{len(aside):,} of {len(drawn):,} {'documents' if whole else 'sentences'}"
+    away = [(text.document if whole else text.id) in aside for text in texts]
+    return (
+        [text for text, out in zip(texts, away, strict=True) if not out],
+        [text for text, out in zip(texts, away, strict=True) if out],
+        told,
+    )

@@ -1,0 +1,156 @@
+"""One sweep: features and matrices over them, trained together, scored, and kept. What is long is gone on with after an interruption."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from headscope.errors import RunError
+from headscope.results.columns import Kept
+from headscope.results.files import open_arrays, seal_arrays, write_atomically
+from headscope.studies.hidden_states import States
+from headscope.studies.structural_probe.examples import choose, keep
+from headscope.studies.structural_probe.features import Features
+from headscope.studies.structural_probe.probe import KINDS, Segment, Segments
+from headscope.studies.structural_probe.reading import Material, Part
+from headscope.studies.structural_probe.scoring import paired, score
+from headscope.studies.structural_probe.spec import StructuralSpec
+from headscope.studies.structural_probe.training import Fit, Sentences, sized, train
+
+if TYPE_CHECKING:
+    from jaxtyping import Float64
+
+MEASURED = 512  # sentences that say how long the vectors of a layer are
+EVERY = 20.0  # seconds of training that may be lost, if an epoch takes no longer
+
+Read = Callable[[Part], tuple[tuple[str, States], ...]]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Probes over some features: `name` is `layers`, `random`, `baselines` or `ranks`; `read` gives the features of a part."""
+
+    name: str
+    read: Read
+    ranks: tuple[int, ...]
+    chosen: tuple[int, ...] | None = None  # numbers of features, if not all that are read
+
+    def run(
+        self,
+        material: Material,
+        spec: StructuralSpec,
+        device: torch.device,
+        checkpoint: Checkpoint,
+        progress: Callable[[float], None],
+    ) -> Kept:
+        """Train and score all probes of the sweep."""
+        segments = Segments(tuple(Segment(kind, rank, seed) for kind in KINDS for rank in self.ranks for seed in range(spec.seeds)))
+        reads = [self.read(part) for part in (material.train, material.held_out, material.test)]
+        scales = lengths_of(reads[0], material.train) if spec.scale == "unit" else np.ones(sum(len(s.layers) for _, s in reads[0]))
+        every = [Features(read, device, tuple((1 / scales).tolist()), self.chosen) for read in reads]
+        sentences = [
+            Sentences(features, part.trees, [text.id for text in part.texts])
+            for features, part in zip(every, (material.train, material.held_out, material.test), strict=True)
+        ]
+        names = [f"{feature}/{spec.seed}" for feature in every[0].every]
+        fit = checkpoint.read(segments, device)
+        if fit is None:
+            drawn = segments.drawn(names, every[0].size).to(device)
+            fit = Fit(sized(drawn, segments, sentences[0]) if spec.scale == "unit" else drawn, segments)
+            if spec.scale == "unit":  # the numbers of a matrix with fewer rows are larger, and so are its steps
+                fit.tensors["rate"] *= torch.tensor([(every[0].size / segment.rank) ** 0.5 for segment in segments.every])
+
+        written = time.monotonic()
+
+        def after(fit: Fit) -> None:
+            nonlocal written
+            if time.monotonic() - written >= EVERY:
+                checkpoint.write(fit)
+                written = time.monotonic()
+            progress(fit.epoch / spec.recipe.epochs)
+
+        def within(share: float) -> None:
+            progress((fit.epoch + share) / spec.recipe.epochs)
+
+        train(fit, sentences[0], sentences[1], spec.recipe, after, within)
+        numbers = score(fit.tensors["best"], segments, sentences[2], single=spec.reference)
+        kept = self._kept(fit, every[0], numbers)
+        if self.name == "layers":
+            self._show(kept, fit, every[2], material.test, spec)
+        checkpoint.drop()
+        return kept
+
+    def _show(self, kept: Kept, fit: Fit, features: Features, part: Part, spec: StructuralSpec) -> None:
+        """Keep some sentences as the layer of least loss sees them."""
+        best = int(fit.tensors["loss"][:, : spec.seeds].mean(1).argmin())  # distance comes first among segments
+        chosen = choose(part, spec.seed)
+        few = Part(tuple(part.texts[number] for number in chosen), tuple(part.trees[number] for number in chosen))
+        states = tuple((source, own.some(chosen)) for source, own in features.parts)
+        sentences = Sentences(
+            Features(states, features.device, features.scales, features.chosen), few.trees, [text.id for text in few.texts]
+        )
+        keep(kept, fit.tensors["best"][best], fit.segments, best, sentences, few)
+
+    def _kept(self, fit: Fit, features: Features, numbers: Float64[np.ndarray, "sentence feature pair 9"]) -> Kept:
+        kept = Kept()
+        pairs = paired(fit.segments)
+        probes = [(feature, *pair) for feature in range(len(features.every)) for pair in pairs]
+        kept.add(f"{self.name}/numbers", numbers.reshape(len(numbers), len(probes), -1))
+        kept.say(f"{self.name}/source", [features.every[feature].source for feature, _, _ in probes])
+        of = [fit.segments.every[distance] for _, distance, _ in probes]
+        kept.add(f"{self.name}/layer", [features.every[feature].layer for feature, _, _ in probes])
+        kept.add(f"{self.name}/rank", [segment.rank for segment in of])
+        kept.add(f"{self.name}/seed", [segment.seed for segment in of])
+        for name in ("loss", "best_epoch", "epochs"):
+            told = fit.tensors[name]
+            kept.add(f"{self.name}/{name}", np.array([[float(told[feature, place]) for place in both] for feature, *both in probes]))
+        return kept
+
+
+def lengths_of(read: Sequence[tuple[str, States]], part: Part) -> Float64[np.ndarray, "feature"]:
+    """How far the vectors of each feature lie from their mean: the root of the mean square, over some sentences chosen by name."""
+    some = sorted(range(len(part)), key=lambda number: part.texts[number].id)[:: max(1, len(part) // MEASURED)]
+    found = []
+    for _, states in read:
+        blocks = np.concatenate([states[number].astype(np.float64) for number in some], axis=1)
+        found.append(np.sqrt(((blocks - blocks.mean(1, keepdims=True)) ** 2).sum(-1).mean(1)))
+    scales: Float64[np.ndarray, "feature"] = np.maximum(np.concatenate(found), 1e-12)
+    return scales
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a training that is under way is kept, if there is a folder; `key` says what it belongs to."""
+
+    path: Path | None
+    key: str
+    resume: bool = False
+
+    def write(self, fit: Fit) -> None:
+        """Keep the probes as they are."""
+        if self.path is not None:
+            arrays = {name: tensor.detach().cpu().numpy() for name, tensor in fit.state().items()}
+            write_atomically(self.path, seal_arrays(arrays, {"key": self.key}))
+
+    def read(self, segments: Segments, device: torch.device) -> Fit | None:
+        """The probes as they were kept; None if there are none of this training."""
+        if not self.resume or self.path is None or not self.path.is_file():
+            return None
+        try:
+            arrays, metadata = open_arrays(self.path)
+        except ValueError as error:
+            raise RunError(f"{self.path} is damaged ({error})", "Remove that file and run again with --resume") from error
+        if metadata.get("key") != self.key:
+            return None
+        return Fit.again({name: torch.from_numpy(array) for name, array in arrays.items()}, segments, device)
+
+    def drop(self) -> None:
+        """Forget it: the training is over."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)

@@ -1,0 +1,202 @@
+"""Training many probes at once, each by its own account: its own Adam, its own rate, its own time to stop."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from headscope.stats.bootstrap import GOLDEN, mix
+from headscope.studies.structural_probe.features import Features, batches
+from headscope.studies.structural_probe.probe import Gold, Segments, losses, squared_distances
+from headscope.studies.structural_probe.trees import Tree
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    Each = Float[torch.Tensor, "feature segment"]
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+POOL = 25  # batches among which sentences of like length are put together
+READ = 64  # sentences of a batch that is only read
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How probes are trained."""
+
+    rate: float = 1e-3
+    batch: int = 20
+    epochs: int = 40
+    patience: int = 5  # epochs without a gain before a probe stops
+    least: float = 1e-4  # what counts as a gain
+    factor: float = 0.1  # what the rate is multiplied by after an epoch without a gain
+    reset: bool = False  # whether Adam forgets what it knows then
+    sorted: bool = True  # whether sentences of like length are put together
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences to train or to try probes on."""
+
+    features: Features
+    trees: Sequence[Tree]
+    ids: Sequence[str]
+
+
+@dataclass
+class Fit:
+    """Probes in training. `best` are the matrices of each probe's best epoch by the loss on held-out sentences."""
+
+    matrices: Float[torch.Tensor, "feature row d"]
+    segments: Segments
+    tensors: dict[str, torch.Tensor] = field(default_factory=dict)
+    epoch: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.tensors:
+            each = torch.zeros(len(self.matrices), len(self.segments.every), dtype=torch.float64)
+            self.tensors = {
+                "first": torch.zeros_like(self.matrices), "second": torch.zeros_like(self.matrices), "best": self.matrices.clone(),
+                "steps": each.clone(), "rate": each + 1, "loss": each + torch.inf, "plateau": each + torch.inf, "stale": each.clone(),
+                "best_epoch": each.clone(), "epochs": each.clone(), "running": each + 1,
+            }  # fmt: skip
+
+    @property
+    def running(self) -> tuple[list[int], list[int]]:
+        """The features and the segments that have a probe that has not stopped."""
+        running = self.tensors["running"] > 0
+        return running.any(1).nonzero()[:, 0].tolist(), running.any(0).nonzero()[:, 0].tolist()
+
+    def rows(self, each: Each) -> torch.Tensor:
+        """A number a probe as a number a row, [feature, row, 1]."""
+        ranks = torch.tensor([segment.rank for segment in self.segments.every])
+        return each.repeat_interleave(ranks, 1)[..., None].to(self.matrices.device, self.matrices.dtype)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """All that is needed to go on."""
+        return {"matrices": self.matrices, "epoch": torch.tensor(self.epoch), **self.tensors}
+
+    @classmethod
+    def again(cls, state: Mapping[str, torch.Tensor], segments: Segments, device: torch.device) -> Fit:
+        """Probes from `state`."""
+        wide = {"matrices", "first", "second", "best"}
+        tensors = {name: tensor.to(device) if name in wide else tensor for name, tensor in state.items()}
+        return cls(tensors.pop("matrices"), segments, tensors, int(tensors.pop("epoch")))
+
+
+def train(
+    fit: Fit,
+    train: Sentences,
+    held_out: Sentences,
+    recipe: Recipe,
+    after: Callable[[Fit], None] = lambda fit: None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Fit:
+    """Train until every probe has stopped or all epochs are over. `after` is called after each epoch, `progress` within."""
+    while fit.epoch < recipe.epochs and fit.running[0]:
+        _epoch(fit, train, shuffled(train.ids, recipe.seed, fit.epoch), recipe, progress)
+        fit.epoch += 1
+        _judge(fit, mean_losses(fit.matrices, fit.segments, held_out, *fit.running), recipe)
+        after(fit)
+    return fit
+
+
+def shuffled(ids: Sequence[str], seed: int, epoch: int) -> list[int]:
+    """The numbers of sentences in an order of chance, by their names alone: the order of documents changes nothing."""
+    names = [hashlib.blake2b(f"{seed}\x1f{name}".encode(), digest_size=8).digest() for name in ids]
+    keys = np.array([int.from_bytes(name, "little") for name in names], dtype=np.uint64)
+    order: list[int] = np.argsort(mix(keys + np.array([epoch + 1], dtype=np.uint64) * GOLDEN), kind="stable").tolist()
+    return order
+
+
+def _epoch(fit: Fit, train: Sentences, order: Sequence[int], recipe: Recipe, progress: Callable[[float], None]) -> None:
+    features, which = fit.running
+    steps = fit.tensors["steps"]
+    running = fit.tensors["running"]
+    total = -(-len(order) // recipe.batch)
+    for turn, batch in enumerate(batches(train.features.lengths, order, recipe.batch, POOL if recipe.sorted else 1)):
+        states = train.features.batch(batch, features, fit.matrices.dtype)
+        gold = Gold.of([train.trees[number] for number in batch], states.device, states.dtype)
+        matrices = fit.matrices[features].requires_grad_()
+        vectors = torch.einsum("ftwd,frd->ftwr", states, matrices)
+        (slope,) = torch.autograd.grad(losses(vectors, gold, fit.segments, which).mean(-1).sum(), matrices)
+        steps += running
+        with torch.no_grad():
+            _adam(fit, features, slope, fit.tensors["rate"] * recipe.rate * running)
+        progress((turn + 1) / total)
+
+
+def _adam(fit: Fit, features: Sequence[int], slope: torch.Tensor, rate: Each) -> None:
+    """One step of Adam for the rows of some features; a probe at rate 0 stays as it is."""
+    first, second = fit.tensors["first"][features], fit.tensors["second"][features]
+    first.lerp_(slope, 1 - BETAS[0])
+    second.mul_(BETAS[1]).addcmul_(slope, slope, value=1 - BETAS[1])
+    fit.tensors["first"][features], fit.tensors["second"][features] = first, second
+    steps = fit.tensors["steps"][features].clamp_min(1)
+    size, spread = fit.rows(rate[features] / (1 - BETAS[0] ** steps)), fit.rows((1 - BETAS[1] ** steps) ** 0.5)
+    fit.matrices[features] = fit.matrices[features] - size * first / (second.sqrt() / spread + EPSILON)
+
+
+def _judge(fit: Fit, loss: Each, recipe: Recipe) -> None:
+    """After an epoch: keep what is best so far, lower the rate of probes without a gain, stop those without one for long."""
+    known = fit.tensors
+    running = known["running"] > 0
+    known["epochs"][running] += 1
+    better = running & (loss < known["loss"] - recipe.least)
+    known["loss"][better] = loss[better]
+    known["best_epoch"][better] = fit.epoch
+    chosen = fit.rows(better.double()) > 0
+    known["best"] = torch.where(chosen, fit.matrices, known["best"])
+    known["stale"] = torch.where(better, 0.0, known["stale"] + 1)
+    gained = loss < known["plateau"] * (1 - recipe.least)  # of itself: the schedule of the released code
+    known["plateau"] = torch.where(running & gained, loss, known["plateau"])
+    slower = running & ~gained
+    known["rate"][slower] *= recipe.factor
+    if recipe.reset:
+        known["steps"][slower] = 0
+        kept = fit.rows((~slower).double())
+        known["first"], known["second"] = known["first"] * kept, known["second"] * kept
+    known["running"] = (running & (known["stale"] < recipe.patience)).double()
+
+
+@torch.no_grad()
+def mean_losses(matrices: torch.Tensor, segments: Segments, sentences: Sentences, features: Sequence[int], which: Sequence[int]) -> Each:
+    """The mean loss of each probe over sentences; infinity for what is not asked for."""
+    sums = torch.zeros(len(which), len(features), dtype=torch.float64)
+    order = sorted(range(len(sentences.trees)), key=lambda number: sentences.features.lengths[number])
+    for batch in batches(sentences.features.lengths, order, READ):
+        states = sentences.features.batch(batch, features, matrices.dtype)
+        gold = Gold.of([sentences.trees[number] for number in batch], states.device, states.dtype)
+        vectors = torch.einsum("ftwd,frd->ftwr", states, matrices[features])
+        sums += losses(vectors, gold, segments, which).double().sum(-1).cpu()
+    found = torch.full((len(matrices), len(segments.every)), torch.inf, dtype=torch.float64)
+    found[torch.tensor(features)[:, None], torch.tensor(which)] = (sums / len(sentences.trees)).T
+    return found
+
+
+@torch.no_grad()
+def sized(matrices: torch.Tensor, segments: Segments, sentences: Sentences, some: int = 256) -> torch.Tensor:
+    """Matrices to begin with, each multiplied so that what it predicts is on average as large as what it should."""
+    features = list(range(len(matrices)))
+    order = sorted(range(len(sentences.trees)), key=lambda number: sentences.ids[number])[:some]
+    wanted, given = (torch.zeros(len(segments.every), len(matrices), dtype=torch.float64) for _ in range(2))
+    for batch in batches(sentences.features.lengths, sorted(order, key=lambda number: sentences.features.lengths[number]), READ):
+        states = sentences.features.batch(batch, features, matrices.dtype)
+        gold = Gold.of([sentences.trees[number] for number in batch], states.device, states.dtype)
+        vectors = torch.einsum("ftwd,frd->ftwr", states, matrices)
+        pairs = gold.words[:, :, None] & gold.words[:, None, :]
+        for number, (segment, bounds) in enumerate(zip(segments.every, segments.bounds, strict=True)):
+            own = vectors[..., slice(*bounds)]
+            distance = segment.kind == "distance"
+            wanted[number] += float(gold.distances.double().sum() if distance else gold.depths.double().sum())
+            found = squared_distances(own, gold.words) * pairs if distance else (own * own).sum(-1)
+            given[number] += found.double().flatten(1).sum(1).cpu()
+    times = (wanted / given.clamp_min(1e-12)).clamp(1e-6, 1e6).sqrt().T
+    ranks = torch.tensor([segment.rank for segment in segments.every])
+    return matrices * times.repeat_interleave(ranks, 1)[..., None].to(matrices.device, matrices.dtype)

@@ -1,0 +1,354 @@
+"""Heads of two models side by side, read: each head's twin in the other model, how close it is, and where it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from headscope.core.heads import HeadId, Kind
+from headscope.errors import RunError
+from headscope.results.table import Table
+from headscope.stats.bootstrap import group_weights
+from headscope.stats.embedding import Embedding, Method, embed
+from headscope.stats.inference import Support, interval
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float64, Int64
+
+Letter = Literal["a", "b"]
+LETTERS: tuple[Letter, Letter] = ("a", "b")
+TABLES = ("twins", "twins_layers", "twins_matrix", "twins_summary")
+WORK = 1 << 24  # numbers worked on at a time
+
+
+@dataclass
+class Sums:
+    """What is left of texts that two models read, by group of documents.
+
+    `rows` are counted; `words` is what every head of both models, one after the other, gave to words; `pairs` are the divergences of
+    all pairs of these heads, in the order of np.triu_indices. `untrained` are those of the first model's heads with an untrained copy of
+    the second's, and of such a copy of the first's with the second's.
+    """
+
+    rows: Int64[np.ndarray, "group"]
+    words: Float64[np.ndarray, "group head"]
+    pairs: Float64[np.ndarray, "group pair"]
+    untrained: tuple[Float64[np.ndarray, "group a b"], Float64[np.ndarray, "group a b"]] | None = None
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The heads of one of two models, in the order of its layers."""
+
+    name: str
+    kind: Kind
+    ids: tuple[HeadId, ...]
+
+    @property
+    def layers(self) -> list[int]:
+        """The layers that have heads, counted from 0."""
+        return sorted({head.layer for head in self.ids})
+
+    @cached_property
+    def layer_of(self) -> Int64[np.ndarray, "head"]:
+        """For each head the number of its layer among those there are."""
+        return np.unique([head.layer for head in self.ids], return_inverse=True)[1]
+
+    @cached_property
+    def depth(self) -> Float64[np.ndarray, "head"]:
+        """How deep each head lies: 0 in the first layer, 1 in the last."""
+        return self.layer_of / max(1, len(self.layers) - 1)
+
+    @cached_property
+    def share(self) -> Float64[np.ndarray, "layer head"]:
+        """What part of its layer a head is: the matrix that averages over the heads of each layer."""
+        member = (self.layer_of == np.arange(len(self.layers))[:, None]).astype(np.float64)
+        share: Float64[np.ndarray, "layer head"] = member / member.sum(1, keepdims=True)
+        return share
+
+
+class Nearest(NamedTuple):
+    """On the data and in every replicate: how far each head of one model is from its twin in the other, which that is, and how far it is
+    from the nearest head of its own model.
+    """
+
+    twin: Float64[np.ndarray, "replicate+1 head"]
+    at: Int64[np.ndarray, "replicate+1 head"]
+    own: Float64[np.ndarray, "replicate+1 head"]
+
+
+class Found(NamedTuple):
+    """The same, and whether a head is its twin's twin, how far it is from the nearest head of an untrained copy of the other model, and
+    the share of its attention that goes to words. NaN where there is none.
+    """
+
+    twin: Float64[np.ndarray, "replicate+1 head"]
+    at: Int64[np.ndarray, "replicate+1 head"]
+    own: Float64[np.ndarray, "replicate+1 head"]
+    mutual: Bool[np.ndarray, "replicate+1 head"]
+    untrained: Float64[np.ndarray, "replicate+1 head"]
+    words: Float64[np.ndarray, "replicate+1 head"]
+
+
+@dataclass(frozen=True)
+class Twins:
+    """The heads of models `a` and `b` and the distances between all of them, in nats, as means over rows of attention.
+
+    `epsilons` are how close heads must be to count as the same; a head that gives less than `least` of its attention to words is faint:
+    what is compared of it is only that little. `dropped` says what was left out, `read` what was read otherwise
+    than it stands, and `warnings` what must be known before a number is used.
+    """
+
+    a: Heads
+    b: Heads
+    sums: Sums
+    level: Literal["word", "token"]
+    epsilons: tuple[float, ...]
+    least: float
+    replicates: int
+    seed: int
+    texts: int
+    documents: int
+    signature: str
+    dropped: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Rows of attention that distances are a mean over."""
+        return int(self.sums.rows.sum())
+
+    @property
+    def several(self) -> bool:
+        """Whether documents of more than one group were seen, so that there are intervals."""
+        return int(np.count_nonzero(self.sums.rows)) > 1 and self.replicates > 0
+
+    @cached_property
+    def _weights(self) -> Float64[np.ndarray, "replicate+1 group"]:
+        """What turns sums of groups into means: for the data as they are, then for every replicate."""
+        drawn = np.concatenate([np.ones((1, len(self.sums.rows))), group_weights(self.replicates, self.seed, len(self.sums.rows))])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            weights: Float64[np.ndarray, "replicate+1 group"] = drawn / (drawn @ self.sums.rows)[:, None]
+        return weights
+
+    def _squares(self) -> Iterator[tuple[slice, Float64[np.ndarray, "replicate head head"]]]:
+        """The distances of all heads, those of `a` first, of some replicates at a time; infinite between a head and itself."""
+        heads = len(self.a.ids) + len(self.b.ids)
+        first, second = np.triu_indices(heads, 1)
+        step = max(1, WORK // heads**2)
+        for start in range(0, len(self._weights), step):
+            part = slice(start, start + step)
+            square = np.full((len(self._weights[part]), heads, heads), np.inf)
+            with np.errstate(invalid="ignore"):
+                square[:, first, second] = square[:, second, first] = self._weights[part] @ self.sums.pairs
+            yield part, square
+
+    @cached_property
+    def distances(self) -> Float64[np.ndarray, "head head"]:
+        """Between all heads of both models, those of `a` first."""
+        matrix: Float64[np.ndarray, "head head"] = next(self._squares())[1][0]
+        np.fill_diagonal(matrix, 0)
+        return matrix
+
+    @cached_property
+    def _between(self) -> tuple[tuple[Found, Found], Float64[np.ndarray, "replicate+1 a b"], Float64[np.ndarray, "replicate+1"]]:
+        """What was found of the heads of both models, the mean distances of their layers, and the mean of all heads of one to all of the
+        other.
+        """
+        a = len(self.a.ids)
+        parts: list[tuple[Nearest, Nearest]] = []
+        layers, means = [], []
+        for _, square in self._squares():
+            between = square[:, :a, a:]
+            parts.append((_nearest(between, square[:, :a, :a]), _nearest(between.transpose(0, 2, 1), square[:, a:, a:])))
+            layers.append(self.a.share @ between @ self.b.share.T)
+            means.append(between.mean((1, 2)))
+        first, second = (Nearest(*map(np.concatenate, zip(*sides, strict=True))) for sides in zip(*parts, strict=True))
+        with np.errstate(invalid="ignore"):
+            words = self._weights @ self.sums.words
+        found = (
+            Found(*first, _mutual(first.at, second.at), self._untrained(0), words[:, :a]),
+            Found(*second, _mutual(second.at, first.at), self._untrained(1), words[:, a:]),
+        )
+        return found, np.concatenate(layers), np.concatenate(means)
+
+    def _untrained(self, side: int) -> Float64[np.ndarray, "replicate+1 head"]:
+        """The distances of one model's heads to the nearest of an untrained copy of the other."""
+        if self.sums.untrained is None:
+            return np.full((len(self._weights), len((self.a, self.b)[side].ids)), np.nan)
+        sums = self.sums.untrained[side]
+        step = max(1, WORK // sums[0].size)
+        with np.errstate(invalid="ignore"):
+            blocks = (np.tensordot(self._weights[start : start + step], sums, 1) for start in range(0, len(self._weights), step))
+            return np.concatenate([block.min(2 - side) for block in blocks])
+
+    def of(self, letter: Letter) -> tuple[Heads, Heads, Found]:
+        """The heads of `a` or of `b`, those of the other one, and what was found of the former."""
+        if letter not in LETTERS:
+            raise RunError(f"no model is called {letter!r} here", "Use a or b")
+        (first, second), *_ = self._between
+        return (self.a, self.b, first) if letter == "a" else (self.b, self.a, second)
+
+    def mutual(self) -> list[tuple[HeadId, HeadId, float]]:
+        """The pairs of a head of `a` and one of `b` that are each other's twins, and their distances, the closest first."""
+        heads, others, found = self.of("a")
+        pairs = [
+            (heads.ids[head], others.ids[found.at[0, head]], float(found.twin[0, head]))
+            for head in np.flatnonzero(found.mutual[0]).tolist()
+        ]
+        return sorted(pairs, key=lambda pair: pair[2])
+
+    def embed(self, method: Method = "metric", sqrt: bool = False, seed: int = 0) -> Embedding:
+        """All heads of both models as points of one plane, those of `a` first."""
+        return embed(self.distances, method, sqrt=sqrt, seed=seed)
+
+    @property
+    def layers(self) -> Float64[np.ndarray, "a b"]:
+        """The mean distance of the heads of each layer of `a` to those of each layer of `b`."""
+        matrix: Float64[np.ndarray, "a b"] = self._between[1][0]
+        return matrix
+
+    def table(self, name: str = "twins") -> Table:
+        """`twins`: a row a head. `twins_layers`: a row a layer and quantity. `twins_matrix`: a row a layer of each. `twins_summary`."""
+        if name not in TABLES:
+            raise RunError(f"no table is called {name!r}", f"Use one of {', '.join(TABLES)}")
+        columns = {"twins": self._heads, "twins_layers": self._layers, "twins_matrix": self._matrix, "twins_summary": self._summary}[name]()
+        return Table.of(columns, {"signature": self.signature})
+
+    def _interval(
+        self, values: Float64[np.ndarray, "replicate+1 *shape"], within: tuple[float, float] = (0, np.inf)
+    ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
+        return interval(values[0], values[1:], Support.in_groups(self.sums.rows, self.documents), within)
+
+    def _heads(self) -> dict[str, Any]:
+        blocks: list[dict[str, Any]] = []
+        for letter in LETTERS:
+            heads, others, found = self.of(letter)
+            low, high = self._interval(found.twin)
+            own = self._own(letter)
+            support = (found.at[1:] == found.at[0])[np.isfinite(found.twin[1:, 0])]
+            size = len(heads.ids)
+            blocks.append(
+                {
+                    "side": [letter] * size,
+                    "model": [heads.name] * size,
+                    "kind": [heads.kind] * size,
+                    "layer": [head.layer + 1 for head in heads.ids],
+                    "head": [head.head + 1 for head in heads.ids],
+                    "twin": [str(others.ids[at]) for at in found.at[0]],
+                    "distance": found.twin[0],
+                    "low": low,
+                    "high": high,
+                    "support": support.mean(0) if self.several and len(support) else np.full(size, np.nan),
+                    "mutual": found.mutual[0],
+                    "own_neighbour": ["" if at is None else str(heads.ids[at]) for at in own],
+                    "own_distance": found.own[0],
+                    "untrained": found.untrained[0],
+                    "words": found.words[0],
+                    "faint": found.words[0] < self.least,
+                }
+            )
+        return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+    def _own(self, letter: Letter) -> list[int | None]:
+        """For each head of a model the nearest other one of that model."""
+        a = len(self.a.ids)
+        square = (self.distances[:a, :a] if letter == "a" else self.distances[a:, a:]).copy()
+        np.fill_diagonal(square, np.inf)
+        return [None] if len(square) == 1 else square.argmin(1).tolist()
+
+    def _layers(self) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = []
+        for letter in LETTERS:
+            heads, others, found = self.of(letter)
+            quantities = {
+                "twin": found.twin,
+                "own": found.own,
+                "untrained": found.untrained,
+                "twin_depth": np.where(np.isfinite(found.twin), others.depth[found.at], np.nan),
+                "words": found.words,
+            }
+            for quantity, values in quantities.items():
+                means = values @ heads.share.T
+                low, high = self._interval(means)
+                for number, layer in enumerate(heads.layers):
+                    if np.isfinite(means[0, number]):
+                        said = {"side": letter, "model": heads.name, "kind": heads.kind, "layer": layer + 1}
+                        depth = number / max(1, len(heads.layers) - 1)
+                        numbers = {
+                            "value": means[0, number],
+                            "low": low[number],
+                            "high": high[number],
+                            "n": self.n,
+                            "documents": self.documents,
+                        }
+                        rows.append({**said, "depth": depth, "quantity": quantity, **numbers})
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def _matrix(self) -> dict[str, Any]:
+        values = self._between[1]
+        low, high = self._interval(values)
+        first, second = (axis.ravel() for axis in np.indices(values.shape[1:]))
+        return {
+            "a_layer": np.array(self.a.layers)[first] + 1,
+            "b_layer": np.array(self.b.layers)[second] + 1,
+            "value": values[0].ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "n": [self.n] * len(first),
+            "documents": [self.documents] * len(first),
+        }
+
+    def _summary(self) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = []
+        quantities: list[tuple[str, str, Float64[np.ndarray, "replicate+1"]]] = [("both", "all_pairs", self._between[2])]
+        for letter in LETTERS:
+            quantities += [(letter, quantity, values) for quantity, values in self._quantities(letter).items()]
+        for side, quantity, values in quantities:
+            if np.isfinite(values[0]):
+                low, high = self._interval(values[:, None], (-1, 1) if quantity == "depth" else (0, np.inf))
+                numbers = {"value": values[0], "low": low[0], "high": high[0], "n": self.n, "documents": self.documents}
+                rows.append({"side": side, "quantity": quantity, **numbers})
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def _quantities(self, letter: Letter) -> dict[str, Float64[np.ndarray, "replicate+1"]]:
+        heads, others, found = self.of(letter)
+        known = np.isfinite(found.twin[:, 0])
+        distances = {"twin": found.twin, "own": found.own, "untrained": found.untrained}
+        values = {name: each.mean(1) for name, each in distances.items()}
+        values["beyond_own"] = values["twin"] - values["own"]
+        values["below_untrained"] = values["untrained"] - values["twin"]
+        for epsilon in self.epsilons:
+            for name, each in distances.items():
+                values[f"{name}_{epsilon:g}"] = np.where(np.isfinite(each[:, 0]), (each < epsilon).mean(1), np.nan)
+        trained = np.isfinite(found.untrained[:, 0])
+        values["nearer_than_untrained"] = np.where(trained, (found.twin < found.untrained).mean(1), np.nan)
+        values["mutual"] = np.where(known, found.mutual.mean(1), np.nan)
+        values["depth"] = np.where(known, _correlation(others.depth[found.at], heads.depth), np.nan)
+        values["words"] = found.words.mean(1)
+        values["faint"] = np.where(known, (found.words < self.least).mean(1), np.nan)
+        return values
+
+
+def _nearest(distances: Float64[np.ndarray, "replicate head other"], own: Float64[np.ndarray, "replicate head head"]) -> Nearest:
+    alone = own.shape[1] == 1
+    return Nearest(distances.min(2), distances.argmin(2), np.full(own.shape[:2], np.nan) if alone else own.min(2))
+
+
+def _mutual(at: Int64[np.ndarray, "replicate head"], back: Int64[np.ndarray, "replicate other"]) -> Bool[np.ndarray, "replicate head"]:
+    """Whether a head is the nearest of its nearest."""
+    mutual: Bool[np.ndarray, "replicate head"] = np.take_along_axis(back, at, 1) == np.arange(at.shape[1])
+    return mutual
+
+
+def _correlation(values: Float64[np.ndarray, "replicate head"], with_: Float64[np.ndarray, "head"]) -> Float64[np.ndarray, "replicate"]:
+    """Pearson's, of each row; NaN where nothing varies."""
+    x, y = values - values.mean(1, keepdims=True), with_ - with_.mean()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation: Float64[np.ndarray, "replicate"] = (x @ y) / np.sqrt((x * x).sum(1) * (y @ y))
+    return correlation
