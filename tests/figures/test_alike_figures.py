@@ -24,7 +24,7 @@ from headscope.drawing.point_labels import write_names
 from headscope.drawing.saving import render
 from headscope.drawing.theme import COLOURS
 from headscope.errors import HeadscopeError, RunError
-from headscope.figures import FIGURES, draw
+from headscope.figures import RUN_FIGURES, draw
 
 MEASURES = ["distances", "positions", "tokens", "entropy", "relations"]
 TOKENS = ["[CLS]", "a", "b", "c", "[SEP]"]
@@ -239,7 +239,7 @@ def test_figures_are_reproducible_and_signed(six: hs.Run, name: str) -> None:
     assert svg == render(draw(name, six.results), "svg")
     assert b"n = 5 rows of attention, 6 heads" in svg
     assert b"nats" in svg or name == "clark6"
-    assert "(distances)" in FIGURES[name]
+    assert "(distances)" in RUN_FIGURES[name]
 
 
 def test_sums_are_called_sums() -> None:

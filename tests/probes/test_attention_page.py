@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headscope.cli.probe_attention import attention
-from headscope.figures import FIGURES
+from headscope.figures import known_figures
 from headscope.studies.attention_probe.spec import NAMES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "attention-probe.md").read_text(encoding="utf-8")
@@ -35,5 +35,5 @@ def test_probes_tables_and_figures_are_named() -> None:
         "high",
     ):
         assert f"`{name}`" in PAGE, name
-    for figure in (name for name, about in FIGURES.items() if "headscope probe attention" in about):
+    for figure in (name for name, about in known_figures().items() if "headscope probe attention" in about):
         assert figure in PAGE

@@ -96,11 +96,11 @@ def test_what_was_interrupted_goes_on_to_the_same(
     once = steps.do
     seen: list[str] = []
 
-    def until_the_second(kitchen: Any, step: Any, *rest: Any) -> Any:
+    def until_the_second(context: Any, step: Any, *rest: Any) -> Any:
         seen.append(step.name)
         if step.name == "second":
             raise KeyboardInterrupt
-        return once(kitchen, step, *rest)
+        return once(context, step, *rest)
 
     monkeypatch.setattr(studying, "do", until_the_second)
     with pytest.raises(KeyboardInterrupt):
@@ -148,7 +148,7 @@ def test_a_trained_model_that_is_to_be_replaced_cannot_be_loaded_and_nothing_bes
     folder.mkdir()
     for name in ("config.json", "training.json", "mine.txt"):
         (folder / name).write_text("{}")
-    steps.clear(steps.Kitchen("two", read_recipe(recipe)[0], "mini", {}, tmp_path))
+    steps.clear(steps.StepContext("two", read_recipe(recipe)[0], "mini", {}, tmp_path))
     assert sorted(path.name for path in folder.iterdir()) == ["mine.txt", "training.json"]
     assert not is_whole(folder)
 

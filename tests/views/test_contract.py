@@ -12,7 +12,7 @@ import pytest
 import headscope as hs
 from headscope.drawing.theme import COLOURS
 from headscope.drawing.words import RED
-from headscope.figures import FIGURES
+from headscope.figures import RUN_FIGURES
 from headscope.views.compare import comparison
 from headscope.views.run import run_data
 
@@ -89,6 +89,6 @@ def test_static_and_interactive_figures_share_colours_and_captions(run: hs.Run) 
     assert [light[f"--hs-s{number}"].upper() for number in range(1, 7)] == list(COLOURS[:6])
     assert light["--hs-red"] == RED
     data = run_data(run.results)
-    assert {figure["name"]: figure["caption"] for figure in data["curves"]} == {name: FIGURES[name] for name in ("clark2", "clark4")}
+    assert {figure["name"]: figure["caption"] for figure in data["curves"]} == {name: RUN_FIGURES[name] for name in ("clark2", "clark4")}
     figure = run["entropy"].plot()
     assert [axes.get_title(loc="left") for axes in figure.axes] == [panel["title"] for panel in data["curves"][1]["panels"]]

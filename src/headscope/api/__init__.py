@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headscope.api.again import rerun
-from headscope.api.results import Compared, Measured, Run, Study, TwinHeads, compare, open_run, open_study
+from headscope.api.results import Compared, Measured, Run, Study, TwinHeads, compare, open_run, open_study, rerun
 from headscope.api.running import annotate, keywords, load, measure, run, train, twins, view
 from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural, replicate
 from headscope.core.document import Word

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from headscope.comparison.alike import Alike
     from headscope.comparison.base import Comparison
+    from headscope.comparison.rerun import Rerun, Texts
     from headscope.core.heads import Kind
+    from headscope.engine.shards import Progress
+    from headscope.models.model import Model
     from headscope.stats.embedding import Method
     from headscope.widget.run import RunView
 
@@ -150,9 +153,9 @@ class Study:
         return self.results[name]
 
     def plot(self, figure: str, quantity: str | None = None, **choices: Any) -> Figure:
-        """A figure of the study: of flow `westera1`, `westera2`, `trees` or `agreement`; of ablation `michel1`, `michel3`, `histogram` or
-        `importance`; by edge probing `tenney1`, `tenney2`, `tenney3` (of examples that `quantity` names: `pos/2`; as `bars=True`) or
-        `layerscores`; of attention probes `table3` (with a study of a structural probe as `structural=`); of keywords `keyword_curves`.
+        """A figure of the study by its name, as `headscope plot --help` lists them: `westera1` of flow, `michel1` of ablation. `quantity`
+        names examples where a figure shows some (`pos/2` of `tenney3`); `choices` are what the figure takes, such as `bars=True`, or another
+        study as `structural=`.
         """
         from headscope.figures import draw
 
@@ -248,6 +251,40 @@ def compare(*runs: Run | Study | str | Path, to: int = 1, pairs: bool = False) -
     from headscope.comparison.folders import compare_any
 
     return Compared(compare_any([Path(one) if isinstance(one, str | Path) else one.results for one in runs], to, pairs))
+
+
+def rerun(
+    run: str | Path | Run | Study,
+    out: str | Path | None = None,
+    *,
+    model: Model | str | Path | None = None,
+    corpus: Texts | None = None,
+    dev: Texts | None = None,
+    look: Texts | None = None,
+    device: str | None = None,
+    engine: str = "local",
+    workers: int = 2,
+    progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Rerun:
+    """Make a run or a study in a folder again, with its settings, and compare every table and state with what is there.
+
+    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora need to be named only if
+    they are not where they were; one that is not what it was is refused before anything is computed. `tell` hears of other versions then.
+
+    >>> import headscope as hs, tempfile
+    >>> folder = tempfile.mkdtemp() + "/run"
+    >>> _ = hs.run("mini", "sampler", ["entropy"], folder, limit=2, replicates=0, gallery=0)
+    >>> hs.rerun(folder).identical
+    True
+    """
+    from headscope.comparison.rerun import rerun as make_again
+
+    results = run.results if isinstance(run, Run | Study) else Results.open(Path(run))
+    given = {"corpus": corpus, "dev": dev, "look": look}
+    corpora = {name: texts for name, texts in given.items() if texts is not None}
+    how: dict[str, Any] = {"model": model, "device": device, "engine": engine, "workers": workers, "progress": progress, "tell": tell}
+    return make_again(results, Path(out) if out is not None else None, corpora=corpora, **how)
 
 
 def open_run(path: str | Path) -> Run:

@@ -47,8 +47,7 @@ def compare(
     found = compare_any(runs, to, pairs)
     study = found.results[0].study
     if study is not None and quantity is not None:
-        known = "studies of ablation are compared by what is lost without each head" if study == "ablation" else "a study has no quantities"
-        raise RunError(known, "Leave out --quantity")
+        raise RunError("a study has no quantities: its tables are compared", "Leave out --quantity, or name a --table")
     if table is not None and table not in found.differences:
         raise RunError(f"there is no table {table!r} to compare", f"There are {', '.join(found.differences)}")
     if out is not None:
@@ -122,22 +121,24 @@ def _print(found: Comparison, only: str | None, quantity: str | None, limit: int
         wide = found.wide(name, rows)
         more = f"; {len(wide) - limit} more rows: --limit, --format csv" if len(wide) > limit else ""
         print_table(wide.head(limit), title, found.counted(name) + more)
-    if found.results[0].study == "ablation" and only is None:
-        _across(found)
+    if only is None:
+        _print_further(found)
     typer.echo(f"intervals: {found.how}")
     for number, (name, results) in enumerate(zip(found.names, found.results, strict=True), 1):
         typer.echo(f"{number}: {name}: {results.signature}")
 
 
-def _across(found: Comparison) -> None:
-    """Whether a model misses on one task what it misses on another."""
+def _print_further(found: Comparison) -> None:
+    """A further table, if the kind of study has one: of ablation whether a model misses on one task what it misses on another."""
     from headscope.cli.tables import print_table
     from headscope.errors import RunError
-    from headscope.studies.ablation.across import across
+    from headscope.studies.registry import REGISTRY
 
+    study = found.results[0].study
+    if study is None or study not in REGISTRY:
+        return
     try:
-        table = across(found.results)
+        if (further := REGISTRY[study].compare_further(found.results)) is not None:
+            print_table(further[1], further[0])
     except RunError as error:
         typer.echo(f"left out: correlation over heads: {error}", err=True)
-        return
-    print_table(table, "what is lost without each head, on the one and on the other: correlation over heads")

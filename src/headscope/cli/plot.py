@@ -7,17 +7,22 @@ from typing import Annotated
 
 import typer
 
+from headscope.studies.registry import REGISTRY
+
+
+def _figures() -> str:
+    """What help says of the names of figures."""
+    runs = "clark2, clark3, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap"
+    studies = (f"of headscope {study.verb}: {', '.join(figure.name for figure in study.figures)}" for study in REGISTRY.values())
+    return "; ".join([f"of a run: {runs}", *studies])
+
 
 def plot(
     run: Annotated[Path, typer.Argument(help="run folder")],
     figure: Annotated[
         str,
         typer.Argument(
-            help="of a run: clark2, clark3, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap; "
-            "of a study of flow: westera1, westera2, trees or agreement; of one of ablation: michel1, michel3, histogram or importance; "
-            "of one by edge probing: tenney1, tenney2, tenney3 or layerscores; of one of attention probes: table3, probe_heads or "
-            "probe_relations; of a structural probe: structural, structural_ranks or structural_trees; of keywords: keywords, "
-            "keyword_losses, keyword_curves or keyword_scores"
+            help=_figures(),
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,

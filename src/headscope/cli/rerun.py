@@ -32,7 +32,7 @@ def rerun(
     identical to the last bit, and with 1 if not; then the new folder stays, and it is said what differs, by how much, and whether versions,
     the device or the number of threads were others.
     """
-    from headscope.api.again import rerun as again
+    from headscope.api import rerun as again
     from headscope.cli.progress import bar
     from headscope.cli.signals import exit_code, say
     from headscope.cli.tables import print_table

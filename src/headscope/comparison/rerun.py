@@ -1,109 +1,27 @@
-"""A run made once more: what it was made of is found again, and what came out is held beside what came out then."""
+"""Making a run or a study again with its own settings, and comparing what comes out with what came out then."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from headscope.comparison.identical import Sameness
-from headscope.core.paths import kind_of
+from headscope.comparison.identical import Sameness, compare
+from headscope.comparison.rerun_inputs import Places, refuse, require_corpus, require_model
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
-from headscope.models.model import Model
+from headscope.results.folder import Folder
 from headscope.results.results import Results
 from headscope.results.signature import differences, versions
+from headscope.studies.registry import REGISTRY
 
-EMBEDDED = ("sampler", "mini")
+if TYPE_CHECKING:
+    from headscope.engine.shards import Progress
+    from headscope.models.model import Model
 
-
-def refuse(results: Results) -> None:
-    """An error for results that nothing can be made of again, which says what is missing."""
-    identity, where = results.manifest.get("identity", {}), results.path
-    if "maps" in identity:
-        remedy = "Measure the saved maps again with headscope run --maps, and put both beside each other with headscope compare"
-        raise RunError(f"{where} was made of maps, whose files it does not name", remedy)
-    if any(part.startswith("joined:") for part in results.signature.split("|")):
-        raise RunError(f"{where} was joined of several studies", "Rerun those, each in its own folder")
-    if results.study == "replication":
-        raise RunError(f"{where} is a replication of several steps", "Rerun those, each in its own folder, or replicate the paper again")
-    if results.manifest["settings"].get("score") == "own":
-        raise RunError(f"{where} was scored by a function of your own, which is not kept", "Call headscope.ablate with it again")
-    if not {"model", "corpus", "settings"} <= identity.keys():
-        raise RunError(f"{where} does not say what it was made of", "It was written by an older version of headscope; run it anew")
-
-
-class Places:
-    """Where the files are that a run names: as it was started, if that is known, or from here."""
-
-    def __init__(self, results: Results) -> None:
-        assert results.path is not None
-        self._run = results.path
-        started = results.manifest.get("made", {}).get("from")
-        self._base = None if started is None else (results.path / started).resolve()
-
-    def find(self, name: str) -> str | None:
-        """The path of a file that a run calls by this name; None if it is not there any more."""
-        path = Path(name).expanduser()
-        places = [path] if path.is_absolute() or self._base is None else [self._base / path, path]
-        return next((str(place) for place in places if kind_of(place) in ("file", "folder")), None)
-
-    def corpus(self, names: Sequence[str], option: str, settings: Mapping[str, Any]) -> Corpus:
-        """The corpus of these names; an error that says what is not found."""
-        found = []
-        for name in names:
-            if name == "memory":
-                problem = f"{self._run} was made of a corpus in memory, which has no name"
-                raise RunError(problem, f"Give the corpus itself: headscope.rerun({str(self._run)!r}, {option}=...)")
-            place = name if name in EMBEDDED else self.find(name)
-            if place is None:
-                where = f" in {self._base}" if self._base is not None and not Path(name).is_absolute() else ""
-                raise RunError(f"{self._run} was made of {name!r}, which is not there any more{where}", f"Name it with --{option}")
-            found.append(place)
-        return read(*found, format=settings["format"], on_error=settings["on_error"])
-
-
-def require_same(results: Results, what: str, then: str | None, now: str, name: str) -> None:
-    """Refuse a model or a corpus that is not what it was."""
-    if then != now:
-        problem = f"{name} is not what {results.path} was made of: its {what} was {str(then)[:16]} and is {now[:16]}"
-        remedy = "Name the one that was measured, or run anew and use headscope compare"
-        raise RunError(problem, remedy)
-
-
-def require_model(results: Results, model: Model) -> None:
-    """Refuse a model that is not the one that was measured."""
-    require_same(results, "fingerprint", results.manifest["identity"]["model"], model.fingerprint, f"the model {model.name}")
-
-
-def require_corpus(results: Results, corpus: Corpus, option: str) -> None:
-    """Refuse a corpus that is not the one that was read; `option` is `corpus`, `dev` or `look`."""
-    identity = results.manifest["identity"]
-    then = identity.get(option) or identity["settings"].get(option)
-    name = ", ".join(map(str, corpus.paths)) or f"the {option} given"
-    require_same(results, "sha256", then, corpus.hash(), name)
-
-
-def other_versions(results: Results) -> list[str]:
-    """What versions are others than they were."""
-    then, now = results.manifest["identity"].get("versions", {}), versions()
-    return [f"{name} was {then[name]} and is {now[name]}" for name in now if name in then and then[name] != now[name]]
-
-
-@contextmanager
-def threads_of(results: Results) -> Iterator[None]:
-    """Compute with as many threads as the run did, as far as it says so."""
-    told = results.manifest.get("made", {}).get("threads") or [torch.get_num_threads()]
-    before = torch.get_num_threads()
-    torch.set_num_threads(told[0])
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+Texts = Corpus | str | Path | Sequence[str | Path]
 
 
 @dataclass(frozen=True)
@@ -144,6 +62,56 @@ class Rerun:
         return "\n".join([*self.lines(), *([repr(self.same.table())] if self.same.differences else [])])
 
 
+def rerun(
+    then: Results,
+    out: Path | None = None,
+    *,
+    model: Model | str | Path | None = None,
+    corpora: Mapping[str, Texts] | None = None,
+    device: str | None = None,
+    engine: str = "local",
+    workers: int = 2,
+    progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Rerun:
+    """Make results in a folder again, with their settings, and compare every table and state.
+
+    They go into `out`, or into a folder beside the old one that is removed if all is identical. `model` and `corpora`, by the names of
+    their settings, are given only if they are not where they were. `tell` hears of other versions before anything is computed.
+    """
+    if then.path is None:
+        raise RunError("these results have no folder", "Only what is in a folder can be made again")
+    if then.study is not None and engine != "local":
+        raise RunError(f"{then.path} is a study, which only this process can make", "Leave --engine out")
+    refuse(then)
+    places = Places(then)
+    texts = _corpora(then, places, corpora or {})
+    spec = _spec(then, places, model)
+    device = device or _device(then)
+    loaded = _load(then, spec, device) if model is None or isinstance(model, str | Path) else model
+    require_model(then, loaded)
+    for line in _other_versions(then) if tell is not None else ():
+        assert tell is not None
+        tell(line)
+    target = out or _beside(then.path)
+    how: dict[str, Any] = {**texts, "device": device, "progress": progress}
+    if engine == "local" and getattr(spec, "weights", "trained") == "trained":
+        how["model"] = loaded
+    try:
+        with _threads_of(then):
+            now = _execute(then, spec, target, how, engine, workers)
+        same = compare(then, now)
+    except BaseException:
+        if out is None:
+            with suppress(RunError, OSError):
+                Folder(target).remove()
+        raise
+    if same.identical and out is None:
+        Folder(target).remove()
+    kept = target if out is not None or not same.identical else None
+    return Rerun(then, now, same, circumstances(then, now), kept)
+
+
 def circumstances(then: Results, now: Results) -> tuple[str, ...]:
     """What was different about the two times: settings, versions, kind of device, threads."""
     found = differences(then.manifest["identity"], now.manifest["identity"])
@@ -156,3 +124,106 @@ def circumstances(then: Results, now: Results) -> tuple[str, ...]:
 
 def _told(value: Any) -> str:
     return " and ".join(map(str, value)) if isinstance(value, list) else str(value or "not known")
+
+
+def _corpora(then: Results, places: Places, given: Mapping[str, Texts]) -> dict[str, Corpus]:
+    """The corpora by the names of their settings: as given, or where they were. One that is not what it was is refused."""
+    settings = then.manifest["settings"]
+    names = ("corpus",) if then.study is None else REGISTRY[then.study].corpora
+    if unknown := [name for name in given if name not in names]:
+        raise RunError(f"{then.path} was made without --{unknown[0]}", "Leave it out")
+    corpora = {}
+    for name in names:
+        if name in given:
+            texts = given[name]
+            paths = [texts] if isinstance(texts, str | Path) else texts
+            options = {"format": settings["format"], "on_error": settings["on_error"]}
+            corpora[name] = paths if isinstance(paths, Corpus) else read(*paths, **options)
+        elif settings.get(name):
+            corpora[name] = places.corpus(settings[name], name, settings)
+        if name in corpora:
+            require_corpus(then, corpora[name], name)
+    return corpora
+
+
+def _spec(then: Results, places: Places, model: Model | str | Path | None) -> Any:
+    """The specification of the results, with files where they are now."""
+    settings = dict(then.manifest["settings"])
+    if isinstance(model, str | Path):
+        settings["model"] = str(model)
+    elif model is None:
+        settings["model"] = places.find(settings["model"]) or settings["model"]
+    if then.study is None:
+        from headscope.engine.spec import make_spec
+
+        own = [_own_measure(name, places) for name in settings.pop("own", ())]
+        settings["allow_unknown"] = True  # a run that was finished is not refused
+        return make_spec(settings | ({"own": own} if own else {}))
+    for name in REGISTRY[then.study].files:
+        if settings.get(name) is not None:
+            settings[name] = places.find(settings[name]) or settings[name]
+    settings.pop("cache", None)
+    return REGISTRY[then.study].make(settings)
+
+
+def _own_measure(name: str, places: Places) -> str:
+    """Where a measure of the user's own is found: FILE.py:CLASS, where the file is."""
+    file, _, cls = name.rpartition(":")
+    return f"{places.find(file) or file}:{cls}" if file.endswith(".py") else name
+
+
+def _load(then: Results, spec: Any, device: str | None) -> Model:
+    """The model of a specification."""
+    from headscope.models.load import load
+
+    head = spec.differentiates if then.study is None else REGISTRY[then.study].predicts
+    return load(spec.model, device, spec.dtype, spec.random, head=head)
+
+
+def _execute(then: Results, spec: Any, out: Path, how: Mapping[str, Any], engine: str, workers: int) -> Results:
+    """The results of the specification."""
+    if then.study is not None:
+        from headscope.studies.execute import execute as execute_study
+
+        return execute_study(then.study, spec, out, **how)
+    from headscope.engine.sample import SIZE
+    from headscope.runs.execute import execute
+
+    size = then.manifest.get("made", {}).get("gallery", SIZE)
+    gallery = (size or SIZE) if then.manifest.get("gallery") is not None else size
+    return execute(spec, out, **how, engine=engine, workers=workers, gallery=gallery)  # type: ignore[arg-type]
+
+
+def _device(results: Results) -> str | None:
+    """The kind of device that the results were made on, if there is one here."""
+    import torch
+
+    kind = results.manifest["identity"]["settings"].get("device")
+    return str(kind) if kind == "cpu" or (kind == "cuda" and torch.cuda.is_available()) else None
+
+
+def _beside(path: Path) -> Path:
+    """A folder beside a run that is not there yet."""
+    place = path.resolve()
+    names = (f"{place.name}.rerun{f'-{number}' if number > 1 else ''}" for number in range(1, 10_000))
+    return next(place.with_name(name) for name in names if not place.with_name(name).exists())
+
+
+def _other_versions(results: Results) -> list[str]:
+    """What versions are others than they were."""
+    then, now = results.manifest["identity"].get("versions", {}), versions()
+    return [f"{name} was {then[name]} and is {now[name]}" for name in now if name in then and then[name] != now[name]]
+
+
+@contextmanager
+def _threads_of(results: Results) -> Iterator[None]:
+    """Compute with as many threads as the run did, as far as it says so."""
+    import torch
+
+    told = results.manifest.get("made", {}).get("threads") or [torch.get_num_threads()]
+    before = torch.get_num_threads()
+    torch.set_num_threads(told[0])
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

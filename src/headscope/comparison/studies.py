@@ -3,62 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headscope.comparison.base import Comparison, chosen_pairs, corrected, names_of, table, unlike
-from headscope.comparison.replicates import Replicated, replicated
 from headscope.comparison.runs import APART, PAIRED, differences
 from headscope.errors import RunError
 from headscope.results.results import Results
+from headscope.studies.base import BOUNDS, ComparedTable
+from headscope.studies.registry import REGISTRY
+
+if TYPE_CHECKING:
+    from headscope.studies.replicates import Replicated, ReplicatedTables
 
 ALONE = "of each study alone, not of differences: a difference is called clear (*) only where two such intervals do not meet"
 _SETTINGS = ("preset", "score", "norm", "max_length", "limit", "dtype", "weights", "unit", "seeds", "words", "rank", "how")
 
 
-class _Joined(NamedTuple):
-    """A table of a study: what its rows are of, and each number with the columns of its bounds, if it has some."""
-
-    keys: tuple[str, ...]
-    numbers: Mapping[str, tuple[str, str] | None]
-    title: str
-
-
-_BOUNDS = ("low", "high")
-_TABLES: dict[str, dict[str, _Joined]] = {
-    "flow": {
-        "summary": _Joined(("part", "what", "measure"), {"value": _BOUNDS}, "what was found"),
-        "flow_tree_distances": _Joined(("variant", "method", "measure", "layer"), {"value": _BOUNDS}, "flow and distances in trees"),
-        "flow_classes": _Joined(("class", "measure", "layer"), {"value": _BOUNDS}, "flow from classes of words"),
-    },
-    "ablation": {
-        "summary": _Joined(("kind", "what"), {"value": None}, "what was found"),
-        "ablation_layers": _Joined(("kind", "layer"), {"difference": _BOUNDS}, "the score without a layer"),
-        "ablation": _Joined(("kind", "layer", "head"), {"difference": _BOUNDS}, "the score without a head"),
-        "pruning": _Joined(("order", "share"), {"difference": _BOUNDS}, "the score without more and more heads"),
-    },
-    "attention_probe": {
-        "summary": _Joined(("probe",), {"uas": _BOUNDS}, "how many governors are found"),
-        "attention_probe_relations": _Joined(("probe", "relation"), {"uas": _BOUNDS}, "how many of each relation"),
-    },
-    "structural_probe": {
-        "structural": _Joined(("source", "metric", "layer"), {"value": _BOUNDS}, "trees in vectors"),
-        "structural_ranks": _Joined(("source", "layer", "metric", "rank"), {"value": _BOUNDS}, "trees in vectors, by rank"),
-    },
-    "edge_probe": {
-        "summary": _Joined(
-            ("task",), {"embeddings": None, "all_layers": None, "expected_layer": _BOUNDS, "centre": None, "selectivity": None}, "each task"
-        ),
-        "edge_scores": _Joined(("task", "probe", "layer"), {"score": _BOUNDS}, "scores by layer"),
-    },
-    "replication": {
-        "claims": _Joined(("id",), {"value": _BOUNDS}, "our number for each claim of the paper"),
-    },
-    "keywords": {
-        "keywords_scores": _Joined(("level", "system"), {"f1": _BOUNDS}, "how well keywords are found"),
-    },
-}
+_CLAIMS = ComparedTable("claims", ("id",), {"value": BOUNDS}, "our number for each claim of the paper")  # of a replication
 
 
 def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False) -> Comparison:
@@ -74,8 +37,9 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
             f"these are of different kinds: {', '.join(kinds)}", "Compare runs with runs, and studies with studies of the same kind"
         )
     names = names_of(studies)
-    known = _TABLES[next(iter(kinds))]
-    drawn = [replicated(one) for one in studies]
+    kind = next(iter(kinds))
+    known = {compared.table: compared for compared in (REGISTRY[kind].compared if kind in REGISTRY else (_CLAIMS,))}
+    drawn = [_replicates(one) for one in studies]
     found: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
     left_out = []
     scores = {one.manifest["settings"].get("score") for one in studies}
@@ -111,11 +75,18 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
     )
 
 
-def _keys(joined: _Joined) -> tuple[str, ...]:
+def _replicates(results: Results) -> ReplicatedTables:
+    """Numbers with their replicates by table and by what its rows are of; empty for studies that keep nothing of single documents."""
+    if results.study is None or results.study not in REGISTRY or not results.manifest["settings"].get("replicates"):
+        return {}
+    return REGISTRY[results.study].replicates(results)
+
+
+def _keys(joined: ComparedTable) -> tuple[str, ...]:
     return joined.keys if len(joined.numbers) == 1 else (*joined.keys, "quantity")
 
 
-def _cells(results: Results, name: str, joined: _Joined) -> dict[tuple[Any, ...], dict[str, float]]:
+def _cells(results: Results, name: str, joined: ComparedTable) -> dict[tuple[Any, ...], dict[str, float]]:
     """The numbers of a table by what they are of. Of what is told with a head's name, the name is left out."""
     found: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in results[name]:

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-import torch
 
 from headscope.core.batch import WORD, Side, stack
 from headscope.encoding.texts import Encoded
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Float, Int
 
 Rows = Literal["mean", "first", "max"]
@@ -31,6 +31,8 @@ class WordGroups:
     @classmethod
     def build(cls, texts: Sequence[Encoded], device: torch.device) -> WordGroups:
         """The groups of each text, in order."""
+        import torch
+
         width = max(map(len, texts))
         of = torch.full((len(texts), width), -1)
         forms, roles = [], []
@@ -43,6 +45,8 @@ class WordGroups:
 
     def part(self, start: int, stop: int) -> tuple[WordGroups, int, int]:
         """The groups of words `start` to `stop` alone, over the stretch of tokens that holds them: from which token, to which."""
+        import torch
+
         inside = (self.of >= start) & (self.of < stop)
         tokens = inside.any(0).nonzero()[:, 0]
         first, end = (int(tokens[0]), int(tokens[-1]) + 1) if len(tokens) else (0, 0)
@@ -52,6 +56,8 @@ class WordGroups:
     @cached_property
     def bounds(self) -> Int[torch.Tensor, "side batch word"]:
         """The first token of each word, and the first one after it; twice 0 for what is padding."""
+        import torch
+
         counts = torch.zeros((len(self.of), self.side.width + 1), dtype=torch.int64, device=self.of.device)
         counts = counts.scatter_add_(1, self.of + 1, torch.ones_like(self.of))[:, 1:]
         before = (self.of >= 0).int().argmax(1, keepdim=True)  # tokens of no word that come first
@@ -66,6 +72,8 @@ class WordGroups:
     @cached_property
     def member(self) -> Float[torch.Tensor, "batch token word"]:
         """1 where a token belongs to a word. Kept, since every layer asks again."""
+        import torch
+
         return torch.nn.functional.one_hot(self.of + 1, self.side.width + 1)[..., 1:].to(torch.float32)
 
     @cached_property
@@ -104,6 +112,8 @@ def _compiled(
     weights: Float[torch.Tensor, "batch head query key"], queries: WordGroups, keys: WordGroups, rows: Rows
 ) -> Float[torch.Tensor, "batch head queryword keyword"] | None:
     """By a compiled loop, where there is one."""
+    import torch
+
     attending = queries.bounds
     if rows == "first":
         attending = torch.stack([attending[0], torch.minimum(attending[0] + 1, attending[1])])
@@ -120,6 +130,8 @@ def plain_word_map(
     weights: Float[torch.Tensor, "batch head query key"], queries: WordGroups, keys: WordGroups, rows: Rows = "mean"
 ) -> Float[torch.Tensor, "batch head queryword keyword"]:
     """The same by products of matrices: the form for other devices, and the second opinion of the compiled ones."""
+    import torch
+
     size, heads, tokens, columns = weights.shape
     # Heads are laid side by side: one product a text, which is faster than one a head.
     summed = torch.bmm(weights.reshape(size, heads * tokens, columns), keys.member).view(size, heads, tokens, -1)

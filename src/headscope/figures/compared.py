@@ -9,7 +9,7 @@ import numpy as np
 from headscope.comparison.base import Comparison
 from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
 from headscope.errors import RunError
-from headscope.studies.ablation import task_figures as tasks
+from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,15 +21,16 @@ _ROWS, _PANELS = 24, 9  # of a panel, and of a figure, at most
 
 
 def draw(found: Comparison, name: str | None = None, change: bool = False) -> Figure:
-    """One table of a comparison; without a name the first, or of ablation the scores without each head on each task.
-
-    `change` is for the latter: what is lost, in percent of the score, instead of scores.
+    """One table of a comparison; without a name the figure that the kind of study has for it (of ablation the scores without each head on
+    each task), or else the first table. `change` is for the former: what is lost, in percent of the score, instead of scores.
     """
-    if change and (name is not None or found.results[0].study != "ablation"):
+    study = found.results[0].study
+    if change and (name is not None or study not in REGISTRY):
         raise RunError("change is for what studies of ablation score without each head", "Leave it out")
-    if name is None and found.results[0].study == "ablation":
+    if name is None and study is not None and study in REGISTRY:
         try:
-            return tasks.draw(found.results, change)
+            if (figure := REGISTRY[study].draw_compared(found.results, change)) is not None:
+                return figure
         except RunError:  # of models with different heads, or without single heads switched off
             if change:
                 raise
@@ -37,7 +38,7 @@ def draw(found: Comparison, name: str | None = None, change: bool = False) -> Fi
     groups = _groups(found, chosen)
     with theme():
         figure = _lines(groups, found) if found.keys[chosen][-1] == "layer" else _dots(groups, found, found.keys[chosen][-1])
-        sign(figure, f"{len(found.results)} {'runs' if found.results[0].study is None else 'studies'}", _signatures(found))
+        sign(figure, f"{len(found.results)} {'runs' if study is None else 'studies'}", _signatures(found))
     return figure
 
 

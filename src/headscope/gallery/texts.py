@@ -11,11 +11,12 @@ import numpy as np
 from headscope.core.heads import HeadId
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
-from headscope.models.model import Model
 
 if TYPE_CHECKING:
     import torch
     from jaxtyping import Float, UInt16
+
+    from headscope.models.model import Model
 
 
 def look(model: Model, encoded: Encoded, heads: Collection[HeadId] | None = None) -> dict[HeadId, Float[np.ndarray, "query key"]]:

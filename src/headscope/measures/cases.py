@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 
 from headscope.stats.bootstrap import GROUPS
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Bool, Float, Int, Int64
 
 
@@ -44,6 +44,8 @@ class Cases:
         device: torch.device,
     ) -> Cases:
         """Cases given by the number of their label, the key of their document, their group, and which rules are right."""
+        import torch
+
         cells, cell_of = np.unique(label * GROUPS + group, return_inverse=True)
         starts = np.searchsorted(cells // GROUPS, np.arange(len(labels) + 1))
         documents = _by_document(label, document, len(labels))
@@ -62,6 +64,8 @@ class Cases:
 
     def count(self, right: Bool[torch.Tensor, "direction case head"]) -> Float[torch.Tensor, "cell direction head"]:
         """Right answers by cell, where the answers are: whole numbers, and a batch has too few for float32 to miss one."""
+        import torch
+
         sums = right.new_zeros((len(right), len(self.n), right.shape[-1]), dtype=torch.float32)
         return sums.index_add_(1, self.cell, right.float()).transpose(0, 1)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
 
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadId, HeadLayout, Kind
@@ -28,6 +27,7 @@ from headscope.stats.resampled import Resampled
 from headscope.stats.selection import Scored, crossfit, in_sample, share
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Bool, Float64, Int64
 
 Selection = Literal["crossfit", "in-sample"]
@@ -85,6 +85,8 @@ class Contests:
 
         The cases are those of the texts, so that all sites of a kind have the same.
         """
+        import torch
+
         kind = batch.site.kind
         waiting: list[torch.Tensor] = batch.shared.setdefault((self.name, "counts", kind), [])
         waiting.append(cases.count(right))

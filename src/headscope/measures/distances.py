@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
 
 from headscope.core.batch import MapBatch, Side
 from headscope.core.heads import HeadLayout
@@ -22,6 +21,7 @@ from headscope.stats.bootstrap import GOLDEN, group_of, key_of, mix
 from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Bool, Float64, Int64
 
 CONTENT = frozenset({"ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB"})  # the open classes of Universal Dependencies
@@ -98,6 +98,8 @@ class Distances(Measure):
         return total, Gathered(batch, texts, places, self.smoothing)
 
     def _count(self, state: State, batch: MapBatch, total: Int64[np.ndarray, "text"], gathered: Gathered) -> None:
+        import torch
+
         kind, heads = batch.site.kind, len(batch.layout.by_kind()[batch.site.kind])
         sums, squares = _summed(gathered, len(total), heads, self.sample is not None)
         looked = np.bincount(gathered.texts, minlength=len(total))
@@ -164,6 +166,8 @@ def _summed(
     gathered: Gathered, texts: int, heads: int, squares: bool
 ) -> tuple[Float64[torch.Tensor, "text pair"], Float64[torch.Tensor, "text pair"] | None]:
     """The divergences of all pairs a < b summed over the rows of each text; if asked for, the squares of what they miss its mean by."""
+    import torch
+
     upper = torch.triu_indices(heads, heads, 1)
     sums: torch.Tensor | None = None
     square: torch.Tensor | None = None

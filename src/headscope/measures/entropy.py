@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from headscope.core.batch import MapBatch
 from headscope.errors import MeasureError
@@ -60,6 +59,8 @@ class Entropy(HeadMeans):
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Row entropies, maxima and missing mass, each summed over the rows it is about."""
+        import torch
+
         weights, device = batch.weights, batch.weights.device
         plogp, mass, most = row_statistics(weights)
         total = mass

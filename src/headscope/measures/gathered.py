@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from headscope.core.batch import Later, MapBatch
 from headscope.stats.divergence import RowStack
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Float, Int64
 
 MOST = {"cpu": 256 << 20, "cuda": 4 << 30}  # bytes of rows that are held; of what takes more, blocks of rows are worked out again

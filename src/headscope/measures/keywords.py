@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from headscope.core.batch import WORD, MapBatch
 from headscope.encoding.texts import Overlong, Unit
@@ -16,6 +15,7 @@ from headscope.measures.groups import group
 from headscope.measures.means import HeadMeans
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Float, Int64
 
     from headscope.measures.means import Counts, Sums
@@ -59,6 +59,8 @@ class Keywords(HeadMeans):
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """What the words of both sorts receive in each text."""
+        import torch
+
         received = received_by(batch, self.source, self.how)
         places = batch.once("keywords", lambda: _places(batch))
         sums = received.new_zeros(len(places), 4, received.shape[1])
@@ -85,6 +87,8 @@ def received_by(batch: MapBatch, source: str, how: How) -> Float[torch.Tensor, "
 
 def _places(batch: MapBatch) -> Places:
     """For each text the positions of words of keyphrases, and of the other words."""
+    import torch
+
     words = batch.keys.chosen("word", lambda form, role: role == WORD)
     found = []
     for positions, annotation in zip(words, batch.keys.texts, strict=True):

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
@@ -20,6 +19,7 @@ from headscope.stats.inference import Support, interval
 from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Float, Float64, Int, Int64
 
     Sums = Float[torch.Tensor, "batch quantity head"]
@@ -114,6 +114,8 @@ class HeadMeans(Measure):
 
     def _add(self, state: State, batch: MapBatch, seen: Sequence[_Seen]) -> None:
         """What all sites show of a batch: one product over texts for all replicates, quantities and heads, where the sums are."""
+        import torch
+
         rows = np.stack([site.rows for site in seen], -1)  # [text, quantity, site]
         present = np.where(rows > 0, 1.0 if self.average == "example" else rows, 0.0)
         sums = torch.cat([site.sums for site in seen], -1)

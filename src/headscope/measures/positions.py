@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from headscope.core.batch import MapBatch
 from headscope.errors import MeasureError
@@ -46,6 +45,8 @@ class Positions(HeadMeans):
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Sums along the diagonals of the maps."""
+        import torch
+
         sums = [batch.weights.diagonal(offset, -2, -1).sum(-1) for offset in self.offsets]
         reach = np.abs(self.offsets) if self.denominator == "valid" else np.zeros(len(self.offsets))
         return torch.stack(sums, 1), np.maximum(batch.queries.lengths[:, None] - reach, 0)

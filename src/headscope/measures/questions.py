@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 
 from headscope.core.batch import MapBatch
 from headscope.core.state import State
@@ -18,6 +17,7 @@ from headscope.measures.words import Words, favourites
 from headscope.stats.bootstrap import groups_of, key_of
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Bool, Int
 
 
@@ -52,6 +52,8 @@ class Questions:
     @classmethod
     def of(cls, batch: MapBatch, asked: Sequence[Question], counts: Counter[str]) -> Questions:
         """These questions about the words of a batch, and what was counted in asking them."""
+        import torch
+
         words = Words.of(batch.queries)
         device = batch.weights.device
         masks = np.zeros((2, len(asked), batch.keys.width), dtype=bool)
@@ -77,6 +79,8 @@ class Questions:
 
     def right(self, batch: MapBatch) -> Bool[torch.Tensor, "direction row head"]:
         """Which heads of a site answer rightly. Without any weight on a candidate there is no answer, and it is not right."""
+        import torch
+
         chosen = favourites(batch, self.text, self.place, self.candidates)
         number = torch.arange(len(self.place), device=chosen.device)[:, None]
         return (self.answers[number, chosen.clamp_min(0)] & (chosen >= 0))[:, self.row]

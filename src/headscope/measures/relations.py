@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from headscope.core.annotation import NONE, ROOT
 from headscope.core.batch import CLS, SEP, MapBatch
@@ -23,6 +22,7 @@ from headscope.stats.bootstrap import groups_of, key_of
 from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Int
 
 CLITICS = frozenset({"'s", "’s", "'", "’"})
@@ -107,6 +107,8 @@ class Relations(Measure):
 
     def update(self, state: State, batch: MapBatch) -> None:
         """Score all heads of a site on a batch."""
+        import torch
+
         if batch.site.kind == "cross":
             return
         (text, place), sentences, scored = batch.once(self, lambda: self._prepare(batch))
@@ -132,6 +134,8 @@ class Relations(Measure):
         return self.contests.champions(state, layout)
 
     def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], Sentences, _Scored]:
+        import torch
+
         device = batch.weights.device
         words = Words.of(batch.queries)
         places = (torch.from_numpy(words.text).to(device), torch.from_numpy(words.place).to(device))
@@ -139,6 +143,8 @@ class Relations(Measure):
         return places, Sentences(words, batch.keys.width, device, further), self._scored(batch, words, device)
 
     def _scored(self, batch: MapBatch, words: Words, device: torch.device) -> _Scored:
+        import torch
+
         texts = batch.queries.texts
         labels: dict[str, int] = {}
         given = [word for text in texts for word in text.words]

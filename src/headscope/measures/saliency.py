@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
@@ -74,6 +73,8 @@ class Saliency(HeadMeans):
         A weight that a mask holds at 0 has a gradient, too, but it is none that the model could use. Rows that no prediction depends on see
         nothing (models/gradients.py), so that they count neither here nor there.
         """
+        import torch
+
         device = batch.weights.device
         seen = batch.once("seen", lambda: batch.even().weights[:, 0] > 0)
         visible = batch.once("seen columns", lambda: seen.sum(1).cpu().numpy())

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from headscope.core.batch import MapBatch, Side, Test
 from headscope.errors import MeasureError
@@ -15,6 +14,7 @@ from headscope.measures.groups import SPECIAL_GROUPS, group
 from headscope.measures.means import HeadMeans
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Float
 
     from headscope.measures.means import Counts, Sums
@@ -54,6 +54,8 @@ class Tokens(HeadMeans):
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Column sums for each kind of row, then the mass each group of columns takes."""
+        import torch
+
         device = batch.weights.device
         pairs = [("all", name) for name in self.groups] + [FLOWS[flow] for flow in self.flows]
         received = column_sums(batch.weights, batch.queries, {source for source, _ in pairs})

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from headscope.core.annotation import NONE
 from headscope.core.batch import MapBatch
@@ -22,6 +21,7 @@ from headscope.stats.inference import Support, interval
 from headscope.stats.spanning import arborescence, prim
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Bool, Float, Float64, Int
 
     from headscope.measures.means import Counts, Sums
@@ -124,6 +124,8 @@ class SpanningTrees(HeadMeans):
         return batch.once(("trees", self.punct), lambda: self._find(batch))
 
     def _find(self, batch: MapBatch) -> _Gold:
+        import torch
+
         words, device = Words.of(batch.queries), batch.weights.device
         given = [word for text in batch.queries.texts for word in text.words]
         kept = np.array([self.punct == "include" or not is_punctuation(word) for word in given], dtype=bool)
@@ -153,6 +155,8 @@ class SpanningTrees(HeadMeans):
         )
 
     def _cut(self, batch: MapBatch, gold: _Gold) -> Float[torch.Tensor, "batch head position position"]:
+        import torch
+
         weights = batch.weights * gold.same[:, None]
         return weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
 

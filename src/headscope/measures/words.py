@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from headscope.core.batch import WORD, MapBatch, Side
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Bool, Float, Int
 
 
@@ -65,6 +65,8 @@ def favourites(
 
     Of equal weights the first position wins.
     """
+    import torch
+
     rows = (batch.weights[text, :, place], batch.weights[text, :, :, place])  # [n, head, position]
     return torch.stack([_strongest(weights * allowed[:, None], -1) for weights in rows])
 
@@ -80,6 +82,8 @@ class Sentences:
 
     def favourites(self, weights: Float[torch.Tensor, "batch head query key"]) -> Int[torch.Tensor, "direction batch head position"]:
         """As `favourites`, with the other words of the sentence allowed, and what is further allowed."""
+        import torch
+
         plain = self._further is None and weights.device.type == "cpu" and weights.dtype == torch.float32
         if plain and (fast := kernel("words_cpu")) is not None:
             return torch.from_numpy(fast.favourites(weights.contiguous().numpy(), *self._ranges, torch.get_num_threads()))
@@ -88,6 +92,8 @@ class Sentences:
 
     @cached_property
     def _allowed(self) -> Float[torch.Tensor, "batch query key"]:
+        import torch
+
         allowed = self._words.same_sentence(self._width)
         if self._further is not None:  # from words to them, and from them to words
             allowed |= self._further[:, None, :] | self._further[:, :, None]

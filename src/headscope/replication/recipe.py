@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from headscope.core.paths import problem_of
 from headscope.errors import RunError
+from headscope.studies.registry import REGISTRY
 
-Verb = Literal["run", "flow", "ablate", "probe attention", "probe structural", "probe edge", "probe keywords", "train"]
 Take = Literal["one", "least", "most", "count", "share"]
 Expect = Literal["sign", "above", "below", "within", "order", "curve", "correlation", "none"]
 Source = Literal["printed", "notebook", "results", "by eye", "recalled", "recomputed"]
@@ -51,7 +51,7 @@ class Step(_Part):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     title: str
-    verb: Verb
+    verb: str
     corpus: str
     default: str = "sampler"
     dev: str | None = None
@@ -60,6 +60,13 @@ class Step(_Part):
     brief: dict[str, Any] = Field(default_factory=dict)
     theirs: Theirs
     figures: tuple[Figure, ...] = ()
+
+    @field_validator("verb")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in (known := ["run", "train", *(study.verb for study in REGISTRY.values())]):
+            raise ValueError(f"no step can do {value!r}: use one of {', '.join(known)}")
+        return value
 
     @property
     def roles(self) -> tuple[str, ...]:

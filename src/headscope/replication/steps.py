@@ -10,29 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.corpora import Corpus, read
 from headscope.errors import HeadscopeError, RunError
-from headscope.replication.kinds import Kind, kind_of
 from headscope.replication.recipe import NONE, Recipe, Step
+from headscope.studies.registry import study_of_verb
 
 if TYPE_CHECKING:
     from headscope.engine.shards import Progress
     from headscope.models.model import Model
     from headscope.results.results import Results
 
-PREDICTS = ("ablate",)  # verbs for which a model must be able to predict
-# The verbs that make results, and what their results are called.
-STUDIES: Mapping[str, str | None] = {
-    "run": None,
-    "flow": "flow",
-    "ablate": "ablation",
-    "probe attention": "attention_probe",
-    "probe structural": "structural_probe",
-    "probe edge": "edge_probe",
-    "probe keywords": "keywords",
-}
-
 
 @dataclass
-class Kitchen:
+class StepContext:
     """What all steps share: the model, the corpora by role, where results go. Models are loaded once."""
 
     name: str
@@ -78,94 +66,110 @@ class Kitchen:
         return self._models[name, head]
 
 
-def check_settings(kitchen: Kitchen, step: Step) -> None:
+def check_settings(context: StepContext, step: Step) -> None:
     """An error for a setting that the step's verb does not have, or a figure that there is not, before anything is worked out."""
-    from headscope.figures import FIGURES
+    from headscope.figures import known_figures
 
-    where = f"step {step.name} of {kitchen.recipe.name}"
-    if unknown := [figure.name for figure in step.figures if figure.name not in FIGURES]:
-        raise RunError(f"{where}: figure {unknown[0]!r} is unknown", f"Use one of {', '.join(FIGURES)}")
+    where = f"step {step.name} of {context.recipe.name}"
+    if unknown := [figure.name for figure in step.figures if figure.name not in known_figures()]:
+        raise RunError(f"{where}: figure {unknown[0]!r} is unknown", f"Use one of {', '.join(known_figures())}")
     try:
-        _spec(kitchen, step, ("sampler",), None)
+        _spec(context, step, ("sampler",), None)
     except HeadscopeError as error:
         raise RunError(f"{where}: {error.problem}", error.remedy) from None
     except TypeError as error:
         raise RunError(f"{where}: {error}", "See docs/training.md for what training can be told") from None
 
 
-def clear(kitchen: Kitchen) -> None:
+def clear(context: StepContext) -> None:
     """Mark what steps wrote before as gone, so that nothing of it is taken for a part of what begins now."""
     from headscope.models.saving import invalidate
     from headscope.models.training import RECORD
     from headscope.results.folder import Folder
 
-    for step in kitchen.recipe.steps:
-        folder = Folder(kitchen.folder / step.name)
+    for step in context.recipe.steps:
+        folder = Folder(context.folder / step.name)
         folder.mark_cleared()
         if (folder.path / RECORD).is_file():
             invalidate(folder.path)
 
 
-def do(kitchen: Kitchen, step: Step, resume: bool, overwrite: bool, progress: Progress | None) -> Results | None:
+def do(context: StepContext, step: Step, resume: bool, overwrite: bool, progress: Progress | None) -> Results | None:
     """What the step found, worked out now or before; None for one that trains a model. A RunError says why it cannot be done."""
-    corpus = kitchen.corpus(step)
+    corpus = context.corpus(step)
     if corpus is None:
         raise RunError(f"it needs a corpus that does not come with headscope: give --corpus {step.corpus}=FILE")
-    out = kitchen.folder / step.name
+    out = context.folder / step.name
     if step.verb == "train":
-        _train(kitchen, step, corpus, out, overwrite, progress)
+        _train(context, step, corpus, out, overwrite, progress)
         return None
     if step.model is not None:
-        return _with_trained(kitchen, step, corpus, out, resume, overwrite, progress)
-    dev = kitchen.dev(step)
-    spec = _spec(kitchen, step, corpus, dev)
-    how: dict[str, Any] = {"device": kitchen.device, "resume": resume, "overwrite": overwrite, "progress": progress}
+        return _with_trained(context, step, corpus, out, resume, overwrite, progress)
+    dev = context.dev(step)
+    spec = _spec(context, step, corpus, dev)
+    how: dict[str, Any] = {"device": context.device, "resume": resume, "overwrite": overwrite, "progress": progress}
     if getattr(spec, "weights", "trained") == "trained" and getattr(spec, "dtype", "float32") == "float32":
-        how["model"] = kitchen.loaded(step, step.verb in PREDICTS or getattr(spec, "differentiates", False))
-    return _kind(step).work(spec, out, **how)
+        how["model"] = context.loaded(step, _predicts(step) or getattr(spec, "differentiates", False))
+    return _execute(step, spec, out, **how)
 
 
 def _with_trained(
-    kitchen: Kitchen, step: Step, corpus: tuple[str, ...], out: Path, resume: bool, overwrite: bool, progress: Progress | None
+    context: StepContext, step: Step, corpus: tuple[str, ...], out: Path, resume: bool, overwrite: bool, progress: Progress | None
 ) -> Results:
     """A study of a model that a step has trained, on what that was not trained on: its dev corpus, or the documents it held out."""
     from headscope.models.examples import held_out
 
     assert step.model is not None
-    trained = kitchen.recipe.step(step.model)
-    recipe = _training(kitchen, trained)
-    dev = kitchen.dev(trained)
+    trained = context.recipe.step(step.model)
+    recipe = _training(context, trained)
+    dev = context.dev(trained)
     texts = read(*dev) if dev is not None else Corpus.of(held_out(list(read(*corpus)), recipe.held_out, recipe.seed)[1])
-    how: dict[str, Any] = {"device": kitchen.device, "resume": resume, "overwrite": overwrite, "progress": progress}
-    model = kitchen.loaded(step, step.verb in PREDICTS)
-    return _kind(step).work(_spec(kitchen, step, dev or corpus, None), out, model=model, corpus=texts, **how)
+    how: dict[str, Any] = {"device": context.device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    model = context.loaded(step, _predicts(step))
+    return _execute(step, _spec(context, step, dev or corpus, None), out, model=model, corpus=texts, **how)
 
 
-def _kind(step: Step) -> Kind:
-    return kind_of(STUDIES[step.verb])
+def _predicts(step: Step) -> bool:
+    """Whether its model must be able to predict."""
+    return step.verb != "run" and study_of_verb(step.verb).predicts
 
 
-def _spec(kitchen: Kitchen, step: Step, corpus: tuple[str, ...], dev: tuple[str, ...] | None) -> Any:
-    settings = {"model": kitchen.model_of(step), "corpus": corpus, **({"dev": dev} if dev is not None else {}), **kitchen.settings(step)}
+def _execute(step: Step, spec: Any, out: Path, **how: Any) -> Results:
+    """The results of a run or a study."""
+    if step.verb == "run":
+        from headscope.runs.execute import execute
+
+        return execute(spec, out, **how)
+    from headscope.studies.execute import execute as execute_study
+
+    return execute_study(study_of_verb(step.verb), spec, out, **how)
+
+
+def _spec(context: StepContext, step: Step, corpus: tuple[str, ...], dev: tuple[str, ...] | None) -> Any:
+    settings = {"model": context.model_of(step), "corpus": corpus, **({"dev": dev} if dev is not None else {}), **context.settings(step)}
     if step.verb == "train":
-        return _training(kitchen, step)
-    return _kind(step).make(settings, "its settings")
+        return _training(context, step)
+    if step.verb == "run":
+        from headscope.engine.spec import make_spec
+
+        return make_spec(settings, "its settings")
+    return study_of_verb(step.verb).make(settings, "its settings")
 
 
-def _training(kitchen: Kitchen, step: Step) -> Any:
+def _training(context: StepContext, step: Step) -> Any:
     from headscope.models.recipe import Recipe as Training
 
-    return Training(**kitchen.settings(step))
+    return Training(**context.settings(step))
 
 
-def _train(kitchen: Kitchen, step: Step, corpus: tuple[str, ...], out: Path, overwrite: bool, progress: Progress | None) -> None:
+def _train(context: StepContext, step: Step, corpus: tuple[str, ...], out: Path, overwrite: bool, progress: Progress | None) -> None:
     """Train the step's model, unless that is done."""
     from dataclasses import asdict
 
     from headscope.models.saving import is_whole
     from headscope.models.training import RECORD, train
 
-    recipe, texts, dev = _training(kitchen, step), read(*corpus), kitchen.dev(step)
+    recipe, texts, dev = _training(context, step), read(*corpus), context.dev(step)
     tried = read(*dev) if dev is not None else None
     wanted = {"corpus_sha256": texts.hash(), "dev_sha256": tried.hash() if tried is not None else None, "recipe": asdict(recipe)}
     record = out / RECORD
@@ -173,4 +177,4 @@ def _train(kitchen: Kitchen, step: Step, corpus: tuple[str, ...], out: Path, ove
         known = json.loads(record.read_text(encoding="utf-8"))
         if {name: known.get(name) for name in wanted} == wanted:
             return
-    train(texts, out, kitchen.model_of(step), tried, recipe, kitchen.device, overwrite=True, progress=progress)
+    train(texts, out, context.model_of(step), tried, recipe, context.device, overwrite=True, progress=progress)

@@ -16,7 +16,7 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.replication.cells import row
 from headscope.replication.differing import differing
 from headscope.replication.recipe import NONE, Recipe, Step, read_recipe
-from headscope.replication.steps import Kitchen, check_settings, clear, do
+from headscope.replication.steps import StepContext, check_settings, clear, do
 from headscope.replication.verdicts import DATA, DIFFERS, VERDICTS, judge
 from headscope.results.folder import Folder
 from headscope.results.results import Results
@@ -63,21 +63,21 @@ def replicate(
     folder = Folder(out)
     _look_first(folder, resume, overwrite)
     folder.refuse_links(step.name for step in recipe.steps)
-    kitchen = Kitchen(Path(name).stem, recipe, model, given, out, device, full)
+    context = StepContext(Path(name).stem, recipe, model, given, out, device, full)
     for step in recipe.steps:
-        check_settings(kitchen, step)
-    hashes = {role: read(*paths).hash() for role, paths in kitchen.used().items()}
-    loaded = kitchen.loaded(recipe.steps[0].model_copy(update={"model": None}), head=False)
-    paths = dict.fromkeys(path for files in kitchen.used().values() for path in files)
-    spec = ReplicationSpec(recipe=kitchen.name, model=model, corpus=tuple(paths), full=full)
+        check_settings(context, step)
+    hashes = {role: read(*paths).hash() for role, paths in context.used().items()}
+    loaded = context.loaded(recipe.steps[0].model_copy(update={"model": None}), head=False)
+    paths = dict.fromkeys(path for files in context.used().values() for path in files)
+    spec = ReplicationSpec(recipe=context.name, model=model, corpus=tuple(paths), full=full)
     contents = {"recipe": digest, "model": loaded.fingerprint, "corpus": joint_hash(sorted(set(hashes.values())))}
     now = identity(spec, loaded.device.type, contents)
     now["settings"]["by_role"] = hashes
     with folder.locked():
         finished = prepare(folder, now, resume, overwrite)
         if not resume:
-            clear(kitchen)
-        return finished if finished is not None else _cook(kitchen, folder, now, signature(spec, now), loaded, resume, overwrite, watch)
+            clear(context)
+        return finished if finished is not None else _cook(context, folder, now, signature(spec, now), loaded, resume, overwrite, watch)
 
 
 def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -102,7 +102,7 @@ def _look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
 
 
 def _cook(
-    kitchen: Kitchen,
+    context: StepContext,
     folder: Folder,
     now: dict[str, Any],
     line: str,
@@ -112,13 +112,13 @@ def _cook(
     watch: Watch | None,
 ) -> Results:
     started = time.monotonic()
-    recipe = kitchen.recipe
-    used = {role: list(paths) for role, paths in kitchen.used().items()}
+    recipe = context.recipe
+    used = {role: list(paths) for role, paths in context.used().items()}
     paths = list(dict.fromkeys(path for files in used.values() for path in files))
     manifest: dict[str, Any] = {
         "study": STUDY,
         "signature": line,
-        "settings": {"model": kitchen.model, "corpus": paths, "roles": used, "full": kitchen.full},
+        "settings": {"model": context.model, "corpus": paths, "roles": used, "full": context.full},
         "identity": now,
         "capture": model.capture,
         "paper": recipe.model_dump(mode="json", include={"name", "title", "authors", "year", "venue", "about"}),
@@ -128,15 +128,15 @@ def _cook(
     reasons: dict[str, str] = {}
     for number, step in enumerate(recipe.steps, 1):
         with watch(number, len(recipe.steps), step.title) if watch is not None else nullcontext() as progress:
-            _one(kitchen, step, done, reasons, resume, overwrite, progress)
+            _one(context, step, done, reasons, resume, overwrite, progress)
     claims = []
     for claim in recipe.claims:
         outcome = judge(claim, done, reasons)
-        claims.append(row(claim, outcome, differing(kitchen, claim, done), recipe.repeats.get(claim.id, "")))
+        claims.append(row(claim, outcome, differing(context, claim, done), recipe.repeats.get(claim.id, "")))
     signed = {"signature": manifest["signature"]}
     tables = {
         "claims": Table.of({name: [one[name] for one in claims] for name in claims[0]}, signed),
-        "steps": Table.of(_steps(kitchen, done, reasons), signed),
+        "steps": Table.of(_steps(context, done, reasons), signed),
     }
     complete = {
         **manifest,
@@ -157,7 +157,7 @@ def _cook(
 
 
 def _one(
-    kitchen: Kitchen,
+    context: StepContext,
     step: Step,
     done: dict[str, Results],
     reasons: dict[str, str],
@@ -167,10 +167,10 @@ def _one(
 ) -> None:
     """Do a step, or note why it cannot be done. What is wrong with a disk ends all of it; what a corpus lacks does not."""
     if step.model in reasons:
-        reasons[step.name] = f"{kitchen.recipe.step(step.model or '').title} was not done"
+        reasons[step.name] = f"{context.recipe.step(step.model or '').title} was not done"
         return
     try:
-        results = do(kitchen, step, resume, overwrite, progress)
+        results = do(context, step, resume, overwrite, progress)
     except HeadscopeError as error:
         if isinstance(error.__cause__, OSError):
             raise
@@ -180,10 +180,10 @@ def _one(
         done[step.name] = results
 
 
-def _steps(kitchen: Kitchen, done: Mapping[str, Results], reasons: Mapping[str, str]) -> dict[str, list[Any]]:
+def _steps(context: StepContext, done: Mapping[str, Results], reasons: Mapping[str, str]) -> dict[str, list[Any]]:
     """A row for each step."""
     found: dict[str, list[Any]] = {name: [] for name in ("step", "title", "verb", "done", "why", "texts", "seconds", "signature")}
-    for step in kitchen.recipe.steps:
+    for step in context.recipe.steps:
         results = done.get(step.name)
         manifest: Mapping[str, Any] = results.manifest if results is not None else {}
         cells = {

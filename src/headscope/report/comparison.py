@@ -14,13 +14,14 @@ from headscope.figures.compared import draw
 from headscope.report import style
 from headscope.results.folder import write_atomically
 from headscope.results.table import display
+from headscope.studies.registry import REGISTRY
 from headscope.views.compare import described
 from headscope.views.page import shell
 
 _ROWS = 60  # of a table; the rest is in --format csv
 _OPEN = 40  # rows of a table that is open from the start
 # Tables that are drawn, too: of ablation what is lost without each head, since its summary counts many things.
-_DRAWN = ("overall", "best", "layers", "summary", "keywords_scores", "structural", "edge_scores", "flow_tree_distances", "flow_classes")
+_DRAWN = ("overall", "best", "layers")  # of runs
 _NUMBERS = (
     "Every difference is the second minus the first. A number stands beside its 95% interval, over documents drawn again. With many "
     "numbers some intervals miss 0 by chance: a star marks what is clear with all others of the table in mind."
@@ -98,14 +99,23 @@ def _section(found: Comparison, name: str) -> Markup:
     more = f"; {len(table) - len(shown)} more rows with --format csv" if len(table) > len(shown) else ""
     title = f"{found.titles[name][:1].upper()}{found.titles[name][1:]}{which}"
     picture = Markup()
-    if name in _DRAWN and not (name == "best" and _two_runs(found)):  # which the view draws
-        image = base64.b64encode(render(draw(found, None if found.results[0].study == "ablation" else name), "svg")).decode("ascii")
+    if _is_drawn(found, name) and not (name == "best" and _two_runs(found)):  # which the view draws
+        first = name == next(iter(found.values))
+        image = base64.b64encode(render(draw(found, None if first else name), "svg")).decode("ascii")
         alt = f"{found.titles[name]}; the numbers are in the table"
         picture = Markup("<img class='drawn' alt='{}' src='data:image/svg+xml;base64,{}'>").format(alt, image)
     return Markup(
         "<section id='{}'><h2>{}</h2>{}<details{}><summary>In numbers: {}{}</summary><div class='scroll' tabindex='0' role='region' "
         "aria-label='{}'><table class='best'><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details></section>"
     ).format(name, title, picture, Markup(" open" if len(shown) <= _OPEN else ""), found.counted(name), more, escape(title), head, cells)
+
+
+def _is_drawn(found: Comparison, name: str) -> bool:
+    """Whether a table has a figure."""
+    study = found.results[0].study
+    return name in (
+        _DRAWN if study is None else [table.table for table in REGISTRY[study].compared if table.drawn] if study in REGISTRY else ()
+    )
 
 
 def _told(text: bool) -> Markup:

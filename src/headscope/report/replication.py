@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import RunError
-from headscope.figures import FIGURES
+from headscope.figures import known_figures
 from headscope.report.studies import picture
 from headscope.report.summary import sentences
 from headscope.results.few import counted
@@ -88,7 +88,7 @@ def _figures(own: Results, wanted: list[dict[str, str]]) -> list[dict[str, str]]
     found = []
     for figure in wanted:
         try:
-            found.append({"place": figure["place"], "about": FIGURES[figure["name"]], "picture": picture(own, figure["name"])})
+            found.append({"place": figure["place"], "about": known_figures()[figure["name"]], "picture": picture(own, figure["name"])})
         except RunError:  # the table it shows is empty: not of this annotation
             continue
     return found

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from headscope.core.paths import kind_of
 from headscope.errors import RunError
 from headscope.results.folder import Folder
@@ -23,6 +21,8 @@ _PATHS = ("model", "corpus", "dev", "look", "run", "vectors", "own")
 
 def made(settings: Mapping[str, Any], device: str, folder: Folder | None, threads: int | None = None, **more: Any) -> dict[str, Any]:
     """What the manifest says of it. Where a run is gone on with, the numbers of threads of both times are kept."""
+    import torch
+
     used = [threads or torch.get_num_threads()]
     started: dict[str, Any] = {}
     if folder is not None:
@@ -39,6 +39,8 @@ def made(settings: Mapping[str, Any], device: str, folder: Folder | None, thread
 
 def machine(device: str) -> str:
     """The kind of device, as far as it can change bits."""
+    import torch
+
     if device == "cuda" and torch.cuda.is_available():
         return torch.cuda.get_device_name()
     return f"{device} ({torch.backends.cpu.get_cpu_capability()})" if device == "cpu" else device

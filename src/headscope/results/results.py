@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headscope.core.batch import CLS, SEP
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State, States
 from headscope.errors import RunError, StaleError
-from headscope.measures import Measure
 from headscope.results.files import checksum
 from headscope.results.folder import STATES, Folder, read_states
 from headscope.results.gallery import REMEDY, Gallery
@@ -19,6 +18,9 @@ from headscope.results.manifest import check_complete
 from headscope.results.signature import describe
 from headscope.results.table import Table
 from headscope.results.uncounted import uncounted
+
+if TYPE_CHECKING:
+    from headscope.measures import Measure
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
 BASELINES = {"trees": "chain of words", "distances": "all pairs"}

@@ -14,11 +14,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
 
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Float, Float32, Float64, Int64
 
 BLOCK = 1 << 18  # numbers that the plain form works on at a time: they stay in the cache
@@ -48,6 +48,8 @@ class RowStack:
         device: torch.device,
         form: Form | None = None,
     ) -> None:
+        import torch
+
         self.form = form or form_for(device)
         self._texts, self._places = (torch.from_numpy(numbers).to(device) for numbers in (texts, places))
         rows = len(texts)
@@ -64,6 +66,8 @@ class RowStack:
         towards: tuple[float, Float[torch.Tensor, "text query key"]] | None = None,
     ) -> None:
         """Take the rows of one site. `towards`: a share, and the maps that are mixed in by it."""
+        import torch
+
         if self.form == "triton" and towards is None:
             fast = kernel("pairs_cuda")
             assert fast is not None
@@ -81,6 +85,8 @@ class RowStack:
 
     def ends(self) -> Int64[np.ndarray, "row"]:
         """For each row the number of keys up to the last one that some head attends to."""
+        import torch
+
         seen = self._weights.ne(0)
         seen = seen.any(3).any(0) if self.form == "triton" else seen.any(1)  # [row, key]
         places = torch.arange(1, seen.shape[1] + 1, device=seen.device)
@@ -101,6 +107,8 @@ class RowStack:
     def _pair_sums(
         self, starts: Int64[np.ndarray, "segment+1"], ends: Int64[np.ndarray, "row"]
     ) -> Float64[torch.Tensor, "segment head head"]:
+        import torch
+
         if self.form == "plain":
             return _plain(self._weights, starts)
         fast = kernel("pairs_cuda" if self.form == "triton" else "pairs_cpu")
@@ -118,6 +126,8 @@ def _plain(
     weights: Float32[torch.Tensor, "row head key"], starts: Int64[np.ndarray, "segment+1"]
 ) -> Float64[torch.Tensor, "segment head head"]:
     """The sums in plain torch: the fallback, and the second opinion of the kernels' tests."""
+    import torch
+
     heads, keys = weights.shape[1:]
     sums = torch.zeros((len(starts) - 1, heads, heads), dtype=torch.float64, device=weights.device)
     step = max(1, BLOCK // (heads * keys))

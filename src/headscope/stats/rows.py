@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Float
 
     Rows = Float[torch.Tensor, "*shape"]
@@ -26,6 +25,8 @@ def row_statistics(weights: Float[torch.Tensor, "text *shape key"]) -> tuple[Row
 
 def _plogp(weights: Float[torch.Tensor, "text *shape key"]) -> Rows:
     """A few texts at a time."""
+    import torch
+
     texts = max(1, BLOCK // max(1, weights[0].numel())) if weights.device.type == "cpu" else max(1, len(weights))
     buffer = torch.empty_like(weights[:texts])
     sums = weights.new_empty(weights.shape[:-1])

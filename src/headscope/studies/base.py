@@ -6,7 +6,7 @@ A study is to many passes over a corpus what a measure is to one. `Study` declar
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -53,12 +53,16 @@ class StudyFigure(NamedTuple):
 
 
 class ComparedTable(NamedTuple):
-    """A table that is compared between studies: what its rows are of, and each number with the columns of its bounds, if it has some."""
+    """A table that is compared between studies: what its rows are of, and each number with the columns of its bounds, if it has some.
+
+    A table that is `drawn` has a figure on the page of a comparison.
+    """
 
     table: str
     keys: tuple[str, ...]
     numbers: Mapping[str, tuple[str, str] | None]
     title: str
+    drawn: bool = False
 
 
 BOUNDS = ("low", "high")
@@ -197,6 +201,16 @@ class Study(ABC):
     def replicates(self, results: Results) -> ReplicatedTables:
         """Numbers with their replicates by table and key, for studies that keep what they saw of single documents."""
         return {}
+
+    def compare_further(self, results: Sequence[Results]) -> tuple[str, Table] | None:
+        """A further table of studies side by side, and its title, if this kind has one. A RunError says why these have none."""
+        return None
+
+    def draw_compared(self, results: Sequence[Results], change: bool = False) -> Figure | None:
+        """A figure of studies side by side in place of the usual one, if this kind has one; `change` asks for changes, not scores."""
+        if change:
+            raise RunError("change is for what studies of ablation score without each head", "Leave it out")
+        return None
 
     def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Figure:
         """One of its figures."""

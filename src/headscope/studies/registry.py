@@ -48,3 +48,8 @@ class _Registry(Mapping[str, Study]):
 
 
 REGISTRY = _Registry(_CLASSES)
+
+
+def study_of_verb(verb: str) -> Study:
+    """The study of a verb of the command line."""
+    return next(study for study in REGISTRY.values() if study.verb == verb)

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from headscope.core.automatic import sentence
 from headscope.results.results import Results
 from headscope.studies.registry import REGISTRY
 
-# Where the sentences of each kind of study are made; imported when they are asked for.
-_MODULES = {
-    "ablation": "headscope.studies.ablation.findings",
-    "attention_probe": "headscope.studies.attention_probe.findings",
-    "edge_probe": "headscope.studies.edge_probe.findings",
-    "keywords": "headscope.studies.keywords.findings",
-    "structural_probe": "headscope.studies.structural_probe.findings",
-}
-
 
 def findings(results: Results) -> list[str]:
     """The findings of a study, a sentence or two each; before them whose annotation it is, where a parser made it."""
-    study, manifest = results.study or "", results.manifest
-    if "findings" in manifest:  # said when it was made
-        return list(manifest["findings"])
-    if study in REGISTRY:
-        return [*whose(results), *REGISTRY[study].findings(results)]
-    further = {"ablation": lambda: manifest["settings"]["score"], "structural_probe": lambda: manifest["best_layer"]}
-    found: list[str] = import_module(_MODULES[study]).sentences(results, *([further[study]()] if study in further else []))
-    return [*whose(results), *found]
+    if "findings" in results.manifest:  # said when it was made
+        return list(results.manifest["findings"])
+    return [*whose(results), *REGISTRY[results.study or ""].findings(results)]
 
 
 def whose(results: Results) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from headscope.core.heads import HeadId
 from headscope.core.names import printable
-from headscope.figures import FIGURES, curves
+from headscope.figures import RUN_FIGURES, curves
 from headscope.figures.contests import WORDS
 from headscope.results.errors import of_runs
 from headscope.results.results import BASELINES, Results
@@ -109,7 +109,7 @@ def _figures(results: Results, name: str) -> list[dict[str, Any]]:
         if panels := curves.described(name, results, kind):
             found.append(
                 {
-                    **{"name": name, "kind": kind, "caption": FIGURES[name], "n": curves.sizes(name, results, kind)},
+                    **{"name": name, "kind": kind, "caption": RUN_FIGURES[name], "n": curves.sizes(name, results, kind)},
                     "panels": [
                         {
                             **{"title": panel.title, "ylabel": panel.ylabel, "measure": panel.measure},

@@ -82,9 +82,11 @@ class FlowStudy(Study):
         ),
     )
     compared = (
-        ComparedTable("summary", ("part", "what", "measure"), {"value": BOUNDS}, "what was found"),
-        ComparedTable("flow_tree_distances", ("variant", "method", "measure", "layer"), {"value": BOUNDS}, "flow and distances in trees"),
-        ComparedTable("flow_classes", ("class", "measure", "layer"), {"value": BOUNDS}, "flow from classes of words"),
+        ComparedTable("summary", ("part", "what", "measure"), {"value": BOUNDS}, "what was found", drawn=True),
+        ComparedTable(
+            "flow_tree_distances", ("variant", "method", "measure", "layer"), {"value": BOUNDS}, "flow and distances in trees", drawn=True
+        ),
+        ComparedTable("flow_classes", ("class", "measure", "layer"), {"value": BOUNDS}, "flow from classes of words", drawn=True),
     )
 
     @property
