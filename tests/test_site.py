@@ -16,7 +16,7 @@ import headscope as hs
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted(path for path in DOCS.rglob("*.md"))
+PAGES = sorted(path for path in DOCS.rglob("*.md") if DOCS / "sampler" not in path.parents)  # docs/sampler is no part of the site
 FENCED = re.compile(r"^```.*?^```|^(?: {4}|\t).*?$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 

@@ -1,23 +1,23 @@
 /** The ways in: a page with data inside (report, view, web app) and a notebook's widget. */
 import { render } from "preact";
 import type { ComponentChild } from "preact";
-import { Compare } from "./compare";
-import { ContestFigure } from "./contest";
-import { Curves } from "./curves";
-import { themeSheet } from "./colour";
-import { Explorer } from "./explorer";
-import { HeadMapView } from "./headmap";
-import { allHeads } from "./heads";
-import type { LiveData } from "./live";
-import { Live } from "./live";
-import { Embedded } from "./maps";
-import { Sections } from "./sections";
-import sheet from "./style.css";
-import { TextView } from "./text";
-import { HeadTreeView } from "./tree";
+import { themeSheet } from "./charts/colour";
+import { Compare } from "./comparison/comparison";
+import { allHeads } from "./data/heads";
+import { Embedded } from "./data/maps";
+import { ContestFigure } from "./run/contest";
+import { Curves } from "./run/curves";
+import { Explorer } from "./run/explorer";
+import { HeadMapView } from "./run/head-map";
+import { HeadTreeView } from "./run/head-tree";
+import { Sections } from "./run/sections";
+import type { LiveData } from "./text/live";
+import { Live } from "./text/live";
+import { TextView } from "./text/text-view";
 import type { Comparison, MapSource, Run, TextData } from "./types";
+import sheet from "./style.css";
 
-export { chosen, groups, links, unpack, wordMap } from "./maps";
+export { chosen, groups, links, unpack, wordMap } from "./data/maps";
 export { default } from "./widget";
 
 /** Draw into an element that brings its own style, so that several views on one page do not disturb each other. */

@@ -1,8 +1,8 @@
 /** A notebook's widget, as anywidget asks for it: drawn from the model's `data`, maps fetched from the kernel one by one. */
 import { render as paint } from "preact";
+import { fromUint16, unpack } from "./data/maps";
 import { draw, mountRun } from "./main";
-import { fromUint16, unpack } from "./maps";
-import { TextView } from "./text";
+import { TextView } from "./text/text-view";
 import type { MapSource, PackedInfluence, Run, Text, TextData } from "./types";
 
 /** What anywidget gives: the parts of it that are used. */

@@ -103,7 +103,7 @@ def test_the_readme_has_the_right_counts(documents: list[Document], readme: str)
     assert f"| all | | {' | '.join(f'{totals[column]:,}' for column in range(7))} |" in readme
 
 
-ANNOTATION = ROOT / "annotation"
+ANNOTATION = ROOT / "docs" / "sampler"
 
 
 def test_the_readme_has_the_right_agreement(readme: str) -> None:

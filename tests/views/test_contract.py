@@ -84,7 +84,7 @@ def test_a_comparison_is_as_the_view_reads_it(run: hs.Run) -> None:
 
 
 def test_static_and_interactive_figures_share_colours_and_captions(run: hs.Run) -> None:
-    text = (SOURCES / "colour.ts").read_text(encoding="utf-8")
+    text = (SOURCES / "charts" / "colour.ts").read_text(encoding="utf-8")
     light = dict(re.findall(r'"(--hs-\w+)": "(#\w+)"', text.split("LIGHT", 1)[1].split("};", 1)[0]))
     assert [light[f"--hs-s{number}"].upper() for number in range(1, 7)] == list(COLOURS[:6])
     assert light["--hs-red"] == RED

@@ -1,0 +1,81 @@
+/** What is known of one head in one quantity. */
+import type { Quantity, Run } from "../types";
+import { inWords } from "./directions";
+import { digitsOf, present, show, signed, valueAndInterval } from "./numbers";
+
+export const keyOf = (quantity: { measure: string; name: string }): string => `${quantity.measure}/${quantity.name}`;
+
+/** The key of the quantity to begin with: the first that has a name of its own and words for it. */
+export function first(quantities: readonly { measure: string; name: string; about: string }[]): string {
+  const found = quantities.find(({ name, about }) => about && !name.startsWith("offset_")) ?? quantities[0];
+  return found ? keyOf(found) : "";
+}
+
+/** A quantity's name with what it is: `previous: to the previous token`. */
+export function titled({ name, about }: { name: string; about: string }): string {
+  const label = name.replace(/ \(.*\)$/, ""); // which `about` need not repeat
+  return about ? `${inWords(name)}: ${about.startsWith(`${label}: `) ? about.slice(label.length + 2) : about}` : inWords(name);
+}
+
+/** What a select of quantities offers: those of a measure together. */
+export function grouped(quantities: readonly { measure: string; name: string }[]): { group: string; options: [string, string][] }[] {
+  const measures = [...new Set(quantities.map(({ measure }) => measure))];
+  return measures.map((group) => ({
+    group,
+    options: quantities.filter(({ measure }) => measure === group).map((quantity) => [keyOf(quantity), inWords(quantity.name)]),
+  }));
+}
+
+/** How far a head is above its baseline. */
+export function lift(quantity: Quantity, at: number): number | null {
+  const value = quantity.value[at] ?? null, baseline = quantity.baseline[at] ?? null;
+  return value === null || baseline === null ? null : value - baseline;
+}
+
+/** Whether all of a head's interval is above its baseline. */
+export function clearlyAbove(quantity: Quantity, at: number): boolean {
+  const low = quantity.low[at] ?? null, baseline = quantity.baseline[at] ?? null;
+  return low !== null && baseline !== null && low > baseline;
+}
+
+/** A head's place when heads are sorted by value, the largest first, and how many there are; null without a value. */
+export function rank(quantity: Quantity, at: number): { place: number; of: number } | null {
+  const value = quantity.value[at] ?? null;
+  if (value === null) return null;
+  const known = present(quantity.value);
+  return { place: 1 + known.filter((other) => other > value).length, of: known.length };
+}
+
+/** What heads are measured against: "even", "best fixed offset". */
+export const ruleOf = (run: Run, quantity: Quantity): string => run.contests.find(({ measure }) => measure === quantity.measure)?.rule ?? quantity.baseline_name;
+
+/** Lines of a note: value with interval, baseline, n. */
+export function facts(run: Run, quantity: Quantity, at: number): string[] {
+  const baseline = quantity.baseline[at] ?? null;
+  const value = quantity.value[at] ?? null;
+  if (value === null) return [`${inWords(quantity.name)}: no value`];
+  const digits = digitsOf(quantity.value);
+  return [
+    `${inWords(quantity.name)} ${valueAndInterval(value, quantity.low[at], quantity.high[at], digits)}`,
+    ...(baseline === null ? [] : [`${ruleOf(run, quantity)} ${show(baseline, digits)}, above it ${signed(value - baseline, digits)}`]),
+    sized(run, quantity, quantity.n[at] ?? 0, quantity.documents[at] ?? null),
+  ];
+}
+
+/** What a quantity counts, where that is known: "words", "texts". */
+function unitOf(run: Run, { measure }: Quantity): string {
+  const figure = run.curves.find(({ panels }) => panels.some((panel) => panel.measure === measure));
+  return run.contests.find((contest) => contest.measure === measure)?.counted ?? /^[\d,]+ (\w+)$/.exec(figure?.n ?? "")?.[1] ?? "";
+}
+
+function sized(run: Run, quantity: Quantity, n: number, documents: number | null): string {
+  const unit = unitOf(run, quantity);
+  return `n = ${n.toLocaleString("en")}${unit && ` ${unit}`}${documents === null ? "" : `, ${documents.toLocaleString("en")} document${documents === 1 ? "" : "s"}`}`;
+}
+
+/** How much a quantity rests on: `n = 347 texts, 19 documents`, `n = 627 words`. */
+export const sampleSize = (run: Run, quantity: Quantity): string =>
+  sized(run, quantity, Math.max(0, ...quantity.n), quantity.documents.every((n) => n === null) ? null : Math.max(...present(quantity.documents)));
+
+/** How a caption speaks of intervals, where there are any. */
+export const withIntervals = (low: readonly (number | null)[]): string => (present(low).length ? " with 95% intervals" : "");

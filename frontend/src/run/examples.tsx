@@ -1,0 +1,40 @@
+/** Texts in which a head does what it is best at. */
+import type { JSX } from "preact";
+import { inWords } from "../data/directions";
+import { show } from "../data/numbers";
+import type { Direction, Highlight } from "../text/highlight";
+import { TextView } from "../text/text-view";
+import type { Example, MapSource, Run } from "../types";
+import { isContest } from "./head-summary";
+
+/** What an example shows: `obj: 3 of 3 right in this text`. */
+export function shows(run: Run, example: Example): string {
+  const quantity = run.quantities.find((q) => q.measure === example.measure && q.name === example.quantity);
+  if (!quantity || !isContest(quantity)) return `${inWords(example.quantity)}: ${show(example.value)} in this text`;
+  return `${inWords(example.quantity)}: ${Math.round(example.value * example.n)} of ${example.n} right in this text`;
+}
+
+/** What is red in an example: the relation it is about, or mentions of one entity. */
+function marked(run: Run, example: Example): Highlight {
+  const quantity = run.quantities.find((q) => q.measure === example.measure && q.name === example.quantity);
+  if (!quantity || !isContest(quantity)) return {};
+  if (!/^(dep-to-head|head-to-dep)$/.test(quantity.direction)) return { coreferent: true };
+  return { relation: quantity.label, direction: quantity.direction as Direction };
+}
+
+/** A head's examples, each drawn as any text is. */
+export function Examples({ run, source, head }: { run: Run; source: MapSource; head: string }): JSX.Element | null {
+  const own = run.examples.filter((example) => example.head === head && run.texts[example.text]);
+  if (!own.length) return null;
+  return (
+    <div class="hs-examples">
+      <h4>Seen at work</h4>
+      <p class="hs-about">Found by the run, not picked by hand. Point at a word to see its links alone; click or Enter pins it.</p>
+      <div class="hs-columns">
+        {own.map((example) => (
+          <TextView key={`${head}/${example.text}/${example.quantity}`} title={shows(run, example)} data={{ text: run.texts[example.text]!, sites: run.sites, signature: run.signature, heads: [head] }} source={source} compact highlight={marked(run, example)} />
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,21 @@
+/** The parts of a run's page with their headings, for where there is no page around them: notebooks. */
+import type { JSX } from "preact";
+import type { Run } from "../types";
+
+const CURVES: Record<string, string> = { clark2: "Surface patterns", clark4: "Focus" };
+const CONTESTS: Record<string, string> = { relations: "Heads as parsers: dependency relations", coreference: "Heads as resolvers: coreference", pronouns: "Heads as resolvers: pronouns" };
+
+/** A section for each view that a run has: a heading, and an element that asks for the view by `data-view`. */
+export function Sections({ run }: { run: Run }): JSX.Element {
+  const kinds = (name: string): number => run.curves.filter((figure) => figure.name === name).length;
+  return (
+    <>
+      <section class="hs-part"><h2>Every head</h2><div data-view="explorer" /></section>
+      {run.curves.map(({ name, kind }) => (
+        <section class="hs-part"><h2>{CURVES[name] ?? name}{kinds(name) > 1 && `: ${kind} attention`}</h2><div data-view="curves" data-figure={name} data-kind={kind} /></section>
+      ))}
+      {run.contests.map(({ measure }) => <section class="hs-part"><h2>{CONTESTS[measure] ?? measure}</h2><div data-view="contest" data-measure={measure} /></section>)}
+      {run.map && <section class="hs-part"><h2>Which heads are alike</h2><div data-view="map" />{run.tree && <div data-view="tree" />}</section>}
+    </>
+  );
+}

@@ -1,0 +1,125 @@
+/** Attention of some heads on a text: lines between words, or a heatmap of one head. */
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { SERIES } from "../charts/colour";
+import { kindOf } from "../data/heads";
+import { chosen, positions } from "../data/maps";
+import { useMaps } from "../data/use-maps";
+import { Button, Select, Slider } from "../ui/controls";
+import { Frame } from "../ui/frame";
+import { mapsFile } from "../ui/save";
+import { captionOf } from "./caption";
+import { HeadPicker } from "./head-picker";
+import type { View } from "./heatmap";
+import { attention, Heatmap, heatmapSvg, whole } from "./heatmap";
+import { markedWords } from "./highlight";
+import type { Layer, Place } from "./line-layout";
+import { linesOf } from "./line-layout";
+import { Lines, linesSvg } from "./lines";
+import type { TextViewProps } from "./text-controls";
+import { MarkingSelect } from "./text-controls";
+
+const TOPS = ["0", "1", "2", "3", "5", "10"].map((top): [string, string] => [top, top === "0" ? "all" : top]);
+
+interface Amount {
+  threshold: number;
+  top: number;
+}
+
+const FAINT = 0.1; // a line of this weight can just be seen
+const LEAST = [0.05, 0.04, 0.03, 0.02, 0.01];
+
+/** How much to draw at first: everything of a sentence; of what is longer the strongest, but of every head as many links as there are words, however broad it is. */
+function atFirst(rows: number, columns: number, layers: readonly Layer[]): Amount {
+  if (Math.max(rows, columns) <= 40) return { threshold: 0, top: 0 };
+  const passing = (weights: Float32Array, least: number): number => weights.reduce((count, weight) => count + Number(weight >= least), 0);
+  return { threshold: LEAST.find((least) => layers.every(({ weights }) => passing(weights, least) >= rows)) ?? 0, top: 3 };
+}
+
+/** Lines or a heatmap of the chosen heads. `compact` is for one example under a head: no other heads to choose, and the other controls folded away. */
+export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; compact: boolean; title?: string | undefined }): JSX.Element {
+  const { data, source, heads, view, choice, marking } = props;
+  const { text } = data;
+  const [asked, setAmount] = useState<Amount | null>(null); // until someone asks for more or less, it follows the text and the heads
+  const [pins, setPins] = useState<readonly Place[]>([]);
+  const [alone, setAlone] = useState(heads[0] ?? ""); // the head of the heatmap
+  const [near, setNear] = useState<View | null>(null);
+
+  const head = heads[0] ?? "";
+  const single = heads.includes(alone) ? alone : head;
+  const { rows, columns } = useMemo(() => positions(text, head, choice), [text, kindOf(head), choice]);
+  useEffect(() => {
+    setPins([]);
+    setNear(null);
+  }, [rows, columns]);
+  useEffect(() => {
+    if (!pins.length) return undefined;
+    const escape = (event: KeyboardEvent): void => void (event.key === "Escape" && setPins([]));
+    document.addEventListener("keydown", escape);
+    return () => document.removeEventListener("keydown", escape);
+  }, [pins]);
+
+  const arrived = useMaps(source, text, heads);
+  const ready = heads.filter((name) => arrived.get(name) instanceof Float32Array);
+  const layers = useMemo(
+    () => ready.map((name): Layer => ({ head: name, colour: SERIES[heads.indexOf(name)]!, weights: chosen(arrived.get(name) as Float32Array, text, name, choice).weights })),
+    [text, choice, heads.join(" "), ready.join(" ")],
+  );
+  const amount = useMemo(() => asked ?? atFirst(rows.length, columns.length, layers), [asked, rows, columns, layers]);
+  const { marked } = marking;
+  const known = useMemo(() => pins.filter(({ side, at }) => at < (side === "row" ? rows : columns).length), [pins, rows, columns]);
+  const { lines, of } = useMemo(() => linesOf(rows, columns, layers, { ...amount, pins: known, marked }), [rows, columns, layers, amount, known, marked]);
+  const red = useMemo(() => markedWords(marked, rows, columns), [rows, columns, marked]);
+
+  const pin = (place: Place): void =>
+    setPins((now) => (now.some((other) => other.side === place.side && other.at === place.at) ? now.filter((other) => other.side !== place.side || other.at !== place.at) : [...now, place]));
+  const troubles = heads.flatMap((name) => (typeof arrived.get(name) === "string" ? [`Head ${name}: ${arrived.get(name) as string}.`] : []));
+  const waiting = heads.filter((name) => !arrived.has(name));
+  const shownLayers = view === "lines" ? layers : layers.filter((layer) => layer.head === single);
+  const scene = { rows, columns, layers, lines, pins: known, marked: red };
+  const grid = useMemo(() => (shownLayers[0] ? { rows, columns, weights: shownLayers[0].weights } : null), [rows, columns, shownLayers[0]]);
+  const strongest = useMemo(() => Math.max(0, ...layers.map((layer) => layer.weights.reduce((a, b) => Math.max(a, b), 0))), [layers]);
+  const faint = !lines.length
+    ? `No weight is as high as ${amount.threshold.toFixed(2)}: the highest is ${strongest.toFixed(3)}. Lower the least weight to see lines.`
+    : strongest < FAINT ? `The attention is so broad that lines are hard to see: the highest weight is ${strongest.toFixed(3)}.` : "";
+
+  const controls = (
+    <>
+      {props.controls}
+      {view === "lines" && (
+        <>
+          <Slider label="least weight" value={amount.threshold} min={0} max={1} step={0.01} text={amount.threshold.toFixed(2)} onChange={(threshold) => setAmount({ ...amount, threshold })} />
+          <Select label="links per word" value={String(amount.top)} options={TOPS} onChange={(top) => setAmount({ ...amount, top: Number(top) })} />
+        </>
+      )}
+      <MarkingSelect marking={marking} label={layers.length > 1 ? "highlight" : "in red"} />
+    </>
+  );
+  return (
+    <Frame
+      name={`attention-${view === "lines" ? heads.join("_") : single}-${text.id}`}
+      {...(props.title ? { title: props.title } : {})}
+      caption={captionOf({ text, view, kind: kindOf(head), heads: shownLayers.map((layer) => layer.head), rows, columns, choice, ...amount, lines: lines.length, of, highlight: marking.name, pins: known.length, near })}
+      signature={data.signature}
+      brief={props.compact}
+      csv={() => mapsFile(shownLayers.map(({ head: of, weights }) => ({ head: of, rows, columns, weights })))}
+      svg={() => (view === "lines" ? linesSvg(scene) : grid && heatmapSvg(grid, attention(grid, single), near ?? whole(grid), marked))}
+    >
+      <div class="hs-text">
+        {!props.compact && <HeadPicker sites={data.sites} heads={heads} onChange={props.onHeads} />}
+        {data.why && heads.join(" ") === data.heads.join(" ") && <p class="hs-note">{heads.length > 1 ? "Heads" : "Head"} {heads.join(", ")} {heads.length > 1 ? "are" : "is"} shown first: {data.why.replace(/\.?$/, ".")}</p>}
+        <div class="hs-controls">
+          {props.tabs}
+          {view === "heatmap" && heads.length > 1 && <Select label="head" value={single} options={heads.map((name) => [name, name] as const)} onChange={setAlone} />}
+          {props.compact ? <details class="hs-more"><summary>options</summary><div class="hs-controls">{controls}</div></details> : controls}
+          {view === "lines" && <Button idle={!known.length} onClick={() => setPins([])}>unpin all</Button>}
+          <span role="status" class="hs-busy">{waiting.length > 0 && `loading ${waiting.join(", ")} …`}</span>
+        </div>
+        {troubles.length > 0 && <p class="hs-trouble" role="alert">{troubles.join(" ")}</p>}
+        {view === "lines" && layers.length > 0 && faint && <p class="hs-note">{faint}</p>}
+        {view === "lines" && <Lines {...scene} hint={!props.compact} onPin={pin} />}
+        {view === "heatmap" && grid && <Heatmap grid={grid} subject={attention(grid, single)} marked={marked} view={near ?? whole(grid)} onView={setNear} />}
+      </div>
+    </Frame>
+  );
+}

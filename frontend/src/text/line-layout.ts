@@ -1,0 +1,134 @@
+/** Data and layout of the picture of lines: the words, their positions, and the links between them. */
+import { fit, visible, widthOf } from "../charts/labels";
+import type { Link, Position } from "../data/maps";
+import { links } from "../data/maps";
+import { isMarked } from "./highlight";
+
+/** One head's weights between the rows and columns that all heads of a picture share. */
+export interface Layer {
+  head: string;
+  colour: string; // var(--hs-…)
+  weights: Float32Array;
+}
+
+export type SideName = "row" | "column";
+
+/** A word of either column of the picture. */
+export interface Place {
+  side: SideName;
+  at: number;
+}
+
+export interface Line extends Link {
+  layer: number;
+  strong: boolean; // pinned or highlighted
+}
+
+/** All that a picture of lines shows. */
+export interface Scene {
+  rows: Position[];
+  columns: Position[];
+  layers: readonly Layer[];
+  lines: readonly Line[];
+  pins: readonly Place[];
+  marked: Record<SideName, ReadonlySet<number>>; // words of highlighted pairs
+}
+
+export const samePlace = (a: Place | null, b: Place | null): boolean => a?.side === b?.side && a?.at === b?.at;
+
+export const MOST = 20_000; // lines; more cannot be told apart
+const LEAST = 0.005; // what is printed as 0.01
+
+/** The lines to draw, the most important last, and how many there were. Words that are pinned and pairs that are marked keep links that others would lose. */
+export function linesOf(
+  rows: Position[], columns: Position[], layers: readonly Layer[],
+  choice: { threshold: number; top: number; pins: readonly Place[]; marked: ReadonlySet<number> },
+): { lines: Line[]; of: number } {
+  const width = columns.length;
+  const lines: Line[] = [];
+  layers.forEach(({ weights }, layer) => {
+    const strong = new Set<number>();
+    const keep = (row: number, column: number, least: number): void => {
+      const weight = weights[row * width + column]!;
+      if (weight <= 0 || weight < least || strong.has(row * width + column)) return;
+      strong.add(row * width + column);
+      lines.push({ row, column, weight, layer, strong: true });
+    };
+    for (const { side, at } of choice.pins) {
+      if (side === "row") columns.forEach((_, column) => keep(at, column, LEAST));
+      else rows.forEach((_, row) => keep(row, at, LEAST));
+    }
+    if (choice.marked.size) rows.forEach((row, i) => columns.forEach((column, j) => isMarked(choice.marked, row, column) && keep(i, j, 0)));
+    for (const link of links({ weights, rows, columns }, choice.threshold, choice.top)) {
+      if (!strong.has(link.row * width + link.column)) lines.push({ ...link, layer, strong: false });
+    }
+  });
+  lines.sort((a, b) => Number(a.strong) - Number(b.strong) || a.weight - b.weight);
+  return { lines: lines.slice(-MOST), of: lines.length };
+}
+
+/** The links of one word in one head, the strongest first. */
+export function linksAt(layer: Layer, height: number, width: number, { side, at }: Place): { other: number; weight: number }[] {
+  const found = [];
+  for (let other = 0; other < (side === "row" ? width : height); other++) {
+    const weight = layer.weights[side === "row" ? at * width + other : other * width + at]!;
+    if (weight >= LEAST) found.push({ other, weight });
+  }
+  return found.sort((a, b) => b.weight - a.weight);
+}
+
+/** Where everything stands, in pixels. */
+export interface Layout {
+  width: number;
+  height: number;
+  top: number;
+  step: number; // from word to word
+  font: number;
+  slots: number; // weights that are printed beside a word
+  slot: number; // width of each
+  left: number; // where the words on the left end
+  right: number; // where the words on the right start
+  labels: Record<SideName, string[]>;
+}
+
+export const PAD = 7; // between a word and its lines
+
+export function layoutOf(rows: Position[], columns: Position[], heads: number, space: number): Layout {
+  const room = Math.min(space, 800);
+  const dense = Math.max(rows.length, columns.length) > 60;
+  const font = dense ? 11.5 : 13.5, step = dense ? 16 : 21, top = 22;
+  const slots = Math.min(heads, room < 520 ? 1 : 3), slot = heads > 1 ? 40 : 32;
+  const margin = slots * slot;
+  const most = Math.max(40, (room - 2 * margin) * 0.34);
+  const texts = { row: rows.map(visible), column: columns.map(visible) };
+  const widest = (side: SideName): number => Math.ceil(Math.min(most, texts[side].reduce((wide, text) => Math.max(wide, widthOf(text, font)), 56)));
+  const roomFor = { row: widest("row"), column: widest("column") };
+  const gap = Math.max(60, Math.min(360, room - 2 * margin - roomFor.row - roomFor.column));
+  const labels = (side: SideName): string[] => texts[side].map((text) => fit(text, roomFor[side] + 1, font));
+  const left = margin + roomFor.row, right = left + gap;
+  return {
+    width: right + roomFor.column + margin,
+    height: top + Math.max(rows.length, columns.length) * step + 4,
+    top, step, font, slots, slot, left, right,
+    labels: { row: labels("row"), column: labels("column") },
+  };
+}
+
+/** The height at which a word stands. */
+export const middle = (layout: Layout, at: number): number => layout.top + (at + 0.5) * layout.step;
+
+/** The ends of a line; those of several heads are set apart a little. */
+export function ends(layout: Layout, line: { row: number; column: number; layer: number }, heads: number): [x1: number, y1: number, x2: number, y2: number] {
+  const shift = (line.layer - (heads - 1) / 2) * Math.min(2.5, layout.step / 2 / heads);
+  return [layout.left + PAD, middle(layout, line.row) + shift, layout.right - PAD, middle(layout, line.column) + shift];
+}
+
+/** How a line is drawn. With one head what is highlighted is red; with several it keeps its head's colour. In both the rest fades. */
+export function strokeOf(line: Line, layers: readonly Layer[], emphasis: boolean): { colour: string; opacity: number; width: number } {
+  const faded = emphasis && !line.strong;
+  return {
+    colour: line.strong && layers.length === 1 ? "var(--hs-red)" : layers[line.layer]!.colour,
+    opacity: Math.min(1, line.weight) * (faded ? 0.25 : 1),
+    width: line.strong ? 2.6 : 1.6,
+  };
+}

@@ -1,0 +1,69 @@
+/** All heads of a model on one text as thumbnails; choosing one opens it (the model view of bertviz). */
+import type { JSX } from "preact";
+import { useCallback, useMemo, useState } from "preact/hooks";
+import { LINES, WEIGHTS } from "../charts/colour-scale";
+import type { Look } from "../charts/head-cells";
+import { HeadGrid } from "../charts/head-grid";
+import type { Point } from "../charts/plot";
+import { Plot } from "../charts/plot";
+import { lineThumbnail, thumbnail, usePictures } from "../charts/thumbnails";
+import { allHeads } from "../data/heads";
+import { chosen, positions } from "../data/maps";
+import { plainText } from "../data/plain-text";
+import { useAllMaps } from "../data/use-maps";
+import { Switch } from "../ui/controls";
+import { Frame } from "../ui/frame";
+import { mapsFile } from "../ui/save";
+import type { TextViewProps } from "./text-controls";
+
+type Style = "lines" | "maps";
+const LONG = 40; // tokens of a text whose lines can be told apart, as in figures
+const SAMPLE = 300; // letters of the text
+
+export function ModelView(props: TextViewProps & { onSelect: (head: string) => void }): JSX.Element {
+  const { data, source, choice, onSelect } = props;
+  const { text } = data;
+  const sites = useMemo(() => data.sites.filter(({ layer }) => !data.layers || data.layers.includes(layer)), [data]);
+  const [style, setStyle] = useState<Style>(text.source.tokens.length > LONG ? "maps" : "lines");
+  const heads = useMemo(() => allHeads(sites).map((head, at) => ({ head, at })), [sites]);
+  const names = useMemo(() => heads.map(({ head }) => head.name), [heads]);
+  const held = useMemo(() => names.filter((name) => source.has?.(text, name) ?? true), [names, source, text]);
+  const maps = useAllMaps(source, text, held);
+  const picture = useCallback(
+    (weights: Float32Array, head: string): string => {
+      const grid = chosen(weights, text, head, choice);
+      return (style === "lines" ? lineThumbnail : thumbnail)(grid.weights, grid.rows.length, grid.columns.length);
+    },
+    [text, choice, style],
+  );
+  const pictures = usePictures(maps.weights, picture);
+  const draw = useCallback(
+    (width: number, point: Point) => {
+      const look = (at: number): Look => ({ fill: null, image: pictures.get(names[at]!) ?? "", smooth: style === "lines" });
+      const note = (at: number): string[] => [`head ${names[at]}`, pictures.has(names[at]!) || held.includes(names[at]!) ? "choose it to open it" : "not in this page"];
+      return <HeadGrid {...{ sites, heads, ranked: null, pictures: true, shade: style === "lines" ? LINES : WEIGHTS, legend: "weight", look, note, selected: null, onSelect, width, point }} />;
+    },
+    [sites, heads, held, pictures, style],
+  );
+  const sample = plainText(text);
+  const way = style === "lines" ? "on the left what attends, on the right what is attended to, and lines as strong as the weights" : "one row per query, one column per key, coloured by the square root of the weight";
+  return (
+    <Frame
+      name={`heads-${text.id}`}
+      caption={`Attention of ${held.length} heads on one text (n = 1), between ${choice.level}s: ${way}.`}
+      signature={data.signature}
+      csv={() => mapsFile([...maps.weights].map(([head, weights]) => ({ head, ...positions(text, head, choice), weights: chosen(weights, text, head, choice).weights })))}
+    >
+      <div class="hs-controls">
+        {props.tabs}
+        <Switch label="draw" value={style} options={[["lines", "lines"], ["maps", "maps"]]} onChange={setStyle} />
+        {props.controls}
+        <span role="status" class="hs-busy">{maps.weights.size < held.length && !maps.trouble && `loading ${maps.weights.size} of ${held.length} …`}</span>
+      </div>
+      <p class="hs-about hs-sample">“{sample.length > SAMPLE ? `${sample.slice(0, SAMPLE)}…` : sample}”</p>
+      {held.length < names.length && <p class="hs-note">The page holds {held.length} of {names.length} heads: the text is long.</p>}
+      {maps.trouble && <p class="hs-trouble" role="alert">{maps.trouble}</p>}
+      <Plot label="all heads">{draw}</Plot>
+    </Frame>
+  );
+}

@@ -1,0 +1,54 @@
+/** Props and controls that the views of one text share: which heads, tokens or words, and what is red. */
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { Choice } from "../data/maps";
+import type { MapSource, TextData } from "../types";
+import { Select } from "../ui/controls";
+import { highlightOptions, NAMED, namedPairs, wordPairs } from "./highlight";
+
+/** What each view of a text is given. */
+export interface TextViewProps {
+  data: TextData;
+  source: MapSource;
+  heads: string[];
+  onHeads: (heads: string[]) => void;
+  choice: Choice;
+  marking: Marking;
+  tabs: JSX.Element; // which view to show
+  controls: JSX.Element; // for the choice
+}
+
+/** What is red: the pairs of words, what they are called, and what else could be. */
+export interface Marking {
+  marked: ReadonlySet<number>;
+  name: string;
+  value: string;
+  options: [key: string, name: string][];
+  onChange: (value: string) => void;
+}
+
+const LEVELS = [["token", "tokens"], ["word", "words"]] as const;
+const SPECIALS = [["show", "show"], ["hide", "hide"], ["renormalise", "hide, renormalise"]] as const;
+
+export const Choices = ({ choice, onChange }: { choice: Choice; onChange: (choice: Choice) => void }): JSX.Element => (
+  <>
+    <Select label="level" value={choice.level} options={LEVELS} onChange={(level) => onChange({ ...choice, level })} />
+    <Select label="special tokens" value={choice.specials} options={SPECIALS} onChange={(specials) => onChange({ ...choice, specials })} />
+  </>
+);
+
+/** What is red in maps such as a head's; `first` is red at first, unless pairs were named. */
+export function useMarking({ text, highlight: named }: TextData, head: string, first: string): Marking {
+  const [value, onChange] = useState(named ? NAMED : first);
+  return useMemo(() => {
+    const own = namedPairs(named, head);
+    const options: [string, string][] = [...(named && own.size ? [[NAMED, named.name] as [string, string]] : []), ...highlightOptions(text, head, first)];
+    const known = options.find(([key]) => key === value);
+    const marked = !known ? new Set<number>() : value === NAMED ? own : wordPairs(text, head, value);
+    return { marked, name: known?.[1] ?? "", value: marked.size ? value : "", options, onChange };
+  }, [text, named, head, first, value]);
+}
+
+/** A select of what is red, where there is something to choose. */
+export const MarkingSelect = ({ marking, label }: { marking: Marking; label: string }): JSX.Element | null =>
+  marking.options.length ? <Select label={label} value={marking.value} options={[["", "nothing"], ...marking.options]} onChange={marking.onChange} /> : null;
