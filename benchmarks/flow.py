@@ -24,7 +24,7 @@ from headscope.models.capture import implementation
 from headscope.models.jacobian import blocks, closed, products
 from headscope.models.jacobian.flow import flow
 from headscope.models.jacobian.layers import Layer, record
-from headscope.models.jacobian.norms import Reading
+from headscope.models.jacobian.norms import NormReading
 from headscope.models.load import load
 from headscope.models.model import Model
 
@@ -62,7 +62,7 @@ def rows(quick: bool = False) -> list[Row]:
         heads = model.sites[0].heads
         middle = layers[len(layers) // 2]
         known = [blocks.read(layer, heads) for layer in layers]
-        reading = Reading.make("frobenius", middle.states, 32)
+        reading = NormReading.make("frobenius", middle.states, 32)
         every = seconds(partial(flow, model, text, ("G",)))
         ours = seconds(partial(products.forwards, layers, reading, known))
         plain = seconds(partial(products.forwards, layers, reading))
@@ -101,7 +101,7 @@ def _against(model: Model, text: Encoded, rounds: int, least: float | None, chun
 def _sketch(layer: Layer, heads: int, probes: int) -> Row:
     """How far a sketch of a layer is from the exact sizes."""
     truth = exact(layer, heads)
-    reading = Reading.make("frobenius", layer.states, probes)
+    reading = NormReading.make("frobenius", layer.states, probes)
     values, errors = (found.numpy() for found in products.within(layer, reading))
     error = float(np.sqrt(np.mean((values / truth - 1) ** 2)))
     within = float(np.mean(np.abs(values - truth) < 2 * errors))

@@ -30,7 +30,7 @@ from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoded, Encoder
-from headscope.engine.prefetch import Ahead, Brief, Bundle
+from headscope.engine.prefetch import PackedShard, PackedText, Prefetcher
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.results.counts import Counts
@@ -130,8 +130,8 @@ def passing(count: int = 3000) -> float:
     """Tokens a second that go through the process that gives out shards, of its own time, where another one reads."""
     model, counts = load("mini", "cpu"), Counts()
 
-    def counted() -> Iterator[Brief]:
-        for text in Ahead(read(*paths), 1).texts(Encoder(model.tokenizer), counts.dropped):
+    def counted() -> Iterator[PackedText]:
+        for text in Prefetcher(read(*paths), 1).texts(Encoder(model.tokenizer), counts.dropped):
             counts.count(text.document, text.numbers.sizes)
             yield text
 
@@ -139,7 +139,7 @@ def passing(count: int = 3000) -> float:
         paths = write(Path(folder), count, "conllu", 2, None)
         began = time.process_time()
         for shard in shards(counted(), 16384):
-            pickle.dumps(Bundle(shard))
+            pickle.dumps(PackedShard(shard))
         return counts.tokens / (time.process_time() - began)
 
 

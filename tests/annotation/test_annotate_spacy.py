@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.annotation import load_parser
 from headscope.annotation.spacy_parser import SpacyParser, _tokens
-from headscope.annotation.trees import Tree
+from headscope.annotation.trees import ParsedTree
 from headscope.cli.main import app
 from headscope.core.document import Document
 from headscope.corpora import Corpus, check, read
@@ -133,7 +133,7 @@ def test_several_roots_and_white_space() -> None:
     spaces = [True, False, False, False, False, False]
     heads = [0, 0, 1, 3, 3, 0]  # `now` hangs on white space, and `there` on white space that is a root
     document = Doc(Vocab(), words=words, spaces=spaces, heads=heads, deps=["ROOT", "dep", "advmod", "ROOT", "advmod", "punct"])
-    tree = Tree.of(_tokens(document[:]))
+    tree = ParsedTree.of(_tokens(document[:]))
     assert [(token.form, token.head, token.relation, token.space_after) for token in tree.tokens] == [
         ("Go", 0, "root", True),
         ("now", 1, "advmod", True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from headscope.annotation.parser import scheme
-from headscope.annotation.trees import Token, Tree, Written
+from headscope.annotation.trees import ParsedTree, Token, Written
 from headscope.corpora.tree import roots, tree_faults
 
 
@@ -13,26 +13,26 @@ def tokens(*heads: int) -> list[Token]:
     return [Token(f"w{place}", head=head, relation=f"r{place}") for place, head in enumerate(heads, 1)]
 
 
-def heads(tree: Tree) -> list[int]:
+def heads(tree: ParsedTree) -> list[int]:
     return [token.head for token in tree.tokens]
 
 
 def test_a_sound_tree_stays_but_for_the_name_of_its_root() -> None:
-    tree = Tree.of(tokens(2, 0, 2))
+    tree = ParsedTree.of(tokens(2, 0, 2))
     assert heads(tree) == [2, 0, 2]
     assert [token.relation for token in tree.tokens] == ["r1", "root", "r3"]
     assert tree.moved == ()
 
 
 def test_further_roots_hang_on_the_first() -> None:
-    tree = Tree.of(tokens(0, 1, 0, 3, 5, 99))  # a second root, a word that governs itself, a head that is not there
+    tree = ParsedTree.of(tokens(0, 1, 0, 3, 5, 99))  # a second root, a word that governs itself, a head that is not there
     assert heads(tree) == [0, 1, 1, 3, 1, 1]
     assert tree.moved == (3, 5, 6)
     assert [token.relation for token in tree.tokens] == ["root", "r2", "dep", "r4", "dep", "dep"]
 
 
 def test_cycles_are_cut() -> None:
-    tree = Tree.of(tokens(2, 3, 1, 0, 4))
+    tree = ParsedTree.of(tokens(2, 3, 1, 0, 4))
     assert tree.tokens[3].relation == "dep" or heads(tree)[3] == 0
     assert not list(tree_faults(heads(tree)))
     assert roots(heads(tree)) == 1
@@ -43,7 +43,7 @@ def test_whatever_a_parser_says_becomes_a_tree() -> None:
     draw = random.Random(0)
     for _ in range(500):
         size = draw.randint(1, 9)
-        tree = Tree.of(tokens(*(draw.randint(-1, size + 1) for _ in range(size))))
+        tree = ParsedTree.of(tokens(*(draw.randint(-1, size + 1) for _ in range(size))))
         assert roots(heads(tree)) == 1
         assert not list(tree_faults(heads(tree)))
         assert all(1 <= token.head <= size or token.relation == "root" for token in tree.tokens)
@@ -56,7 +56,7 @@ def test_lines_with_a_multi_word_token() -> None:
         Token("el", "el", "DET", "", "", 1, "obl", space_after=False),
         Token(".", ".", "PUNCT", "", "", 1, "punct"),
     ]
-    tree = Tree.of(words, [Written(2, 3, "del", space_after=False)])
+    tree = ParsedTree.of(words, [Written(2, 3, "del", space_after=False)])
     assert tree.text == "Vamos del."
     assert list(tree.rows()) == [
         "1\tVamos\tir\tVERB\tV\tMood=Ind\t0\troot\t_\t_",

@@ -16,7 +16,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import headscope as hs
-from headscope.app import shelf
+from headscope.app import served_runs
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
 from headscope.errors import RunError, StaleError
@@ -138,8 +138,8 @@ def test_messages_do_not_say_where_a_run_is(place: Path) -> None:
 
 def test_a_comparison_is_made_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, str]] = []
-    make = shelf._comparison_page
-    monkeypatch.setattr(shelf, "_comparison_page", lambda runs, names: made.append(names) or make(runs, names))  # type: ignore[func-returns-value]
+    make = served_runs._comparison_page
+    monkeypatch.setattr(served_runs, "_comparison_page", lambda runs, names: made.append(names) or make(runs, names))  # type: ignore[func-returns-value]
     client = start(pages=1)
     for a, b in [("first", "crossed"), ("first", "crossed"), ("crossed", "first"), ("first", "crossed")]:
         assert client.get("/compare", params={"a": a, "b": b}).status_code == 200
@@ -149,14 +149,14 @@ def test_a_comparison_is_made_once(start: Start, monkeypatch: pytest.MonkeyPatch
 def test_comparisons_do_not_hold_up_pages(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     app = start(comparing=1, waiting=4).app
     begun, done = threading.Event(), threading.Event()
-    make = shelf._comparison_page
+    make = served_runs._comparison_page
 
     def slow(*given: Any) -> Any:
         begun.set()
         done.wait(30)
         return make(*given)
 
-    monkeypatch.setattr(shelf, "_comparison_page", slow)
+    monkeypatch.setattr(served_runs, "_comparison_page", slow)
 
     async def visit() -> list[int]:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:
@@ -178,7 +178,7 @@ def test_comparisons_do_not_hold_up_pages(start: Start, monkeypatch: pytest.Monk
 def test_a_request_that_is_dropped_is_no_error(start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     app = start().app
     done = threading.Event()
-    monkeypatch.setattr(shelf, "_run_page", lambda results, name: done.wait(30))
+    monkeypatch.setattr(served_runs, "_run_page", lambda results, name: done.wait(30))
     sent: list[Any] = []
     scope = {"type": "http", "method": "GET", "path": "/runs/first", "raw_path": b"/runs/first", "query_string": b"", "root_path": ""}
     scope |= {"scheme": "http", "http_version": "1.1", "headers": [(b"host", b"localhost")]}

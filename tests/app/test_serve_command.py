@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from headscope.app import server
 from headscope.app.models import find_models
-from headscope.app.shelf import find_runs, unique
+from headscope.app.served_runs import find_runs, unique
 from headscope.cli.main import app
 from headscope.errors import RunError
 from headscope.results.folder import Folder

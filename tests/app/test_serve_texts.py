@@ -269,7 +269,7 @@ def test_maps_without_room_are_made_again(start: Start, bert: Model, room: int) 
         for id, text in zip(ids, texts, strict=True):
             for head, weights in look(bert, typed(bert, text).encoded).items():
                 assert_allclose(fetch(client, id, str(head)), weights, rtol=0, atol=1 / 65535)
-                held = client.app.state.desk.texts  # type: ignore[attr-defined]
+                held = client.app.state.headscope.texts  # type: ignore[attr-defined]
                 assert held.bytes == sum(weights.nbytes for weights in held._maps.values()) <= room
 
 
@@ -296,7 +296,7 @@ def test_a_busy_model_holds_up_nothing_else(start: Start) -> None:
     done = threading.Event()
 
     async def visit() -> list[int]:
-        models = app.state.desk.models  # type: ignore[attr-defined]
+        models = app.state.headscope.models  # type: ignore[attr-defined]
         held = [asyncio.create_task(models.work("bert", lambda model: done.wait(30))) for _ in range(2)]
         await asyncio.sleep(0)
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:

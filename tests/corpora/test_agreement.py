@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.core.document import Document, Mention, Sentence, Word
-from headscope.corpora import Agreement, Corpus, Difference, compare, read, read_annotation
+from headscope.corpora import AgreementReport, AnnotationDifference, Corpus, compare, read, read_annotation
 from headscope.errors import CorpusError, HeadscopeError
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
@@ -51,11 +51,11 @@ SECOND = """
 
 
 @pytest.fixture
-def two(columns: Write) -> Agreement:
+def two(columns: Write) -> AgreementReport:
     return compare(read(columns("first.conllu", FIRST)), read(columns("second.conllu", SECOND)))
 
 
-def test_words_by_hand(two: Agreement) -> None:
+def test_words_by_hand(two: AgreementReport) -> None:
     assert (two.documents, two.sentences, two.words) == (1, 2, 8)
     expected = {
         "lemma": (6 / 7, 7),
@@ -80,7 +80,7 @@ def test_words_by_hand(two: Agreement) -> None:
     assert two.alone == {"xpos": 1}
 
 
-def test_relations_by_hand(two: Agreement) -> None:
+def test_relations_by_hand(two: AgreementReport) -> None:
     found: dict[str, tuple[object, ...]] = {
         score.name: (score.precision, score.recall, score.value, score.first, score.second) for score in two.relations
     }
@@ -91,7 +91,7 @@ def test_relations_by_hand(two: Agreement) -> None:
     assert two.relations[0].name == "root", "the most frequent first"
 
 
-def test_coreference_by_hand(two: Agreement) -> None:
+def test_coreference_by_hand(two: AgreementReport) -> None:
     """First: {A big cat, It}, {it}. Second: {big cat, It, it}."""
     expected = {
         "mentions": (2 / 3, 2 / 3),
@@ -113,9 +113,9 @@ def test_coreference_by_hand(two: Agreement) -> None:
     assert (two["antecedent"].value, two["antecedent"].first) == (0, 2)
 
 
-def test_differences_by_hand(two: Agreement) -> None:
+def test_differences_by_hand(two: AgreementReport) -> None:
     def word(sentence: str, word: int, text: str, first: dict[str, object], second: dict[str, object], last: int | None = None) -> object:
-        return Difference("first.conllu", "d", sentence, word, last, text, first, second)  # type: ignore[arg-type]
+        return AnnotationDifference("first.conllu", "d", sentence, word, last, text, first, second)  # type: ignore[arg-type]
 
     assert list(two.differences) == [
         word("d-1", 1, "A", {"lemma": "a"}, {"lemma": "an"}),

@@ -13,9 +13,9 @@ from scipy.optimize import linear_sum_assignment
 
 from headscope.core.document import Mention
 from headscope.corpora.agreement.assignment import best_total
-from headscope.corpora.agreement.coreference import Entity, Parts, b_cubed, ceaf, entities, links, muc
+from headscope.corpora.agreement.coreference import CoreferenceParts, Entity, b_cubed, ceaf, entities, links, muc
 
-Metric = Callable[[Sequence[Entity], Sequence[Entity]], Parts]
+Metric = Callable[[Sequence[Entity], Sequence[Entity]], CoreferenceParts]
 
 
 def partition(*groups: str) -> list[Entity]:
@@ -23,7 +23,7 @@ def partition(*groups: str) -> list[Entity]:
     return [frozenset((ord(letter), ord(letter) + 1, 0) for letter in group) for group in groups]
 
 
-def scores(parts: Parts) -> tuple[float, float, float]:
+def scores(parts: CoreferenceParts) -> tuple[float, float, float]:
     precision, recall = parts.precise / parts.second, parts.recalled / parts.first
     return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 

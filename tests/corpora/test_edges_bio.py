@@ -9,7 +9,7 @@ import pytest
 
 from headscope.core.document import Document, Edge, Sentence, Word
 from headscope.corpora import read
-from headscope.corpora.chunks import Chunk, is_tag, tagged_chunks
+from headscope.corpora.chunks import TaggedSpan, is_tag, tagged_chunks
 from headscope.errors import CorpusError
 
 Write = Callable[[str, str], Path]
@@ -20,14 +20,14 @@ ALONE = "sentences read as documents of their own, for want of -DOCSTART-"
     ("tags", "chunks"),
     [
         ("O O", []),
-        ("B-x I-x O B-x B-x", [Chunk("x", 0, 2), Chunk("x", 3, 4), Chunk("x", 4, 5)]),  # IOB2
-        ("I-x I-x B-x I-y O I-y", [Chunk("x", 0, 2), Chunk("x", 2, 3), Chunk("y", 3, 4), Chunk("y", 5, 6)]),  # IOB1
-        ("B-x I-x E-x S-x B-y E-y", [Chunk("x", 0, 3), Chunk("x", 3, 4), Chunk("y", 4, 6)]),  # IOBES
-        ("B-x L-x U-x I-x", [Chunk("x", 0, 2), Chunk("x", 2, 3), Chunk("x", 3, 4)]),  # BILOU, and a stray I
-        ("B-creative-work I-creative-work I-work", [Chunk("creative-work", 0, 2), Chunk("work", 2, 3)]),
+        ("B-x I-x O B-x B-x", [TaggedSpan("x", 0, 2), TaggedSpan("x", 3, 4), TaggedSpan("x", 4, 5)]),  # IOB2
+        ("I-x I-x B-x I-y O I-y", [TaggedSpan("x", 0, 2), TaggedSpan("x", 2, 3), TaggedSpan("y", 3, 4), TaggedSpan("y", 5, 6)]),  # IOB1
+        ("B-x I-x E-x S-x B-y E-y", [TaggedSpan("x", 0, 3), TaggedSpan("x", 3, 4), TaggedSpan("y", 4, 6)]),  # IOBES
+        ("B-x L-x U-x I-x", [TaggedSpan("x", 0, 2), TaggedSpan("x", 2, 3), TaggedSpan("x", 3, 4)]),  # BILOU, and a stray I
+        ("B-creative-work I-creative-work I-work", [TaggedSpan("creative-work", 0, 2), TaggedSpan("work", 2, 3)]),
     ],
 )
-def test_chunks_of_all_taggings(tags: str, chunks: list[Chunk]) -> None:
+def test_chunks_of_all_taggings(tags: str, chunks: list[TaggedSpan]) -> None:
     assert tagged_chunks(tags.split()) == chunks
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from headscope.core.document import Edge, Sentence
 from headscope.corpora import read
-from headscope.corpora.chunks import Chunk, bracketed_chunks
+from headscope.corpora.chunks import TaggedSpan, bracketed_chunks
 
 Write = Callable[[str, str], Path]
 
@@ -61,9 +61,9 @@ def test_entities_and_arguments(columns: Write) -> None:
     ("cells", "chunks"),
     [
         (["*", "-", "_", ""], []),
-        (["(A*)", "*", "(B*", "*", "*)"], [Chunk("A", 0, 1), Chunk("B", 2, 5)]),
-        (["(A(B*", "*)", "*)"], [Chunk("A", 0, 3), Chunk("B", 0, 2)]),
-        (["(A*", "(B*))"], [Chunk("A", 0, 2), Chunk("B", 1, 2)]),
+        (["(A*)", "*", "(B*", "*", "*)"], [TaggedSpan("A", 0, 1), TaggedSpan("B", 2, 5)]),
+        (["(A(B*", "*)", "*)"], [TaggedSpan("A", 0, 3), TaggedSpan("B", 0, 2)]),
+        (["(A*", "(B*))"], [TaggedSpan("A", 0, 2), TaggedSpan("B", 1, 2)]),
         (["(A*"], None),
         (["*)"], None),
         (["(A*)", "A)"], None),
@@ -72,7 +72,7 @@ def test_entities_and_arguments(columns: Write) -> None:
         (["B-PER"], None),
     ],
 )
-def test_brackets_around_stars(cells: list[str], chunks: list[Chunk] | None) -> None:
+def test_brackets_around_stars(cells: list[str], chunks: list[TaggedSpan] | None) -> None:
     assert bracketed_chunks(cells) == chunks
 
 

@@ -9,15 +9,15 @@ from marked import document
 
 from headscope.core.annotation import Annotated
 from headscope.core.document import Word
-from headscope.corpora.resolution.attributes import Names, compatible, kind, pronoun
+from headscope.corpora.resolution.attributes import NameLists, compatible, kind, pronoun
 from headscope.corpora.resolution.expressions import Expression, expressions
 from headscope.corpora.resolution.lists import ANIMATE, FEMININE, FIRST, MASCULINE, NEUTER, PLURAL, SECOND, SINGULAR, THIRD, Attributes
 from headscope.corpora.resolution.rules import SIEVES, agrees, anything, head_match, nearest, same_head, same_wording, sieve
 
 
-def mentions(text: str, names: Names | None = None, **options: Any) -> list[Expression]:
+def mentions(text: str, names: NameLists | None = None, **options: Any) -> list[Expression]:
     one = document(text)
-    return expressions(Annotated(one).select(range(len(one.words))), names=names or Names(), **options)
+    return expressions(Annotated(one).select(range(len(one.words))), names=names or NameLists(), **options)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_attributes(text: str, expected: tuple[frozenset[str] | None, ...]) -> N
 
 
 def test_names_given_by_the_user() -> None:
-    names = Names(masculine=frozenset({"kim"}), feminine=frozenset({"alex", "kim"}))
+    names = NameLists(masculine=frozenset({"kim"}), feminine=frozenset({"alex", "kim"}))
     for text, gender in (
         ("[1 Alex/NNP Smith/NNP ]", FEMININE),
         ("[1 Kim/NNP ]", ANIMATE),

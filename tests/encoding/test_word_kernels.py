@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from headscope.core.batch import WORD, stack
 from headscope.encoding.words import Rows, WordGroups, plain_word_map, word_map
 from headscope.measures import words as favourites
-from headscope.measures.words import Sentences, Words
+from headscope.measures.words import SentenceIndex, WordIndex
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))]
 
@@ -54,13 +54,13 @@ def test_compiled_favourites_are_those_of_masks(seed: int) -> None:
     sentence[rng.random((texts, width)) < 0.2] = -1
     text, place = (sentence >= 0).nonzero()
     counts = np.bincount(text, minlength=texts)
-    words = Words(text, place, np.concatenate([[0], np.cumsum(counts)[:-1]]), sentence[text, place])
+    words = WordIndex(text, place, np.concatenate([[0], np.cumsum(counts)[:-1]]), sentence[text, place])
     # Few different weights, so that some are equal, and some are 0.
     weights = torch.from_numpy(rng.integers(0, 3, (texts, 2, width, width)) / 4).float()
-    compiled = Sentences(words, width, torch.device("cpu")).favourites(weights)
+    compiled = SentenceIndex(words, width, torch.device("cpu")).favourites(weights)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(favourites, "kernel", lambda name: None)
-        plain = Sentences(words, width, torch.device("cpu")).favourites(weights)
+        plain = SentenceIndex(words, width, torch.device("cpu")).favourites(weights)
     words_at = torch.from_numpy(sentence >= 0)[None, :, None].expand(plain.shape)
     assert_array_equal(compiled[words_at], plain[words_at])
     assert (compiled[~words_at] == -1).all()

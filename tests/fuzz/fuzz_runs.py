@@ -25,7 +25,7 @@ from safetensors.numpy import save
 
 import headscope as hs
 from headscope.app.limits import Limits
-from headscope.app.shelf import Shelf, find_runs
+from headscope.app.served_runs import ServedRuns, find_runs
 from headscope.cli.summary import summarise
 from headscope.comparison.runs import compare
 from headscope.corpora import read
@@ -167,16 +167,16 @@ def set_beside(folder: Path) -> None:
 def served(folder: Path) -> None:
     import asyncio
 
-    shelf = Shelf(find_runs([folder]), Limits())
+    runs = ServedRuns(find_runs([folder]), Limits())
 
     async def visit() -> None:
-        shelf.describe()
-        await shelf.inside("run")
+        runs.describe()
+        await runs.inside("run")
 
     try:
         asyncio.run(visit())
     finally:
-        shelf.close()
+        runs.close()
 
 
 WAYS = (show, show, show, set_beside, set_beside, page, served)  # the quick ones more often

@@ -24,7 +24,7 @@ from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.blocks import read as read_block
 from headscope.models.jacobian.flow import Flow, Pairs, flow, flow_of
 from headscope.models.jacobian.layers import check_chain, drops, record
-from headscope.models.jacobian.norms import Reading
+from headscope.models.jacobian.norms import NormReading
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
@@ -355,7 +355,7 @@ def test_backwards_is_the_same_as_forwards() -> None:
     model = tiny("gpt2")
     with implementation(model.network, "eager"):
         layers = record(model.network, model.sites, text(model, 5, 5))
-        reading = Reading.make("frobenius", layers[0].states, None)
+        reading = NormReading.make("frobenius", layers[0].states, None)
         for one, other in zip(products.forwards(layers, reading), products.backwards(layers, reading), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-14)
 

@@ -21,11 +21,11 @@ from headscope.encoding.texts import Encoder
 from headscope.errors import HeadscopeError, ModelError
 from headscope.models.classifier import Classifier, share_of_rate
 from headscope.models.examples import UNLABELLED, examples
-from headscope.models.recipe import Check, Recipe
+from headscope.models.recipe import Check, TrainingRecipe
 from headscope.models.training import train
 
 SIZES: dict[str, Any] = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-RECIPE = Recipe(epochs=4, batch=8, rate=5e-3, checks=1, held_out=0.3)
+RECIPE = TrainingRecipe(epochs=4, batch=8, rate=5e-3, checks=1, held_out=0.3)
 FILL = ("the", "mat", "sat", "on", "a", "garden", "and", "in")
 
 
@@ -201,16 +201,16 @@ def test_what_cannot_be_trained(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="nothing to learn: all texts are labelled 'yes'"):
         train(one, tmp_path / "m", tiny)
     with pytest.raises(ModelError, match=r"no text has a label \(xpos\)"):
-        train(animals(8), tmp_path / "m", tiny, recipe=Recipe(labels="xpos"))
+        train(animals(8), tmp_path / "m", tiny, recipe=TrainingRecipe(labels="xpos"))
     with pytest.raises(ModelError, match="8 labels on 8 texts"):
         train(Corpus.of(replace(document, label=f"{document.id}.5") for document in animals(8)), tmp_path / "m", tiny)
     other = Corpus.of(replace(document, label="maybe") for document in animals(8))
     with pytest.raises(ModelError, match="d0 is labelled 'maybe', which is not learnt: no, yes"):
         train(animals(8), tmp_path / "m", tiny, other)
     with pytest.raises(ModelError, match="8 texts to learn from and 0 to test on"):
-        train(animals(8), tmp_path / "m", tiny, recipe=Recipe(held_out=0))
+        train(animals(8), tmp_path / "m", tiny, recipe=TrainingRecipe(held_out=0))
     with pytest.raises(ModelError, match=r"the loss is no number|Take a smaller --rate"):
-        train(animals(40), tmp_path / "m", tiny, recipe=Recipe(rate=1e30, checks=1), device="cpu")
+        train(animals(40), tmp_path / "m", tiny, recipe=TrainingRecipe(rate=1e30, checks=1), device="cpu")
     assert not (tmp_path / "m").exists()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()
@@ -230,6 +230,6 @@ def test_what_cannot_be_trained(tiny: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [{"labels": "mood"}, {"metric": "bleu"}, {"epochs": 0}, {"rate": float("nan")}, {"warmup": 1.0}])
 def test_recipes_that_make_no_sense(wrong: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match="Take"):
-        Recipe(**wrong)
+        TrainingRecipe(**wrong)
     with pytest.raises(ModelError, match="no setting is called 'lr'"):
         hs.train(animals(8), "m", lr=1)

@@ -26,7 +26,7 @@ from headscope.studies.keywords.phrases import phrases, written
 from headscope.studies.keywords.spec import make_keyword_spec
 from headscope.studies.keywords.study import keywords
 from headscope.studies.keywords.windows import centrality, windows
-from headscope.widget.keywords import Keywords
+from headscope.widget.keywords import KeywordView
 
 TEXTS = [
     "The cat sat on a mat , the cat !",
@@ -240,7 +240,7 @@ def test_other_signs_and_scripts_do_no_harm(finder: Finder) -> None:
     for text in ("猫は座った。", "😀 \u200d\u202e cat\x00", "Ünï—cödé", "..."):
         found = finder.find(text)
         assert np.isfinite(found.weights).all()
-        Keywords([found], finder).page()
+        KeywordView([found], finder).page()
 
 
 def test_page_and_figure(finder: Finder, tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from small_models import save_small
 
 import headscope as hs
-from headscope.corpora.names import Names
+from headscope.corpora.names import DocumentNames
 from headscope.engine.spec import make_spec
 from headscope.models.model import Model
 from headscope.results.counts import Counts
-from headscope.runs.estimate import Planned, Trial, plan_run
+from headscope.runs.estimate import RunEstimate, TimedShards, plan_run
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_nothing_is_run_where_nothing_is_to_be_tried(model: Model, monkeypatch: 
 def test_how_long_it_takes() -> None:
     """1,000,000 tokens in 100 shards, read in 50 s; 10,000 tokens a second are computed, and a shard is kept in half a second."""
     counts = Counts(documents=10, texts=1000, tokens=1_000_000, words=800_000)
-    planned = Planned((counts,), ("sentence",), 100, 400, 96, (), (), 50.0, 4_000_000, 900, 2_500, Trial(4, 40_000, 4.0, 2.0))
+    planned = RunEstimate((counts,), ("sentence",), 100, 400, 96, (), (), 50.0, 4_000_000, 900, 2_500, TimedShards(4, 40_000, 4.0, 2.0))
     assert planned.seconds() == 50 + 100 + 50
     assert planned.seconds(1) == 100
     assert planned.seconds(4) == 100, "reading and keeping takes longer than computing by four"
@@ -84,7 +84,7 @@ def test_memory_does_not_grow_with_the_corpus(model: Model, tmp_path: Path) -> N
 
 
 def test_names_are_told_apart() -> None:
-    names = Names()
+    names = DocumentNames()
     assert all(names.add(f"document {number}") for number in range(20_000))
     assert not any(names.add(f"document {number}") for number in range(20_000))
     assert names.add("")

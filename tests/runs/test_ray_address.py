@@ -19,7 +19,7 @@ from stopping import ends, waiting_run
 import headscope as hs
 from headscope.engine import ray_workers as cluster
 from headscope.engine.spec import make_spec
-from headscope.engine.worker import Start
+from headscope.engine.worker import WorkerSetup
 from headscope.errors import RunError
 
 
@@ -81,7 +81,7 @@ def test_a_model_that_a_worker_cannot_read_or_that_is_another_there(tmp_path: Pa
     """What an actor answers, wherever it is."""
     model = hs.load(save_small(tmp_path / "small"))
     spec = make_spec({"model": model.name}).resolved(False, "cpu")
-    start = Start.of(spec, "cpu", torch.get_num_threads(), model)
+    start = WorkerSetup.of(spec, "cpu", torch.get_num_threads(), model)
     actor = cluster._actor()()
     what, (problem, remedy) = actor.begin({**vars(start), "settings": {**start.settings, "model": "/nowhere/small"}})
     assert what == "error"
@@ -97,23 +97,23 @@ def test_a_head_that_is_lost_ends_the_run_before_ray_ends_the_process(monkeypatc
     """Ray waits for a minute and then ends the process with a message of its own."""
     said = r"127.0.0.1:9 has not answered for 0 s. What was finished is kept: go on with --resume"
     monkeypatch.setattr(cluster, "LOST", 0.0)
-    crew = cluster.Cluster(1)
-    crew._head = "127.0.0.1:9"  # where nothing listens
+    pool = cluster.RayPool(1)
+    pool._head = "127.0.0.1:9"  # where nothing listens
     killed: list[Any] = []
-    crew._ray = SimpleNamespace(wait=lambda *_, **how: ([], []), kill=killed.append)
+    pool._ray = SimpleNamespace(wait=lambda *_, **how: ([], []), kill=killed.append)
     with pytest.raises(RunError, match=said):
-        crew.hire(Start.of(make_spec({}), None, 1, hs.load()))
-    crew._lost, crew._asked = False, -1e9
-    crew._hands[1] = cluster._Hand("actor", ["a shard"])
+        pool.hire(WorkerSetup.of(make_spec({}), None, 1, hs.load()))
+    pool._lost, pool._asked = False, -1e9
+    pool._hands[1] = cluster._Hand("actor", ["a shard"])
     with pytest.raises(RunError, match=said):
-        crew.events()
-    crew.dismiss(1)
+        pool.events()
+    pool.dismiss(1)
     assert killed == [], "a call to Ray would wait for the head"
     with socket.create_server(("127.0.0.1", 0)) as there:
-        crew._head = f"127.0.0.1:{there.getsockname()[1]}"
-        crew._lost, crew._asked = False, -1e9
-        crew._hands[2] = cluster._Hand("actor", ["a shard"])
-        assert crew.events() == []
+        pool._head = f"127.0.0.1:{there.getsockname()[1]}"
+        pool._lost, pool._asked = False, -1e9
+        pool._hands[2] = cluster._Hand("actor", ["a shard"])
+        assert pool.events() == []
 
 
 def test_ctrl_c_ends_a_ray_of_its_own(tmp_path: Path) -> None:

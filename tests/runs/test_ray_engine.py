@@ -107,13 +107,13 @@ def test_a_killed_worker_a_lost_node_and_a_bad_text(nodes: Any, model: Path, tmp
     calls: list[float | None] = []
     killed: list[str] = []
     hired: list[Any] = []
-    hire = cluster.Cluster.hire
+    hire = cluster.RayPool.hire
 
-    def noted(crew: cluster.Cluster, start: worker.Start) -> Any:
-        hired.append(hire(crew, start))
+    def noted(pool: cluster.RayPool, start: worker.WorkerSetup) -> Any:
+        hired.append(hire(pool, start))
         return hired[-1]
 
-    monkeypatch.setattr(cluster.Cluster, "hire", noted)
+    monkeypatch.setattr(cluster.RayPool, "hire", noted)
 
     def interfere(share: float | None, texts: int, tokens: int) -> None:
         calls.append(share)

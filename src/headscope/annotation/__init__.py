@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from headscope.annotation.parser import PARSERS, Parser, load_parser
-from headscope.annotation.writing import Annotated, annotate
+from headscope.annotation.writing import AnnotationRun, annotate
 
-__all__ = ["PARSERS", "Annotated", "Parser", "annotate", "load_parser"]
+__all__ = ["PARSERS", "AnnotationRun", "Parser", "annotate", "load_parser"]

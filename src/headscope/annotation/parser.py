@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from headscope.annotation.trees import Tree
+from headscope.annotation.trees import ParsedTree
 from headscope.corpora.labels import RELATIONS
 from headscope.errors import HeadscopeError
 
@@ -23,7 +23,7 @@ class Parser(Protocol):
     name: str  # with versions, as files and results name it
     scheme: str  # of the labels of its trees; "" if it does not tell
 
-    def parse(self, texts: Sequence[str]) -> Iterator[list[Tree]]:
+    def parse(self, texts: Sequence[str]) -> Iterator[list[ParsedTree]]:
         """The sentences of each text, in order."""
 
 

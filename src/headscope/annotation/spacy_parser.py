@@ -11,7 +11,7 @@ import spacy
 from spacy.util import get_installed_models
 
 from headscope.annotation.parser import UNIVERSAL, scheme
-from headscope.annotation.trees import Token, Tree
+from headscope.annotation.trees import ParsedTree, Token
 from headscope.core.paths import kind_of
 from headscope.errors import HeadscopeError
 
@@ -33,7 +33,7 @@ class SpacyParser:
         own = f"{meta['lang']}_{meta['name']} {meta['version']}"
         self.name = "; ".join([f"spaCy {version('spacy')}", own, *([self.scheme] if self.scheme not in ("", UNIVERSAL) else [])])
 
-    def parse(self, texts: Sequence[str]) -> Iterator[list[Tree]]:
+    def parse(self, texts: Sequence[str]) -> Iterator[list[ParsedTree]]:
         """The sentences of each text."""
         try:
             for document in self._nlp.pipe(texts):
@@ -43,7 +43,7 @@ class SpacyParser:
         except Exception as error:  # of components that anybody may have written
             raise HeadscopeError(f"{self.name} fails on a text ({type(error).__name__}: {error})", "Take another --pipeline") from error
 
-    def _trees(self, document: Doc) -> list[Tree]:
+    def _trees(self, document: Doc) -> list[ParsedTree]:
         if not document.text.strip():
             return []
         if not document.has_annotation("DEP"):
@@ -51,7 +51,7 @@ class SpacyParser:
                 f"the pipeline {self.name} finds no trees: its components are {', '.join(self._nlp.pipe_names) or 'none'}",
                 "Take one with a parser",
             )
-        return [Tree.of(tokens) for span in document.sents if (tokens := _tokens(span))]
+        return [ParsedTree.of(tokens) for span in document.sents if (tokens := _tokens(span))]
 
 
 def load(pipeline: Any, language: str) -> SpacyParser:

@@ -11,7 +11,7 @@ import stanza
 from stanza.resources.common import DEFAULT_MODEL_DIR
 
 from headscope.annotation.parser import UNIVERSAL
-from headscope.annotation.trees import Token, Tree, Written
+from headscope.annotation.trees import ParsedTree, Token, Written
 from headscope.core.paths import kind_of
 from headscope.errors import HeadscopeError
 
@@ -30,7 +30,7 @@ class StanzaParser:
         self._pipeline = pipeline
         self.name = f"Stanza {stanza.__version__}; {name}"
 
-    def parse(self, texts: Sequence[str]) -> Iterator[list[Tree]]:
+    def parse(self, texts: Sequence[str]) -> Iterator[list[ParsedTree]]:
         """The sentences of each text."""
         try:
             documents = self._pipeline.bulk_process(list(texts)) if texts else []
@@ -66,7 +66,7 @@ def load(pipeline: Any, language: str) -> StanzaParser:
     return StanzaParser(loaded, f"{language} {package}")
 
 
-def trees(document: Document) -> list[Tree]:
+def trees(document: Document) -> list[ParsedTree]:
     """The sentences of a document of Stanza."""
     tokens = [token for sentence in document.sentences for token in sentence.tokens]
     spaces = dict(zip(map(id, tokens), _spaces(tokens), strict=True))
@@ -82,7 +82,7 @@ def _spaces(tokens: Sequence[Any]) -> list[bool]:
     return [*gaps, True][: len(tokens)]
 
 
-def _tree(sentence: Sentence, spaces: dict[int, bool]) -> Tree:
+def _tree(sentence: Sentence, spaces: dict[int, bool]) -> ParsedTree:
     words: list[Token] = []
     written: list[Written] = []
     for token in sentence.tokens:
@@ -102,4 +102,4 @@ def _tree(sentence: Sentence, spaces: dict[int, bool]) -> Tree:
             )
             for word in token.words
         ]
-    return Tree.of(words, written)
+    return ParsedTree.of(words, written)

@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tree:
+class ParsedTree:
     """One sentence. `moved` are the words, counted from 1, that the parser left without a place in a single tree."""
 
     tokens: tuple[Token, ...]
@@ -44,7 +44,7 @@ class Tree:
     moved: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, tokens: Sequence[Token], written: Sequence[Written] = ()) -> Tree:
+    def of(cls, tokens: Sequence[Token], written: Sequence[Written] = ()) -> ParsedTree:
         """The sentence as a tree with one root: further roots, and one word of each cycle, hang on the first root as `dep`."""
         heads = [token.head if token.head != place else 0 for place, token in enumerate(tokens, 1)]
         heads = [head if 0 <= head <= len(heads) else 0 for head in heads]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from headscope.annotation.parser import Parser
-from headscope.annotation.trees import Tree
+from headscope.annotation.trees import ParsedTree
 from headscope.core.automatic import KEY, mark
 from headscope.core.document import Document
 from headscope.core.names import printable
@@ -27,7 +27,7 @@ Told = Callable[[float | None, int, int], None]
 
 
 @dataclass
-class Annotated:
+class AnnotationRun:
     """What was written, and what there was to put right or to leave out."""
 
     parser: str
@@ -37,7 +37,7 @@ class Annotated:
     tally: Tally = field(default_factory=Tally)
 
 
-def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: bool = False, progress: Told | None = None) -> Annotated:
+def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: bool = False, progress: Told | None = None) -> AnnotationRun:
     """Write the documents of a corpus with sentences, words, tags and trees as the parser finds them.
 
     `out` appears when all of it is written, and is not written over unless that is asked for.
@@ -50,7 +50,7 @@ def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: b
         raise HeadscopeError(f"{out} is not called like a CoNLL-U file", "Use a name that ends in .conllu")
     if isinstance(out, Path) and kind_of(out) not in ("missing", "unusable") and not overwrite:
         raise HeadscopeError(f"{out} is there already", "Use --overwrite to replace it, or another --out")
-    done = Annotated(parser.name)
+    done = AnnotationRun(parser.name)
     names = _Names()
     with _whole(out) if isinstance(out, Path) else _as_it_is(out) as file:
         for batch in _batches(corpus):
@@ -97,7 +97,7 @@ def _pieces(document: Document, by_line: bool) -> Iterator[tuple[int, str]]:
         yield paragraph[0].paragraph, " ".join(texts)
 
 
-def _lines(document: Document, found: Sequence[tuple[int, list[Tree]]], names: _Names, done: Annotated) -> Iterator[str]:
+def _lines(document: Document, found: Sequence[tuple[int, list[ParsedTree]]], names: _Names, done: AnnotationRun) -> Iterator[str]:
     """The document in CoNLL-U."""
     trees = [(paragraph, tree) for paragraph, some in found for tree in some]
     if not trees:

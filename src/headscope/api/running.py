@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from headscope.gallery.grids import Level, Specials
     from headscope.measures.own import Named
     from headscope.models.model import Model
-    from headscope.models.recipe import Trained
+    from headscope.models.recipe import TrainedModel
     from headscope.results.results import Results
     from headscope.studies.flow.influence import Layer
     from headscope.studies.keywords.finder import Finder
-    from headscope.widget.keywords import Keywords
+    from headscope.widget.keywords import KeywordView
     from headscope.widget.view import View
 
     Measures = Named | Sequence[Named] | Mapping[str, Mapping[str, Any]]
@@ -96,7 +96,7 @@ def train(
     overwrite: bool = False,
     progress: Progress | None = None,
     **recipe: Any,
-) -> Trained:
+) -> TrainedModel:
     """Fine-tune a model on labelled texts and save it into the folder `out`, which `load(out, head=True)` reads.
 
     `dev` is what it is tested on; without it part of the documents is held out. `recipe` may be `labels`, `epochs`, `batch`, `rate`,
@@ -106,14 +106,14 @@ def train(
     >>> hs.train("train.tsv", "sst2", dev="dev.tsv", epochs=2)  # doctest: +SKIP
     >>> study = hs.ablate("sst2", "dev.tsv")  # doctest: +SKIP
     """
-    from headscope.models.recipe import Recipe
+    from headscope.models.recipe import TrainingRecipe
     from headscope.models.training import train as train_model
 
-    known = [field.name for field in fields(Recipe)]
+    known = [field.name for field in fields(TrainingRecipe)]
     if unknown := [name for name in recipe if name not in known]:
         raise ModelError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(known)}")
     texts = _corpus(corpus)
-    return train_model(texts, out, model, None if dev is None else _corpus(dev), Recipe(**recipe), device, overwrite, progress)
+    return train_model(texts, out, model, None if dev is None else _corpus(dev), TrainingRecipe(**recipe), device, overwrite, progress)
 
 
 def _corpus(named: Corpus | str | Path | Sequence[str | Path]) -> Corpus:
@@ -304,7 +304,7 @@ def keywords(
     top: int = 15,
     device: str | None = None,
     progress: Progress | None = None,
-) -> Keywords:
+) -> KeywordView:
     """The phrases of a text that matter, ranked by heads that have learnt what matters from other texts.
 
     `learned` is a study of keywords (its folder, or what `probe_keywords` gave), or a corpus with keyphrases; without it the embedded
@@ -317,7 +317,7 @@ def keywords(
     ('harbour', ('ferry', 0.896971309122279))
     """
     from headscope.studies.keywords.finder import Finder, plain
-    from headscope.widget.keywords import Keywords
+    from headscope.widget.keywords import KeywordView
 
     loaded = load(model, device) if isinstance(model, str | Path) else model
     finder = learned if isinstance(learned, Finder) else _finder(loaded, learned, device, progress)
@@ -326,7 +326,7 @@ def keywords(
     texts = [text] if isinstance(text, str) else list(text)
     names = ["text"] if isinstance(text, str) else [f"text {number}" for number in range(1, len(texts) + 1)]
     documents = [replace(plain(one), id=name) for name, one in zip(names, texts, strict=True)]
-    return Keywords([finder.find(document) for document in documents], finder, top)
+    return KeywordView([finder.find(document) for document in documents], finder, top)
 
 
 def _finder(model: Model | None, learned: str | Path | Study | Corpus | None, device: str | None, progress: Progress | None) -> Finder:

@@ -9,18 +9,18 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from headscope.app.desk import Desk
 from headscope.app.errors import missing
+from headscope.app.state import AppState
 from headscope.core.heads import HeadId
 
 
-async def desk(request: Request) -> Desk:
+async def state(request: Request) -> AppState:
     """What the server has."""
-    found: Desk = request.app.state.desk
+    found: AppState = request.app.state.headscope
     return found
 
 
-class Problem(BaseModel):
+class ProblemOut(BaseModel):
     """What is wrong, and what to do about it."""
 
     error: str
@@ -88,28 +88,28 @@ class InfluenceOut(BaseModel):
     note: str = Field(description="how a sketched measure was estimated, and its error; empty for an exact one")
 
 
-Has = Annotated[Desk, Depends(desk)]
+Has = Annotated[AppState, Depends(state)]
 RunName = Annotated[str, Path(description="a name that /api/runs lists")]
-router = APIRouter(prefix="/api", responses={status: {"model": Problem} for status in (404, 409, 422, 429)})
+router = APIRouter(prefix="/api", responses={status: {"model": ProblemOut} for status in (404, 409, 422, 429)})
 
 
 @router.get("/runs", tags=["runs"])
 async def runs(has: Has) -> list[RunSummary]:
     """The runs that are served."""
-    return [RunSummary(**one) for one in has.shelf.describe()]
+    return [RunSummary(**one) for one in has.runs.describe()]
 
 
 @router.get("/runs/{name}", tags=["runs"], response_class=Response, responses={200: {"content": {"application/json": {}}}})
 async def run(has: Has, name: RunName) -> Response:
     """Everything the views show of a run: every number of every head, curves by layer, best heads, texts."""
-    return Response((await has.shelf.inside(name)).data, media_type="application/json")
+    return Response((await has.runs.inside(name)).data, media_type="application/json")
 
 
 @router.get("/runs/{name}/tables", tags=["runs"])
 async def tables(has: Has, name: RunName) -> list[TableSummary]:
     """The tables of a run."""
-    results = has.shelf[name]
-    return await has.shelf.work(lambda: [TableSummary(name=t, columns=results[t].columns, rows=len(results[t])) for t in results])
+    results = has.runs[name]
+    return await has.runs.work(lambda: [TableSummary(name=t, columns=results[t].columns, rows=len(results[t])) for t in results])
 
 
 @router.get(
@@ -127,14 +127,14 @@ async def table(
     head: Annotated[str | None, Query(description="only rows of this head, as in 8-10 or cross/3-2")] = None,
 ) -> Response:
     """The rows of a table."""
-    results = has.shelf[name]
+    results = has.runs[name]
     if table not in results:
         raise missing("the run has no such table", f"Its tables are {', '.join(results)}")
     filters: dict[str, object] = {} if quantity is None else {"quantity": quantity}
     if head is not None:
-        one = HeadId.parse(has.shelf.head(name, head))
+        one = HeadId.parse(has.runs.head(name, head))
         filters |= {"kind": one.kind, "layer": one.layer + 1, "head": one.head + 1}
-    text = await has.shelf.work(lambda: results[table].where(**filters).to_text(format))
+    text = await has.runs.work(lambda: results[table].where(**filters).to_text(format))
     return Response(text, media_type="text/csv" if format == "csv" else "application/json")
 
 
@@ -145,7 +145,7 @@ async def models(has: Has) -> list[ModelSummary]:
     return [ModelSummary(**one) for one in await asyncio.to_thread(has.models.describe)]
 
 
-@router.post("/texts", tags=["texts"], responses={status: {"model": Problem} for status in (403, 408, 413)})
+@router.post("/texts", tags=["texts"], responses={status: {"model": ProblemOut} for status in (403, 408, 413)})
 async def add_text(has: Has, sent: TextIn) -> TextOut:
     """Put a text through a model, and learn how the model reads it. Words that do not fit are cut off, and `note` says so."""
     return TextOut(**await has.texts.add(sent.model, sent.text, sent.second))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from headscope.app import api, assets, errors, pages
-from headscope.app.desk import Desk
 from headscope.app.guard import Guard
 from headscope.app.limits import Limits
-from headscope.app.models import Models
-from headscope.app.shelf import Shelf
-from headscope.app.texts import Texts
+from headscope.app.models import ServedModels
+from headscope.app.served_runs import ServedRuns
+from headscope.app.state import AppState
+from headscope.app.texts import SentTexts
 from headscope.results.results import Results
 from headscope.results.signature import versions
 
@@ -30,14 +30,14 @@ def create_app(
     It answers only requests for this machine's loopback names and for `host`.
     """
     limits = limits or Limits()
-    places = Models(models, limits)
-    desk = Desk(Shelf(runs, limits), places, Texts(places, limits), limits)
+    places = ServedModels(models, limits)
+    state = AppState(ServedRuns(runs, limits), places, SentTexts(places, limits), limits)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        desk.models.warm()
+        state.models.warm()
         yield
-        desk.close()
+        state.close()
 
     app = FastAPI(
         title="headscope",
@@ -47,7 +47,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.desk = desk
+    app.state.headscope = state
     for part in (api, assets, pages):
         app.include_router(part.router)
     errors.install(app)

@@ -44,7 +44,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HeadscopeError)
     async def refused(request: Request, error: HeadscopeError) -> Response:
         status = 409 if isinstance(error, StaleError) else getattr(error, "status", 422)
-        public = request.app.state.desk.public
+        public = request.app.state.headscope.public
         headers = {"Retry-After": "1"} if status == 429 else None
         return answer(request.url.path, status, public(error.problem), public(error.remedy), headers)
 

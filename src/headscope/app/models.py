@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
-from headscope.app.shelf import unique
+from headscope.app.served_runs import unique
 from headscope.results.results import Results
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ T = TypeVar("T")
 EMBEDDED = "mini"
 
 
-class Place:
+class ModelSlot:
     """One model, or what to load it by, and the thread that it works in."""
 
     def __init__(self, source: Model | str) -> None:
@@ -47,11 +47,11 @@ class Place:
         return self._source
 
 
-class Models:
+class ServedModels:
     """Models by name."""
 
     def __init__(self, models: Mapping[str, Model | str], limits: Limits) -> None:
-        self._places = {name: Place(model) for name, model in models.items()}
+        self._places = {name: ModelSlot(model) for name, model in models.items()}
         self._limits = limits
 
     @property

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from headscope.app.api import Has
 from headscope.app.errors import Refusal
-from headscope.app.shelf import Inside
+from headscope.app.served_runs import PageContent
 from headscope.app.templates import render
 from headscope.views.page import encode
 
@@ -21,7 +21,7 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 @router.get("/")
 async def index(has: Has) -> str:
     """The runs, and the box."""
-    return render("index", title="headscope", runs=has.shelf.describe(), data=_data(live=_live(has)))
+    return render("index", title="headscope", runs=has.runs.describe(), data=_data(live=_live(has)))
 
 
 @router.get("/live")
@@ -39,7 +39,7 @@ async def run(has: Has, name: str) -> str:
 @router.get("/runs/{name}/heads/{head:path}")
 async def head(has: Has, name: str, head: str) -> str:
     """A run's page with one head open."""
-    return await _run(has, name, has.shelf.head(name, head))
+    return await _run(has, name, has.runs.head(name, head))
 
 
 @router.get("/compare")
@@ -47,7 +47,7 @@ async def compare(has: Has, a: str = "", b: str = "") -> str:
     """Two runs, number by number."""
     if not a or not b:
         raise Refusal(422, "a comparison needs two runs", "Choose them on the front page")
-    inside = await has.shelf.compared(a, b)
+    inside = await has.runs.compared(a, b)
     return render("compare", a=a, b=b, data=Markup(inside.data), **_parts(inside))
 
 
@@ -59,14 +59,14 @@ async def docs(request: Request) -> str:
 
 
 async def _run(has: Has, name: str, head: str | None) -> str:
-    inside = await has.shelf.inside(name)
+    inside = await has.runs.inside(name)
     served = f"/runs/{quote(name, safe='')}"
     # The run is JSON already, and long: it is put in as it is.
     data = f'{{"run":{inside.data},"head":{encode(head)},"served":{encode(served)}}}'
     return render("run", name=name, data=Markup(data), **_parts(inside))
 
 
-def _parts(inside: Inside) -> dict[str, str]:
+def _parts(inside: PageContent) -> dict[str, str]:
     return {"title": inside.title, "style": Markup(inside.style), "body": Markup(inside.body)}
 
 

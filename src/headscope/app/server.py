@@ -39,7 +39,7 @@ def serve(
     from headscope.app.limits import Limits
     from headscope.app.models import find_models
     from headscope.app.protocol import settings
-    from headscope.app.shelf import find_runs
+    from headscope.app.served_runs import find_runs
 
     runs = find_runs(paths, say)
     bound = bind(host, port)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
-from headscope.app.models import Models
-from headscope.app.shelf import full_name
+from headscope.app.models import ServedModels
+from headscope.app.served_runs import full_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ _WINDOW = re.compile(r"([0-9]{0,9}):([0-9]{0,9})", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentText:
     """A text as a model reads it, and as views are told of it."""
 
     model: str
@@ -37,16 +37,16 @@ class Sent:
     described: dict[str, Any]
 
 
-class Texts:
+class SentTexts:
     """The last texts by id, and as many of their maps, and of their influence, as fit.
 
     A text's id is a hash, so the same text sent again is the same.
     """
 
-    def __init__(self, models: Models, limits: Limits) -> None:
+    def __init__(self, models: ServedModels, limits: Limits) -> None:
         self._models = models
         self._limits = limits
-        self._texts: OrderedDict[str, Sent] = OrderedDict()
+        self._texts: OrderedDict[str, SentText] = OrderedDict()
         self._maps: OrderedDict[tuple[str, str], UInt16[np.ndarray, "query key"]] = OrderedDict()
         self._influence: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
         self.bytes = 0  # of the maps kept
@@ -67,7 +67,7 @@ class Texts:
         self._keep(id, maps, sent.described["heads"][0])
         return sent.described
 
-    def _read(self, model: Model, name: str, text: str, second: str | None) -> tuple[Sent, Maps]:
+    def _read(self, model: Model, name: str, text: str, second: str | None) -> tuple[SentText, Maps]:
         """The text, and its maps if they were needed to say which head to begin with."""
         from headscope.engine.typed_text import typed
         from headscope.gallery.heads import rank
@@ -85,7 +85,7 @@ class Texts:
         del data["maps"]  # they are asked for one by one
         data["influence"] = {"measures": offered(), "missing": {}, **first_shown((), ())}
         described = {**data, "why": WHY, "id": id, "text": {**data["text"], "id": id}, "note": reading.note}
-        return Sent(name, reading.encoded, heads, described), {str(head): quantised(weights) for head, weights in (maps or {}).items()}
+        return SentText(name, reading.encoded, heads, described), {str(head): quantised(weights) for head, weights in (maps or {}).items()}
 
     def _fits(self, encoded: Encoded, heads: int) -> bool:
         """Whether the maps of so many heads would fill at most half of the room."""
@@ -108,7 +108,7 @@ class Texts:
             self._maps.move_to_end((id, head))
         return weights[window(rows, len(weights), "rows"), window(columns, weights.shape[1], "columns")]
 
-    def _sent(self, id: str) -> Sent:
+    def _sent(self, id: str) -> SentText:
         """A text, which is now the last used."""
         sent = self._texts.get(id)
         if sent is None:
@@ -136,7 +136,7 @@ class Texts:
         self._influence.move_to_end((id, measure))
         return self._influence[id, measure]
 
-    def _look(self, model: Model, id: str, sent: Sent, head: str) -> Maps:
+    def _look(self, model: Model, id: str, sent: SentText, head: str) -> Maps:
         """The maps of all heads if that many can be kept, else those of the head's layer, else that of the head."""
         from headscope.gallery.texts import look, quantised
 

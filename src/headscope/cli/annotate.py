@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from headscope.annotation import Annotated as Done
+    from headscope.annotation import AnnotationRun
 
 Option = typer.Option
 
@@ -48,7 +48,7 @@ def annotate(
         _summarise(done, out, loaded.scheme)
 
 
-def _summarise(done: Done, out: Path | None, scheme: str) -> None:
+def _summarise(done: AnnotationRun, out: Path | None, scheme: str) -> None:
     """What was written, on standard error, where it does not mix with the file."""
     from headscope.annotation.parser import UNIVERSAL
 

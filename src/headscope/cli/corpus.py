@@ -30,12 +30,12 @@ def stats(
     headscope corpus stats sampler --beside en_ewt-ud-dev.conllu.xz --beside en_gum-ud-dev.conllu.xz
     headscope corpus stats sampler --beside en.conllu --all --model none --markdown > table.md
     """
-    from headscope.cli.corpus_stats import Tokenizer, named, print_side_by_side, print_stats
+    from headscope.cli.corpus_stats import TokenCounter, named, print_side_by_side, print_stats
     from headscope.corpora import read
 
     corpora = named([paths, *([path] for path in beside or [])])
     opened = {name: read(*files, format=format, on_error=on_error) for name, files in corpora.items()}  # type: ignore[arg-type]
-    tokenizer = None if model == "none" else Tokenizer(model, unit, max_length)
+    tokenizer = None if model == "none" else TokenCounter(model, unit, max_length)
     if len(opened) > 1 or markdown:
         print_side_by_side(opened, tokenizer, every_label, markdown)
     else:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from headscope.corpora.agreement import Agreement, Difference
-    from headscope.corpora.agreement.scores import Score
+    from headscope.corpora.agreement import AgreementReport, AnnotationDifference
+    from headscope.corpora.agreement.scores import AgreementScore
     from headscope.results.table import Table
 
 
@@ -55,7 +55,7 @@ def compare(
     typer.echo(f"{_number(words, 'word')} and {_number(len(agreement.differences) - words, 'mention')} differ{more}")
 
 
-def _print_scores(agreement: Agreement, limit: int | None, markdown: bool) -> None:
+def _print_scores(agreement: AgreementReport, limit: int | None, markdown: bool) -> None:
     from headscope.cli.tables import print_markdown, print_table
     from headscope.corpora.agreement.comparison import WORDS
 
@@ -76,7 +76,7 @@ def _number(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def _shares(scores: Sequence[Score]) -> Table:
+def _shares(scores: Sequence[AgreementScore]) -> Table:
     from headscope.results.table import Table
 
     names = ("value", "low", "high")
@@ -84,14 +84,14 @@ def _shares(scores: Sequence[Score]) -> Table:
     return Table.of(columns | {"n": [score.first for score in scores], "documents": [score.documents for score in scores]})
 
 
-def _overlaps(head: str, scores: Sequence[Score]) -> Table:
+def _overlaps(head: str, scores: Sequence[AgreementScore]) -> Table:
     from headscope.results.table import Table
 
     names = ("value", "low", "high", "precision", "recall", "first", "second", "documents")
     return Table.of({head: [score.name for score in scores]} | {name: [getattr(score, name) for score in scores] for name in names})
 
 
-def _line(difference: Difference) -> str:
+def _line(difference: AnnotationDifference) -> str:
     """A difference as one line, in columns parted by tabs."""
     words = str(difference.word) if difference.last in (None, difference.word) else f"{difference.word}-{difference.last}"
     sides = (_values(difference.first.items()), _values(difference.second.items()))
@@ -102,7 +102,7 @@ def _values(items: Iterable[tuple[str, object]]) -> str:
     return " ".join(f"{name}={'_' if value is None else value}" for name, value in items) or "no mention"
 
 
-def _write(agreement: Agreement, path: Path) -> None:
+def _write(agreement: AgreementReport, path: Path) -> None:
     import json
     import math
     from dataclasses import asdict

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headscope.core.automatic import summed_up
 from headscope.corpora import Corpus, Stats
-from headscope.corpora.coreference_stats import Coreference
+from headscope.corpora.coreference_stats import CoreferenceStats
 from headscope.corpora.distribution import Distribution
 from headscope.corpora.mentions import KINDS
 
@@ -60,7 +60,7 @@ def encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> t
     return f"a run of {model} over each {spec.unit}, up to {max_length} tokens", rows, counts
 
 
-def _coreference(counted: Coreference) -> Rows:
+def _coreference(counted: CoreferenceStats) -> Rows:
     linked, back = counted.words_back.n, counted.sentences_back.counts
     return {
         "mentions": _number(counted.mentions),

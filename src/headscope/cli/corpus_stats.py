@@ -31,7 +31,7 @@ _TOP = 20
 
 
 @dataclass(frozen=True)
-class Tokenizer:
+class TokenCounter:
     """Whose tokens are counted, and in what inputs."""
 
     model: str
@@ -52,7 +52,7 @@ def named(corpora: Sequence[list[str]]) -> dict[str, list[str]]:
     return names
 
 
-def print_stats(corpus: Corpus, tokenizer: Tokenizer | None, every_label: bool) -> None:
+def print_stats(corpus: Corpus, tokenizer: TokenCounter | None, every_label: bool) -> None:
     """Print what is in one corpus and, with a tokenizer, what a run over it would see."""
     counted = stats(corpus)
     _print_rows(overview(counted), counted.skipped)
@@ -70,7 +70,7 @@ def print_stats(corpus: Corpus, tokenizer: Tokenizer | None, every_label: bool) 
             typer.echo(f"\nwarning: {line}")
 
 
-def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: Tokenizer | None, every_label: bool, markdown: bool) -> None:
+def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: TokenCounter | None, every_label: bool, markdown: bool) -> None:
     """Print what is in several corpora, a column for each."""
     counted = {name: stats(corpus) for name, corpus in corpora.items()}
     sizes = {name: overview(one) for name, one in counted.items()}

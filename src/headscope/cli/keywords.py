@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headscope.core.document import Document
     from headscope.engine.shards import Progress
     from headscope.studies.keywords.finder import Finder, Found
-    from headscope.widget.keywords import Keywords
+    from headscope.widget.keywords import KeywordView
 
 Option = typer.Option
 STDIN = "-"
@@ -55,7 +55,7 @@ def keywords(
     documents, counted = _documents(files, read_as, on_error)
     if out is not None and suffix_of(out) != "html" and len(documents) > 1:
         raise RunError(f"a picture shows one text, not {len(documents):,}", "Write a page: -o page.html")
-    from headscope.widget.keywords import Keywords
+    from headscope.widget.keywords import KeywordView
 
     finder = _finder(model, learned, device, quiet)
     from headscope.cli.progress import bar
@@ -63,7 +63,7 @@ def keywords(
     with bar("finding", hidden=quiet) as progress:
         reading = _Texts(progress, len(documents))
         texts = [reading.find(finder, document) for document in documents]
-    found = Keywords(texts, finder, top)
+    found = KeywordView(texts, finder, top)
     if not quiet:
         for label, line in counted:
             typer.echo(f"headscope: {label}: {line}", err=True)
@@ -161,7 +161,7 @@ def _standard_input() -> Document:
     return Document("standard input", tuple(text_paragraphs(text.replace("\r\n", "\n"))))
 
 
-def _plain(found: Keywords) -> dict[str, Any]:
+def _plain(found: KeywordView) -> dict[str, Any]:
     """Everything as JSON: words with their weights, phrases with the places of their words [start, end)."""
     trained = found.finder.trained
     held = {"f1": trained.f1, "low": trained.low, "high": trained.high, "on": trained.tried}

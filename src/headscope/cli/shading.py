@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from headscope.studies.keywords.finder import Found
-    from headscope.widget.keywords import Keywords
+    from headscope.widget.keywords import KeywordView
 
 LEAST = 0.2  # fainter words keep the colours of the terminal
 _FAINT, _STRONG = (150, 158, 166), (64, 170, 235)  # from grey to blue, so that on light and on dark paper the strong ones stand out
 
 
-def print_keywords(found: Keywords) -> None:
+def print_keywords(found: KeywordView) -> None:
     """Print every text and the list of its phrases, then what the weights were learnt from."""
     from rich.console import Console
 

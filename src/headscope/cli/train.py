@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from headscope.models.recipe import Check, Recipe, Trained
+    from headscope.models.recipe import Check, TrainedModel, TrainingRecipe
 
 Option = typer.Option
 
@@ -48,9 +48,9 @@ def train(
     A table or JSON lines name their columns: text or sentence (or two for pairs, such as premise and hypothesis), and label. What is
     held out is never learnt from; the state that does best on it is kept, and its score is printed beside that of the majority class.
     """
-    from headscope.models.recipe import Recipe
+    from headscope.models.recipe import TrainingRecipe
 
-    recipe = Recipe(
+    recipe = TrainingRecipe(
         labels=labels, epochs=epochs, batch=batch, rate=rate, warmup=warmup, weight_decay=weight_decay, checks=checks,  # type: ignore[arg-type]
         patience=patience, held_out=held_out, metric=metric, limit=limit, max_length=max_length, seed=seed,
     )  # fmt: skip
@@ -60,7 +60,7 @@ def train(
 
 
 def _train(
-    recipe: Recipe,
+    recipe: TrainingRecipe,
     corpus: list[str],
     dev: list[str],
     out: Path,
@@ -69,7 +69,7 @@ def _train(
     format: str | None,
     overwrite: bool,
     quiet: bool,
-) -> Trained:
+) -> TrainedModel:
     from headscope.cli.progress import bar
     from headscope.cli.signals import exit_code, say
     from headscope.corpora import read
@@ -91,7 +91,7 @@ def _train(
         raise typer.Exit(exit_code(error)) from None
 
 
-def _print(trained: Trained, recipe: Recipe) -> None:
+def _print(trained: TrainedModel, recipe: TrainingRecipe) -> None:
     for line in trained.left_out:
         typer.echo(line)
     typer.echo(f"learnt from {trained.n_train:,} texts: {', '.join(trained.names[:20])}{', …' if len(trained.names) > 20 else ''}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headscope.corpora.agreement import Agreement, Difference, compare, read_annotation
+from headscope.corpora.agreement import AgreementReport, AnnotationDifference, compare, read_annotation
 from headscope.corpora.check import Finding, check
 from headscope.corpora.corpus import Corpus, OnError
 from headscope.corpora.formats import READERS, SAMPLER, common_format, resolve
@@ -15,9 +15,9 @@ FORMATS = tuple(READERS)
 __all__ = [
     "FORMATS",
     "SAMPLER",
-    "Agreement",
+    "AgreementReport",
+    "AnnotationDifference",
     "Corpus",
-    "Difference",
     "Finding",
     "OnError",
     "Stats",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headscope.core.automatic import KEY, parser_of
-from headscope.corpora.blocks import Block, blocks
+from headscope.corpora.blocks import LineBlock, blocks
 from headscope.corpora.files import lines
 
 SOUGHT = KEY.encode()  # what a file must hold if it has such a comment
@@ -23,7 +23,7 @@ class Marks:
         self.parser: str | None = None  # of the document that is being read
         self._standing: str | None = None
 
-    def take(self, block: Block) -> bool:
+    def take(self, block: LineBlock) -> bool:
         """Take in the comments of a block, and say whether a document begins with it: where one is named or, if none is, at a sentence."""
         named = any(comment.key in ("newdoc", "newdoc id") for comment in block.comments)
         begins = named or (bool(block.rows) and not self.declared)

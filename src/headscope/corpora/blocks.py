@@ -19,7 +19,7 @@ class Comment(NamedTuple):
 
 
 @dataclass
-class Block:
+class LineBlock:
     """One sentence as it stands in the file. Either part may be empty."""
 
     comments: list[Comment] = field(default_factory=list)
@@ -35,14 +35,14 @@ class Block:
         return next((comment.value for comment in self.comments if comment.key in keys and comment.value), None)
 
 
-def blocks(lines: Iterable[Line]) -> Iterator[Block]:
+def blocks(lines: Iterable[Line]) -> Iterator[LineBlock]:
     """The blocks of a file, without the blank lines; the last one needs none after it."""
-    block = Block()
+    block = LineBlock()
     for line in lines:
         if not line.text.strip():
             if block.comments or block.rows:
                 yield block
-            block = Block()
+            block = LineBlock()
         elif line.text.startswith("#"):
             key, _, value = line.text[1:].partition("=")
             block.comments.append(Comment(line.number, key.strip(), value.strip(), line.text[1:].strip()))

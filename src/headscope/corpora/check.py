@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from headscope.corpora.blocks import Block, Comment, blocks
-from headscope.corpora.checks import RULES, Problem
+from headscope.corpora.blocks import Comment, LineBlock, blocks
+from headscope.corpora.checks import RULES, RuleViolation
 from headscope.corpora.checks.columns import id_problems, row_problems
 from headscope.corpora.checks.graph import Enhanced, head_problems, root_problems
 from headscope.corpora.checks.layout import FILE, FORMAT, PARTS, raw_problems, readable_rows, watched
 from headscope.corpora.checks.mentions import Mentions
-from headscope.corpora.checks.metadata import Keyphrases, Metadata
-from headscope.corpora.checks.sentence import Node, Sentence, tree
+from headscope.corpora.checks.metadata import KeyphraseCheck, Metadata
+from headscope.corpora.checks.sentence import CheckedNode, CheckedSentence, tree
 from headscope.corpora.checks.shapes import shape_problems
 from headscope.corpora.checks.values import value_problems
 from headscope.corpora.checks.words import word_problems
@@ -116,13 +116,13 @@ class _Checker:
     def __init__(self, path: Path, level: int, sentence_ids: dict[str, str]) -> None:
         self._path = path
         self._level = level
-        self._problems: list[Problem] = []
+        self._problems: list[RuleViolation] = []
         self._starts: list[int] = []
         self._ids: list[str | None] = []
         self._readable = self._unreadable = 0
         self._comments: list[Comment] = []  # parted from their sentence by a blank line
         self._metadata = Metadata(path.name, sentence_ids)
-        self._keyphrases = Keyphrases()
+        self._keyphrases = KeyphraseCheck()
         self._enhanced = Enhanced()
         self._mentions = Mentions()
 
@@ -143,12 +143,12 @@ class _Checker:
                 self._problems += part.finish()
         return [self._finding(problem) for problem in sorted(self._problems, key=lambda problem: problem.line)]
 
-    def _finding(self, problem: Problem) -> Finding:
+    def _finding(self, problem: RuleViolation) -> Finding:
         place = bisect_right(self._starts, problem.line) - 1
         sentence = self._ids[place] if place >= 0 else None
         return Finding(self._path, problem.line, sentence, problem.rule.name, problem.text, problem.rule.remedy)
 
-    def _block(self, block: Block) -> None:
+    def _block(self, block: LineBlock) -> None:
         rows = readable_rows(block, self._problems.append)
         self._readable += len(rows)
         self._unreadable += len(block.rows) - len(rows)
@@ -157,9 +157,9 @@ class _Checker:
         if block.rows:
             self._starts.append(block.line)
             self._ids.append(block.comment("sent_id"))
-            self._problems += self._sentence(Sentence(block, rows, len(rows) == len(block.rows)))
+            self._problems += self._sentence(CheckedSentence(block, rows, len(rows) == len(block.rows)))
 
-    def _sentence(self, sentence: Sentence) -> Iterator[Problem]:
+    def _sentence(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
         for row in sentence.rows:
             yield from row_problems(row)
         if sentence.whole:
@@ -169,12 +169,12 @@ class _Checker:
         if self._level > 1:
             yield from self._annotation(sentence)
 
-    def _annotation(self, sentence: Sentence) -> Iterator[Problem]:
+    def _annotation(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
         yield from self._metadata.sentence(sentence)
         yield from self._keyphrases.sentence(sentence)
         for row in sentence.rows:
             yield from value_problems(row)
-        nodes: list[Node] = []
+        nodes: list[CheckedNode] = []
         if sentence.whole:
             faults = list(head_problems(sentence.words))
             yield from faults

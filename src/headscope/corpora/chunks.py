@@ -12,7 +12,7 @@ _CELL = re.compile(r"(?P<opens>(?:\([^()*\s][^()*]*)*)\*(?P<closes>\)*)")
 _NOTHING = frozenset({"*", "-", "_", ""})
 
 
-class Chunk(NamedTuple):
+class TaggedSpan(NamedTuple):
     """The words [start, end) under a label."""
 
     label: str
@@ -25,12 +25,12 @@ def is_tag(text: str) -> bool:
     return text == OUTSIDE or _TAG.fullmatch(text) is not None
 
 
-def tagged_chunks(tags: Iterable[str]) -> list[Chunk]:
+def tagged_chunks(tags: Iterable[str]) -> list[TaggedSpan]:
     """The chunks that tags mark in any of the usual ways: IOB1, IOB2 (BIO), IOBES and BILOU; all must be tags.
 
     A chunk begins at B, S and U, and at any other mark that does not go on with the one before it.
     """
-    found: list[Chunk] = []
+    found: list[TaggedSpan] = []
     goes_on = False  # whether the last chunk may take in one more word
     for position, tag in enumerate(tags):
         match = _TAG.fullmatch(tag)
@@ -40,21 +40,21 @@ def tagged_chunks(tags: Iterable[str]) -> list[Chunk]:
         if goes_on and match["place"] in "IEL" and found[-1].label == match["label"]:
             found[-1] = found[-1]._replace(end=position + 1)
         else:
-            found.append(Chunk(match["label"], position, position + 1))
+            found.append(TaggedSpan(match["label"], position, position + 1))
         goes_on = match["place"] in "BI"
     return found
 
 
-def bracketed_chunks(cells: Sequence[str]) -> list[Chunk] | None:
+def bracketed_chunks(cells: Sequence[str]) -> list[TaggedSpan] | None:
     """The chunks between `(label*` and `*)`, which may nest, in the order in which they begin; None if the brackets do not balance."""
-    opened: list[Chunk] = []
-    found: list[Chunk] = []
+    opened: list[TaggedSpan] = []
+    found: list[TaggedSpan] = []
     for position, cell in enumerate(cells):
         if cell in _NOTHING:
             continue
         if (match := _CELL.fullmatch(cell)) is None:
             return None
-        opened += (Chunk(label, position, position) for label in match["opens"].split("(")[1:])
+        opened += (TaggedSpan(label, position, position) for label in match["opens"].split("(")[1:])
         for _ in match["closes"]:
             if not opened:
                 return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from headscope.core.document import Document, Sentence, Word
-from headscope.corpora.blocks import Block, blocks
+from headscope.corpora.blocks import LineBlock, blocks
 from headscope.corpora.brackets import Schema
 from headscope.corpora.draft import Anchor, Draft
 from headscope.corpora.files import Line
@@ -54,13 +54,13 @@ def _finished(source: Source, draft: Draft, began: int, ended: bool) -> Document
     return draft.finish() if draft.started else None
 
 
-def _sentences(source: Source) -> Iterator[Block]:
+def _sentences(source: Source) -> Iterator[LineBlock]:
     """Blocks as `blocks` gives them, cut at #begin and #end lines too: real files have no blank line there."""
     for block in blocks(source.lines()):
         while block.rows and block.comments and block.comments[-1].line > block.rows[0].number:
             cut = next(comment.line for comment in block.comments if comment.line > block.rows[0].number)
-            yield Block([c for c in block.comments if c.line < cut], [row for row in block.rows if row.number < cut])
-            block = Block([c for c in block.comments if c.line >= cut], [row for row in block.rows if row.number >= cut])
+            yield LineBlock([c for c in block.comments if c.line < cut], [row for row in block.rows if row.number < cut])
+            block = LineBlock([c for c in block.comments if c.line >= cut], [row for row in block.rows if row.number >= cut])
         yield block
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from headscope.core.document import Document, Sentence
 from headscope.corpora.automatic import Marks
-from headscope.corpora.blocks import Block, blocks
+from headscope.corpora.blocks import LineBlock, blocks
 from headscope.corpora.brackets import Schema
 from headscope.corpora.conllu_rows import Parsed, parse_sentence, stray_anchors
 from headscope.corpora.draft import Draft
@@ -47,7 +47,7 @@ class _Reader:
         self._formed: tuple[str, int] | None = None  # how a document was formed that no comment begins, and where it begins
         self._count = 0
 
-    def boundary(self, block: Block, group: Group | None) -> Document | None:
+    def boundary(self, block: LineBlock, group: Group | None) -> Document | None:
         """Take in the comments of a block, and give the document that ends before it. `group` is the document that its id names."""
         finished = None
         goes_on = group is not None and group is self._group
@@ -67,7 +67,7 @@ class _Reader:
                 self._draft.keyphrases += tuple(phrase.strip() for phrase in phrases.split(";") if phrase.strip())
         return finished
 
-    def sentence(self, block: Block) -> None:
+    def sentence(self, block: LineBlock) -> None:
         """Add the words of a block to the document."""
         assert self._draft is not None
         try:

@@ -11,7 +11,7 @@ from headscope.corpora.mentions import antecedents, governors, head_word, kind_o
 
 
 @dataclass
-class Coreference:
+class CoreferenceStats:
     """Counts of mentions and entities; entities are told apart by document, and a chain is an entity with two mentions or more.
 
     `kinds` are pronoun, name and nominal, by the tag of the head word; `types` are the entity types given.

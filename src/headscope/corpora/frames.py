@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headscope.core.document import Edge
-from headscope.corpora.chunks import Chunk, bracketed_chunks
+from headscope.corpora.chunks import TaggedSpan, bracketed_chunks
 from headscope.corpora.source import Flaw, Source, quoted
 
 _FRAMESET, _ENTITIES, _ARGUMENTS = 7, 10, 11  # columns; those of arguments go on up to the last, which is coreference
@@ -33,7 +33,7 @@ def edges_in(source: Source, rows: Sequence[Sequence[str]], line: int) -> Iterat
             yield from (Edge("srl", (label,), predicate, (start, end)) for label, start, end in arguments)
 
 
-def _column(source: Source, rows: Sequence[Sequence[str]], number: int, line: int, what: str) -> list[Chunk]:
+def _column(source: Source, rows: Sequence[Sequence[str]], number: int, line: int, what: str) -> list[TaggedSpan]:
     cells = [columns[number] for columns in rows]
     chunks = bracketed_chunks(cells)
     if chunks is None:
@@ -50,7 +50,7 @@ def report_brackets(source: Source, brackets: str, line: int, column: int, what:
     source.report(Flaw(line, "their brackets do not balance", problem, "Complete the sentence, or correct its brackets"), what)
 
 
-def _predicate(chunks: Sequence[Chunk], framed: Sequence[int], number: int, columns: int) -> tuple[int, int] | None:
+def _predicate(chunks: Sequence[TaggedSpan], framed: Sequence[int], number: int, columns: int) -> tuple[int, int] | None:
     """The words marked V, or else the word with a frameset whose turn it is."""
     for chunk in chunks:
         if chunk.label == "V":

@@ -10,7 +10,7 @@ _LEAST = 1 << 12
 _FULL = 0.6  # share of places taken at which there are made more
 
 
-class Names:
+class DocumentNames:
     """A set of names, each remembered by 64 bits of its hash: 16 bytes a name or so, and with 50 million of them one chance in ten
     thousand that a new name is taken for one of them.
     """
@@ -50,7 +50,7 @@ class Unique:
     """Names of which no two are the same: the second `x` becomes `x#2`."""
 
     def __init__(self) -> None:
-        self._taken = Names()
+        self._taken = DocumentNames()
         self._repeated: Counter[str] = Counter()
 
     def of(self, name: str) -> str:

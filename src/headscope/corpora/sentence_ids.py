@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from headscope.corpora.blocks import Block
+from headscope.corpora.blocks import LineBlock
 
 AHEAD = 500  # sentences that are looked at before the ids of a file are taken to name documents
 _ID = re.compile(r"(.+)[-.]s?([0-9]{1,9})")
@@ -29,7 +29,7 @@ class Group:
         return True
 
 
-def grouped(blocks: Iterable[Block]) -> Iterator[tuple[Block, Group | None]]:
+def grouped(blocks: Iterable[LineBlock]) -> Iterator[tuple[LineBlock, Group | None]]:
     """The blocks of a file, each with the document that its id names; None for all if the first ids do not agree on what they name."""
     blocks = iter(blocks)
     first = list(islice(blocks, AHEAD))
@@ -39,7 +39,7 @@ def grouped(blocks: Iterable[Block]) -> Iterator[tuple[Block, Group | None]]:
     yield from _groups(chain(first, blocks))
 
 
-def _consistent(blocks: list[Block]) -> bool:
+def _consistent(blocks: list[LineBlock]) -> bool:
     """Whether ids name documents: all have the form, none is a part of a treebank, and most neighbours share a name that does not recur."""
     if any(comment.key in ("newdoc", "newdoc id") for block in blocks for comment in block.comments):
         return False
@@ -50,7 +50,7 @@ def _consistent(blocks: list[Block]) -> bool:
     return len(set(names)) == len(names) > 1 and 2 * len(names) <= len(groups)
 
 
-def _groups(blocks: Iterable[Block]) -> Iterator[tuple[Block, Group | None]]:
+def _groups(blocks: Iterable[LineBlock]) -> Iterator[tuple[LineBlock, Group | None]]:
     group: Group | None = None
     for block in blocks:
         if block.rows:

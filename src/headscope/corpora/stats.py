@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
-from headscope.corpora.coreference_stats import Coreference
+from headscope.corpora.coreference_stats import CoreferenceStats
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.distribution import Distribution, Offsets
 
@@ -18,7 +18,7 @@ def is_punctuation(word: Word) -> bool:
 
 
 @dataclass
-class Keyphrases:
+class KeyphraseStats:
     """Keyphrases by document and by length in words; `found` are those that the text holds, in whatever case."""
 
     per_document: Distribution = field(default_factory=Distribution)
@@ -70,8 +70,8 @@ class Stats:
     upos: Counter[str] = field(default_factory=Counter)
     xpos: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
-    coreference: Coreference = field(default_factory=Coreference)
-    phrases: Keyphrases = field(default_factory=Keyphrases)
+    coreference: CoreferenceStats = field(default_factory=CoreferenceStats)
+    phrases: KeyphraseStats = field(default_factory=KeyphraseStats)
     edges: Edges = field(default_factory=Edges)
     skipped: Tally = field(default_factory=Tally)
 

@@ -19,7 +19,7 @@ Part = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class SegmentChunk:
     """Tokens without the special ones: ids and, for each, its word's position in `words`. The second part may be empty.
 
     `words` are consecutive words of the document, the first of them its word number `start`.
@@ -37,7 +37,7 @@ class Chunk:
         return (self.ids, self.word_of), (self.second_ids, self.second_words)
 
 
-def shorten(chunk: Chunk, room: int) -> Iterator[Chunk]:
+def shorten(chunk: SegmentChunk, room: int) -> Iterator[SegmentChunk]:
     """Consecutive windows of at most `room` tokens, cut between words; a word longer than `room` is left out."""
     start = 0
     while start < len(chunk.ids):
@@ -53,7 +53,7 @@ def shorten(chunk: Chunk, room: int) -> Iterator[Chunk]:
         start = end
 
 
-def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int, tally: Tally) -> Iterator[Chunk]:
+def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int, tally: Tally) -> Iterator[SegmentChunk]:
     """Two-part chunks of consecutive sentences, made as BERT's pre-training made them, without random continuations.
 
     Sentences are gathered until they reach `room` tokens, parted at a random sentence boundary, and cut to `room` by
@@ -78,7 +78,7 @@ def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int,
         gathered, size = [], 0
 
 
-def paragraph_pairs(document: Document, tokenizer: Tokenizer, room: int, seed: int, tally: Tally) -> Iterator[Chunk]:
+def paragraph_pairs(document: Document, tokenizer: Tokenizer, room: int, seed: int, tally: Tally) -> Iterator[SegmentChunk]:
     """Each paragraph with the next one (1 with 2, 3 with 4, ...), cut to `room` tokens as Clark et al.'s segments are."""
     rng = random.Random(f"{seed}/{document.id}")
     paragraphs = list(document.paragraphs())
@@ -96,7 +96,7 @@ def paragraph_pairs(document: Document, tokenizer: Tokenizer, room: int, seed: i
 
 def _two_parts(
     first: Sequence[Sentence], second: Sequence[Sentence], tokenizer: Tokenizer, room: int, rng: random.Random, tally: Tally
-) -> Chunk | None:
+) -> SegmentChunk | None:
     words: list[Word] = []
     parts: list[list[tuple[int, int]]] = []
     for sentences in (first, second):
@@ -108,7 +108,7 @@ def _two_parts(
     if not a or not b:
         return None
     first_part, second_part = zip(*a, strict=True), zip(*b, strict=True)
-    return Chunk(tuple(words), *first_part, *second_part)  # type: ignore[arg-type]  # ids and word positions of each
+    return SegmentChunk(tuple(words), *first_part, *second_part)  # type: ignore[arg-type]  # ids and word positions of each
 
 
 def cut_to(a: list[T], b: list[T], room: int, rng: random.Random) -> tuple[list[T], list[T]]:

@@ -16,7 +16,7 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora.permuted import Trees
 from headscope.corpora.tags import OUTSIDE, Tagging, phrase_tags, tags_in
-from headscope.encoding.segments import Chunk, Part, clark_chunks, paragraph_pairs, shorten
+from headscope.encoding.segments import Part, SegmentChunk, clark_chunks, paragraph_pairs, shorten
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import EncodingError
 
@@ -113,11 +113,11 @@ class Encoder:
     def encode(self, name: str, parts: Sequence[Sentence], tally: Tally) -> Encoded:
         """One text, or two that are read as a pair, as one input. What does not fit is cut off at the end of a part and counted."""
         document = Document(name, tuple(parts))
-        chunks: list[Chunk] = []
+        chunks: list[SegmentChunk] = []
         for sentence in parts:
             ids, word_of = self.tokenizer.tokens(sentence.words, tally)
             start = sum(len(chunk.words) for chunk in chunks)
-            chunks.append(Chunk(sentence.words, tuple(ids), tuple(start + word for word in word_of)))
+            chunks.append(SegmentChunk(sentence.words, tuple(ids), tuple(start + word for word in word_of)))
         apart = self.decoder_start is not None or len(chunks) == 1
         room = self.max_length - (self.tokenizer.single if apart else self.tokenizer.pair).size
         rooms = [room] * len(chunks)
@@ -134,7 +134,7 @@ class Encoder:
         whole = both if len(parts) == 2 else replace(both, second_ids=(), second_words=())
         return self._encode(whole, name, Annotated(document, ()))
 
-    def _label(self, document: Document, chunks: Iterable[Chunk]) -> tuple[str | None, Iterable[Chunk]]:
+    def _label(self, document: Document, chunks: Iterable[SegmentChunk]) -> tuple[str | None, Iterable[SegmentChunk]]:
         """What a document's texts are labelled with, and their chunks: a label says something of a whole text, not of its parts."""
         if document.label is None:
             return None, chunks
@@ -148,7 +148,7 @@ class Encoder:
             )
         return None, chunks
 
-    def _chunks(self, document: Document, tally: Tally) -> Iterator[Chunk]:
+    def _chunks(self, document: Document, tally: Tally) -> Iterator[SegmentChunk]:
         if self.unit == "segment":
             yield from clark_chunks(document, self.tokenizer, self.max_length - self.tokenizer.pair.size, self.seed, tally)
         elif self.unit == "pair" and self.decoder_start is None:
@@ -163,7 +163,7 @@ class Encoder:
             for words in self._stretches(document):
                 if words:
                     ids, word_of = self.tokenizer.tokens(words, tally)
-                    yield from self._fit(Chunk(words, tuple(ids), tuple(word_of), start=start), room, document, tally)
+                    yield from self._fit(SegmentChunk(words, tuple(ids), tuple(word_of), start=start), room, document, tally)
                 start += len(words)
 
     def _stretches(self, document: Document) -> Iterator[tuple[Word, ...]]:
@@ -174,10 +174,10 @@ class Encoder:
         else:
             yield document.words
 
-    def _fit_apart(self, chunk: Chunk, document: Document, tally: Tally) -> Iterator[Chunk]:
+    def _fit_apart(self, chunk: SegmentChunk, document: Document, tally: Tally) -> Iterator[SegmentChunk]:
         """The two parts, each fitted into an input of its own; a window that the other part has no counterpart for is left out."""
         room = self.max_length - self.tokenizer.single.size
-        source, target = (Chunk(chunk.words, *side, start=chunk.start) for side in chunk.sides())
+        source, target = (SegmentChunk(chunk.words, *side, start=chunk.start) for side in chunk.sides())
         sources = list(self._fit(source, room, document, tally))
         targets = list(self._fit(target, room, document, tally)) if sources else []
         if targets and len(sources) != len(targets):
@@ -185,7 +185,7 @@ class Encoder:
         for first, second in zip(sources, targets, strict=False):
             yield replace(first, second_ids=second.ids, second_words=second.word_of)
 
-    def _fit(self, chunk: Chunk, room: int, document: Document, tally: Tally) -> Iterator[Chunk]:
+    def _fit(self, chunk: SegmentChunk, room: int, document: Document, tally: Tally) -> Iterator[SegmentChunk]:
         """The chunk, or what `overlong` makes of one that does not fit."""
         if len(chunk.ids) <= room:
             yield chunk
@@ -211,7 +211,7 @@ class Encoder:
             tally.add("words longer than a window left out", where, lost)
         yield from parts
 
-    def _encode(self, chunk: Chunk, name: str, document: Annotated) -> Encoded:
+    def _encode(self, chunk: SegmentChunk, name: str, document: Annotated) -> Encoded:
         first, second = chunk.sides()
         if self.decoder_start is not None:
             source = self._assemble(chunk, name, document, (first,))
@@ -233,7 +233,7 @@ class Encoder:
             return replace(source, target=start)
         return self._assemble(chunk, name, document, (first, second) if chunk.second_ids else (first,))
 
-    def _assemble(self, chunk: Chunk, name: str, document: Annotated, sides: tuple[Part, ...]) -> Encoded:
+    def _assemble(self, chunk: SegmentChunk, name: str, document: Annotated, sides: tuple[Part, ...]) -> Encoded:
         template = self.tokenizer.pair if len(sides) == 2 else self.tokenizer.single
         ids: list[int] = []
         word_of: list[int] = []
@@ -272,7 +272,7 @@ class Encoder:
         )
 
 
-def _count_cut(chunk: Chunk, end: int, document: Document, tally: Tally) -> None:
+def _count_cut(chunk: SegmentChunk, end: int, document: Document, tally: Tally) -> None:
     """Count what is lost where a chunk keeps its words before number `end` only: words, and mentions that are not whole any more."""
     tally.add(TRUNCATED, document.id)
     tally.add(CUT, document.id, len({word for word in chunk.word_of if word >= end}))

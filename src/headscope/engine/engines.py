@@ -1,6 +1,6 @@
 """Who does the work: this process, several, or a cluster. An engine turns numbered shards into numbered states, in any order.
 
-`local` is here; `processes` and `ray` are crews of workers (engine/pool.py), who differ in where their workers are (engine/processes.py,
+`local` is here; `processes` and `ray` are pools of workers (engine/pool.py), who differ in where their workers are (engine/processes.py,
 engine/ray_workers.py) and in nothing else.
 """
 
@@ -12,27 +12,27 @@ from typing import Literal, get_args
 
 from headscope.core.state import States
 from headscope.engine.compute import ShardRunner
-from headscope.engine.failures import Careful
-from headscope.engine.pool import Crew
-from headscope.engine.worker import Job, runner_for
+from headscope.engine.failures import FaultTolerantRunner
+from headscope.engine.pool import WorkerPool
+from headscope.engine.worker import ShardJob, runner_for
 from headscope.errors import RunError
 
 Done = tuple[int, States]
 Engine = Literal["local", "processes", "ray"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
-__all__ = ["ENGINES", "Done", "Engine", "Job", "crew_for", "local", "runner_for"]
+__all__ = ["ENGINES", "Done", "Engine", "ShardJob", "local", "pool_for", "runner_for"]
 
 
-def local(work: Iterator[Job], runner: ShardRunner) -> Iterator[Done]:
+def local(work: Iterator[ShardJob], runner: ShardRunner) -> Iterator[Done]:
     """One shard after the other, here."""
-    careful = Careful(runner)
+    careful = FaultTolerantRunner(runner)
     for job in work:
         yield job.number, careful(job.texts, job.measures)
 
 
-def crew_for(
+def pool_for(
     engine: Engine, workers: int, device: str | None = None, address: str | None = None, gpus: float | None = None
-) -> AbstractContextManager[Crew | None]:
+) -> AbstractContextManager[WorkerPool | None]:
     """The workers of an engine, who are there as long as the context is; None for `local`, which needs none."""
     if engine not in ENGINES:
         raise RunError(f"engine {engine!r} is unknown", f"Use one of {', '.join(ENGINES)}")
@@ -44,9 +44,9 @@ def crew_for(
     if workers < 1:
         raise RunError(f"the {engine} engine cannot start with {workers} workers", "Use one worker or more")
     if engine == "processes":
-        from headscope.engine.processes import Processes
+        from headscope.engine.processes import ProcessPool
 
-        return Processes(workers, device)
-    from headscope.engine.ray_workers import Cluster
+        return ProcessPool(workers, device)
+    from headscope.engine.ray_workers import RayPool
 
-    return Cluster(workers, device, address, gpus)
+    return RayPool(workers, device, address, gpus)

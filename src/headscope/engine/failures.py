@@ -48,7 +48,7 @@ class Failure:
     error: str
 
 
-class Careful:
+class FaultTolerantRunner:
     """A shard runner that leaves out the texts on which its model fails."""
 
     def __init__(self, runner: ShardRunner) -> None:
@@ -153,4 +153,4 @@ def _named(failed: Sequence[Failure]) -> str:
     return named + more
 
 
-__all__ = ["MOST", "Careful", "DeviceError", "Failure", "TextError", "error", "failures", "line", "ordinary", "without"]
+__all__ = ["MOST", "DeviceError", "Failure", "FaultTolerantRunner", "TextError", "error", "failures", "line", "ordinary", "without"]

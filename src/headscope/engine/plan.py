@@ -14,7 +14,7 @@ from headscope.measures.base import Level
 
 
 @dataclass(frozen=True)
-class Reading:
+class CorpusReading:
     """One way of cutting the corpus into texts, and the measures that want it so."""
 
     unit: Unit
@@ -25,13 +25,13 @@ class Reading:
     of_words: frozenset[str] = frozenset()  # the measures that look at words, not at tokens
 
 
-def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tuple[Reading, ...]:
+def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tuple[CorpusReading, ...]:
     """How often a run must read its corpus: once for each way that a measure asks for, in the order of the measures."""
     wanted: dict[tuple[Unit, Overlong], list[Measure]] = {}
     for measure in measures:
         wanted.setdefault((measure.unit or unit, measure.overlong or overlong), []).append(measure)
     return tuple(
-        Reading(
+        CorpusReading(
             *way,
             frozenset(measure.name for measure in group),
             any(measure.options().get("control") == "permuted" for measure in group),

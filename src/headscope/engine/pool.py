@@ -1,4 +1,4 @@
-"""A crew of workers: who gets which shard, and what happens when one dies.
+"""A pool of workers: who gets which shard, and what happens when one dies.
 
 A worker that dies, with its process or with its machine, is replaced, and its shards are done again by others: a shard gives the same
 states wherever and however often it is computed. A shard that ended its worker `TRIES` times is set aside, and named when the rest, or
@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from headscope.core.state import States
-from headscope.engine.worker import Job, Start
+from headscope.engine.worker import ShardJob, WorkerSetup
 from headscope.errors import RunError
 
 AHEAD = 2  # shards that a worker has at a time: one in hand, one to go on with
@@ -34,7 +34,7 @@ class Event:
     answer: Any = None
 
 
-class Crew(ABC):
+class WorkerPool(ABC):
     """Workers of one kind. They do the shards they are given in order, and each of their answers is an event."""
 
     remedy = "If memory ran out, use fewer --workers or a smaller --batch-tokens"
@@ -48,11 +48,11 @@ class Crew(ABC):
         """How many threads a worker computes with."""
 
     @abstractmethod
-    def hire(self, start: Start) -> Hashable:
+    def hire(self, start: WorkerSetup) -> Hashable:
         """Begin to start a worker, and return what it is known by; an event says when it is ready."""
 
     @abstractmethod
-    def give(self, worker: Hashable, job: Job) -> None:
+    def give(self, worker: Hashable, job: ShardJob) -> None:
         """Put a shard at the end of a worker's line."""
 
     @abstractmethod
@@ -77,39 +77,39 @@ class Crew(ABC):
 
 
 class Dispatch:
-    """Gives the shards of some work to a crew."""
+    """Gives the shards of some work to a pool."""
 
-    def __init__(self, work: Iterator[Job], crew: Crew, start: Start) -> None:
+    def __init__(self, work: Iterator[ShardJob], pool: WorkerPool, start: WorkerSetup) -> None:
         self._work = work
-        self._crew = crew
+        self._pool = pool
         self._start = start
-        self._lines: dict[Hashable, deque[Job]] = {}  # of workers that are ready
+        self._lines: dict[Hashable, deque[ShardJob]] = {}  # of workers that are ready
         self._beginning: set[Hashable] = set()
-        self._again: deque[Job] = deque()
+        self._again: deque[ShardJob] = deque()
         self._deaths: Counter[int] = Counter()  # by shard
-        self._aside: list[tuple[Job, str]] = []
+        self._aside: list[tuple[ShardJob, str]] = []
         self._beyond = 0  # shards done since
         self._stillborn = 0  # workers in a row that died before they were ready
 
     def __iter__(self) -> Iterator[tuple[int, States]]:
         """Numbers and states of all shards, as they are done."""
         job = self._next()
-        for _ in range(self._crew.size if job is not None else 0):
-            self._beginning.add(self._crew.hire(self._start))
+        for _ in range(self._pool.size if job is not None else 0):
+            self._beginning.add(self._pool.hire(self._start))
         while job is not None or any(self._lines.values()):
             while job is not None and (worker := self._free()) is not None:
                 self._lines[worker].append(job)
-                self._crew.give(worker, job)
+                self._pool.give(worker, job)
                 job = self._next()
-            for event in self._crew.events():
+            for event in self._pool.events():
                 yield from self._heard(event)
             job = job or self._next()
             if not self._lines:
-                self._crew.require_place()
+                self._pool.require_place()
         if self._aside:
             raise self._set_aside()
 
-    def _next(self) -> Job | None:
+    def _next(self) -> ShardJob | None:
         if self._again:
             return self._again.popleft()
         return next(self._work, None) if self._beyond < BEYOND else None
@@ -137,7 +137,7 @@ class Dispatch:
     def _lost(self, event: Event) -> None:
         """Have the shards of a lost worker done by others, and start another in its place."""
         why = str(event.answer)
-        self._crew.dismiss(event.worker)
+        self._pool.dismiss(event.worker)
         if event.worker in self._beginning:
             self._beginning.discard(event.worker)
             self._stillborn += 1
@@ -151,9 +151,9 @@ class Dispatch:
         if len(self._aside) >= ASIDE:
             raise self._set_aside()
         if self._stillborn < TRIES:
-            self._beginning.add(self._crew.hire(self._start))
+            self._beginning.add(self._pool.hire(self._start))
         elif not self._lines and not self._beginning:
-            raise RunError(f"{self._stillborn} workers in a row died before they could begin ({why})", self._crew.remedy)
+            raise RunError(f"{self._stillborn} workers in a row died before they could begin ({why})", self._pool.remedy)
 
     def _set_aside(self) -> RunError:
         job, why = self._aside[0]
@@ -162,5 +162,5 @@ class Dispatch:
         others = f", and so did {len(self._aside) - 1} other shards" if len(self._aside) > 1 else ""
         return RunError(
             f"shard {job.number + 1} ended its worker {TRIES} times ({why}){others}. It holds {named}",
-            f"{self._crew.remedy}; else take those texts out of the corpus. What was finished is kept, and --resume goes on",
+            f"{self._pool.remedy}; else take those texts out of the corpus. What was finished is kept, and --resume goes on",
         )

@@ -34,7 +34,7 @@ HELD = 256 << 20  # bytes of packed texts that may wait here, of all files toget
 PARCEL = 1 << 18  # bytes that are sent at a time
 
 
-class Numbers(NamedTuple):
+class PackedNumbers(NamedTuple):
     """What is said of a text that is packed."""
 
     id: str
@@ -42,26 +42,26 @@ class Numbers(NamedTuple):
     sizes: Sizes
 
     @classmethod
-    def of(cls, text: Encoded) -> Numbers:
+    def of(cls, text: Encoded) -> PackedNumbers:
         """Those of a text."""
         return cls(text.id, -1 if text.target is None else len(text.target), Sizes.of(text))
 
 
-class Parcel(NamedTuple):
+class PackedDocument(NamedTuple):
     """A document: the name it has in its file, the one its reader gave it, what is said of its texts, and these."""
 
     name: str
     document: str
-    texts: list[Numbers]
+    texts: list[PackedNumbers]
     packed: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class PackedText:
     """A text that is packed, as far as this process must know it."""
 
     document: str
-    numbers: Numbers
+    numbers: PackedNumbers
     packed: bytes
     place: int  # among the texts of its document
 
@@ -89,10 +89,10 @@ class Brief:
         return text
 
 
-class Bundle(Sequence[Encoded]):
+class PackedShard(Sequence[Encoded]):
     """The texts of a shard, which are unpacked where they are first looked at."""
 
-    def __init__(self, briefs: Sequence[Brief]) -> None:
+    def __init__(self, briefs: Sequence[PackedText]) -> None:
         self._parts: list[tuple[bytes, list[int]]] = []
         for brief in briefs:
             if not self._parts or self._parts[-1][0] is not brief.packed:
@@ -118,7 +118,7 @@ class Bundle(Sequence[Encoded]):
         return {"_parts": self._parts, "_size": self._size, "_texts": None}
 
 
-class Ahead:
+class Prefetcher:
     """The texts of a corpus of several files, read by several processes."""
 
     def __init__(self, corpus: Corpus, readers: int) -> None:
@@ -131,7 +131,7 @@ class Ahead:
         """Whether a corpus can be read so: it has several files, which are no folders."""
         return readers > 0 and len(corpus.paths) > 1 and corpus.format not in KEYS
 
-    def texts(self, encoder: Encoder, dropped: Tally) -> Iterator[Brief]:
+    def texts(self, encoder: Encoder, dropped: Tally) -> Iterator[PackedText]:
         """All texts in order; what is left out is counted in `dropped`, and what is passed over in the corpus's own tally."""
         corpus = self._corpus
         corpus.skipped = skipped = Tally()
@@ -149,7 +149,7 @@ class Ahead:
             for reader in readers:
                 reader.end()
 
-    def _file(self, path: Path, reader: _Reader, encoder: Encoder, names: Unique, dropped: Tally, skipped: Tally) -> Iterator[Brief]:
+    def _file(self, path: Path, reader: _Reader, encoder: Encoder, names: Unique, dropped: Tally, skipped: Tally) -> Iterator[PackedText]:
         """The texts of one file, as its reader sends them."""
         taken, renamed = 0, None
         for parcel in reader.parcels():
@@ -174,14 +174,14 @@ class Ahead:
             yield from _briefs(parcel)
 
 
-def _briefs(parcel: Parcel) -> Iterator[Brief]:
-    return (Brief(parcel.document, numbers, parcel.packed, place) for place, numbers in enumerate(parcel.texts))
+def _briefs(parcel: PackedDocument) -> Iterator[PackedText]:
+    return (PackedText(parcel.document, numbers, parcel.packed, place) for place, numbers in enumerate(parcel.texts))
 
 
-def _parcel(document: Document, name: str, encoder: Encoder, dropped: Tally) -> Parcel:
+def _parcel(document: Document, name: str, encoder: Encoder, dropped: Tally) -> PackedDocument:
     """A document of that name, encoded and packed."""
     texts = list(encoder.texts([document if name == document.id else replace(document, id=name)], dropped))
-    return Parcel(document.id, name, [Numbers.of(text) for text in texts], pickle.dumps(texts, pickle.HIGHEST_PROTOCOL))
+    return PackedDocument(document.id, name, [PackedNumbers.of(text) for text in texts], pickle.dumps(texts, pickle.HIGHEST_PROTOCOL))
 
 
 class _Reader:
@@ -216,7 +216,7 @@ class _Reader:
             if isinstance(message, tuple) and len(message) == 3:
                 return
 
-    def parcels(self) -> Iterator[Parcel]:
+    def parcels(self) -> Iterator[PackedDocument]:
         """What the reader has of the next file."""
         while True:
             message = self._arrived.get()
@@ -241,7 +241,7 @@ def _read(pipe: Connection, files: Sequence[Path], format: str, on_error: str, e
     """What a reading process does: documents in lists of some, and for each file, at its end, what was left out of it."""
     end_with_parent()
     corpus = Corpus(tuple(files), format, on_error)  # type: ignore[arg-type]
-    parcels: list[Parcel] = []
+    parcels: list[PackedDocument] = []
     try:
         for path in files:
             dropped, skipped, names = Tally(), Tally(), Unique()

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Self
 
 from headscope.engine.child_processes import end_with_parent, uninterrupted
-from headscope.engine.pool import Crew, Event
-from headscope.engine.worker import Answer, Job, Start, Worker
+from headscope.engine.pool import Event, WorkerPool
+from headscope.engine.worker import Answer, ShardJob, Worker, WorkerSetup
 
 PATIENCE = 10  # seconds that a worker has to end by itself
 
@@ -31,10 +31,10 @@ class _Hand:
     answers: Connection
 
 
-class Processes(Crew):
+class ProcessPool(WorkerPool):
     """Processes that are started for a run and end with it."""
 
-    remedy = f"{Crew.remedy}; a script must start its run under `if __name__ == '__main__':`"
+    remedy = f"{WorkerPool.remedy}; a script must start its run under `if __name__ == '__main__':`"
 
     def __init__(self, size: int, device: str | None = None) -> None:
         super().__init__(size, device)
@@ -45,7 +45,7 @@ class Processes(Crew):
         """A share of the cores."""
         return max(1, (os.cpu_count() or 1) // self.size)
 
-    def hire(self, start: Start) -> Hashable:
+    def hire(self, start: WorkerSetup) -> Hashable:
         """Start a process."""
         theirs, jobs = self._context.Pipe(duplex=False)
         answers, mine = self._context.Pipe(duplex=False)
@@ -58,7 +58,7 @@ class Processes(Crew):
         self._hands[process.pid] = _Hand(process, jobs, answers)
         return process.pid
 
-    def give(self, worker: Hashable, job: Job) -> None:
+    def give(self, worker: Hashable, job: ShardJob) -> None:
         """Send a shard; that a worker is dead is heard of by an event."""
         with suppress(OSError):
             self._hands[worker].jobs.send((job.texts, job.measures))
@@ -94,7 +94,7 @@ class Processes(Crew):
             self.dismiss(worker)
 
 
-def _serve(jobs: Connection, answers: Connection, start: Start) -> None:
+def _serve(jobs: Connection, answers: Connection, start: WorkerSetup) -> None:
     """What a process does: take shards, one after the other, until it is ended."""
     end_with_parent()
     worker = Worker()

@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from headscope.engine.child_processes import uninterrupted
-from headscope.engine.pool import Crew, Event
-from headscope.engine.worker import Job, Start, copied
+from headscope.engine.pool import Event, WorkerPool
+from headscope.engine.worker import ShardJob, WorkerSetup, copied
 from headscope.errors import RunError
 
 PATIENCE = 60.0  # seconds in which at least one worker must find a place
@@ -40,10 +40,10 @@ class _Hand:
     placed: bool = False
 
 
-class Cluster(Crew):
+class RayPool(WorkerPool):
     """Actors of Ray. `gpus` is what each is to have; if nothing is said, a share of those that there are, unless the device is a CPU."""
 
-    remedy = f"{Crew.remedy}; Ray's logs, in /tmp/ray/session_latest/logs on the machine of the worker, may say more"
+    remedy = f"{WorkerPool.remedy}; Ray's logs, in /tmp/ray/session_latest/logs on the machine of the worker, may say more"
 
     def __init__(self, size: int, device: str | None = None, address: str | None = None, gpus: float | None = None) -> None:
         super().__init__(size, device)
@@ -157,7 +157,7 @@ class Cluster(Crew):
         """On a Ray of our own a share of the cores, as other processes have it; elsewhere the one core that Ray gives to a worker."""
         return max(1, (os.cpu_count() or 1) // self.size) if self._folder is not None else 1
 
-    def hire(self, start: Start) -> Hashable:
+    def hire(self, start: WorkerSetup) -> Hashable:
         """Ask Ray for an actor; it may have to wait for a place."""
         self._require_head()
         options = {"num_cpus": 1, "num_gpus": self._gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
@@ -168,7 +168,7 @@ class Cluster(Crew):
         self._hands[self._hired] = hand
         return self._hired
 
-    def give(self, worker: Hashable, job: Job) -> None:
+    def give(self, worker: Hashable, job: ShardJob) -> None:
         """Send a shard."""
         hand = self._hands[worker]
         hand.asked.append(hand.actor.do.remote(job.texts, job.measures))
@@ -269,10 +269,10 @@ def _actor() -> type:
             return "hello", None
 
         def begin(self, start: dict[str, Any]) -> tuple[str, Any]:
-            from headscope.engine.worker import Start, Worker
+            from headscope.engine.worker import Worker, WorkerSetup
 
             self._worker = Worker()
-            what, said = self._worker.begin(Start(**start))
+            what, said = self._worker.begin(WorkerSetup(**start))
             if what == "error":
                 said = said[0], f"{said[1]}. Every machine of the cluster must be able to read the model by this name".lstrip(". ")
             return what, said

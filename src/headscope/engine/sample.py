@@ -9,7 +9,7 @@ from heapq import heapify, heappush, heappushpop
 from headscope.core.heads import HeadLayout
 from headscope.encoding.texts import Encoded
 from headscope.engine.map_memory import MOST, map_bytes
-from headscope.engine.prefetch import Brief
+from headscope.engine.prefetch import PackedText
 
 SIZE = 96  # texts
 TOKENS = 8192  # in all: long texts are fewer
@@ -27,7 +27,7 @@ class Sample:
         self._heads = layout.heads()
         self.too_long = 0  # texts left out
 
-    def add(self, text: Encoded | Brief) -> None:
+    def add(self, text: Encoded | PackedText) -> None:
         """Consider one more text, be it packed."""
         if map_bytes([text], self._heads) > MOST:
             self.too_long += 1
@@ -46,7 +46,7 @@ class Sample:
             tokens += text.cost
             if kept and tokens > TOKENS:
                 break
-            kept.append(text.whole() if isinstance(text, Brief) else text)
+            kept.append(text.whole() if isinstance(text, PackedText) else text)
         return kept
 
 
@@ -60,10 +60,10 @@ class _Least:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._heap: list[tuple[int, int, Encoded | Brief]] = []  # the largest number first; texts themselves are never compared
+        self._heap: list[tuple[int, int, Encoded | PackedText]] = []  # the largest number first; texts themselves are never compared
         self._seen = 0
 
-    def add(self, number: int, text: Encoded | Brief) -> None:
+    def add(self, number: int, text: Encoded | PackedText) -> None:
         if self._size:
             self._seen += 1
             push = heappush if len(self._heap) < self._size else heappushpop
@@ -73,10 +73,10 @@ class _Least:
         self._heap = [item for item in self._heap if item[2].id not in ids]
         heapify(self._heap)
 
-    def sorted(self) -> list[Encoded | Brief]:
+    def sorted(self) -> list[Encoded | PackedText]:
         return [text for *_, text in sorted(self._heap, key=lambda item: item[:2], reverse=True)]
 
 
-def order(text: Encoded | Brief) -> int:
+def order(text: Encoded | PackedText) -> int:
     """A number that depends on the text's id alone."""
     return int.from_bytes(hashlib.blake2b(text.id.encode(), digest_size=8).digest(), "little")

@@ -15,11 +15,11 @@ from headscope.corpora.tags import OUTSIDE, Tagging, tags_in
 from headscope.encoding.batches import Text, shards
 from headscope.encoding.texts import Encoded, Encoder, Overlong, Unit
 from headscope.encoding.tokenizer import Tokenizer
-from headscope.engine.plan import Reading
-from headscope.engine.prefetch import Ahead, Brief, Bundle
+from headscope.engine.plan import CorpusReading
+from headscope.engine.prefetch import PackedShard, PackedText, Prefetcher
 from headscope.engine.sample import Sample
 from headscope.engine.spec import RunSpec
-from headscope.engine.worker import Job
+from headscope.engine.worker import ShardJob
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.models.predictions import class_number
@@ -80,7 +80,7 @@ def encoder_for(
     )
 
 
-class Work:
+class RunWork:
     """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs.
 
     `sampled` are the ways of reading the corpus, each with the sample that is shown its texts; `done` says of a shard's number
@@ -92,7 +92,7 @@ class Work:
         corpus: Corpus,
         model: Model,
         spec: RunSpec,
-        sampled: Sequence[tuple[Reading, Sample]],
+        sampled: Sequence[tuple[CorpusReading, Sample]],
         done: Callable[[int], bool],
         progress: Progress | None = None,
         readers: int = 0,
@@ -105,12 +105,12 @@ class Work:
         self._spec = spec
         self._done = done
         self._progress = progress
-        self._ahead = Ahead(corpus, readers) if Ahead.can(corpus, readers) and spec.limit is None else None
+        self._ahead = Prefetcher(corpus, readers) if Prefetcher.can(corpus, readers) and spec.limit is None else None
         self._name = printable(Path(spec.model).name)
         self._turn = 0
         self._shards = self._pending()
 
-    def _cut(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Sequence[Encoded]]:
+    def _cut(self, way: CorpusReading, counts: Counts, sample: Sample) -> Iterator[Sequence[Encoded]]:
         """The texts of one reading, a shard at a time; those that other processes read stay packed."""
         tokens = self._spec.shard_tokens or 1
         if self._ahead is None or (way.differentiates and self._model.objective in ("classes", "tags")):
@@ -119,9 +119,9 @@ class Work:
         trees = Trees(self._corpus, self._spec.seed) if way.control else None
         encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
         briefs = self._counted(self._ahead.texts(encoder, counts.dropped), counts, sample)
-        yield from map(Bundle, shards(self._known(briefs, way, counts), tokens))
+        yield from map(PackedShard, shards(self._known(briefs, way, counts), tokens))
 
-    def _known(self, texts: Iterator[Text], way: Reading, counts: Counts) -> Iterator[Text]:
+    def _known(self, texts: Iterator[Text], way: CorpusReading, counts: Counts) -> Iterator[Text]:
         """The texts, which are counted as they come: measures of words are refused where the model cannot read them."""
         refused = frozenset() if self._spec.allow_unknown else way.of_words
         for text in texts:
@@ -129,13 +129,13 @@ class Work:
             yield text
         require_known(counts, self._name, refused, ended=True)
 
-    def _counted(self, texts: Iterator[Brief], counts: Counts, sample: Sample) -> Iterator[Brief]:
+    def _counted(self, texts: Iterator[PackedText], counts: Counts, sample: Sample) -> Iterator[PackedText]:
         for text in texts:
             counts.count(text.document, text.numbers.sizes)
             sample.add(text)
             yield text
 
-    def _texts(self, way: Reading, counts: Counts, sample: Sample) -> Iterator[Encoded]:
+    def _texts(self, way: CorpusReading, counts: Counts, sample: Sample) -> Iterator[Encoded]:
         trees = Trees(self._corpus, self._spec.seed) if way.control else None
         labelled = way.differentiates and self._model.objective == "classes"
         tags = self._model.tagging if way.differentiates else None
@@ -148,13 +148,13 @@ class Work:
             sample.add(text)
             yield text
 
-    def _pending(self) -> Iterator[Job]:
+    def _pending(self) -> Iterator[ShardJob]:
         number = 0
         for turn, (way, counts, sample) in enumerate(zip(self.ways, self.counts, self._samples, strict=True)):
             self._turn = turn
             for shard in self._cut(way, counts, sample):
                 if not self._done(number):
-                    yield Job(number, shard, way.measures)
+                    yield ShardJob(number, shard, way.measures)
                 else:
                     self.tell()
                 number += 1
@@ -179,10 +179,10 @@ class Work:
         total.update(self._corpus.skipped)
         return total
 
-    def __iter__(self) -> Iterator[Job]:
+    def __iter__(self) -> Iterator[ShardJob]:
         return self
 
-    def __next__(self) -> Job:
+    def __next__(self) -> ShardJob:
         return next(self._shards)
 
     def tell(self) -> None:

@@ -16,14 +16,14 @@ LONGEST = 512  # tokens of a text, if the model would take more
 
 
 @dataclass(frozen=True)
-class Typed:
+class TypedText:
     """A text as the model reads it, and what was left out of it, in words ("" if nothing was)."""
 
     encoded: Encoded
     note: str
 
 
-def typed(model: Model, text: str | Document, second: str | None = None, max_length: int | None = None) -> Typed:
+def typed(model: Model, text: str | Document, second: str | None = None, max_length: int | None = None) -> TypedText:
     """Plain text, or an annotated document, as a model input.
 
     `second` is the other text of a pair, or what the decoder of an encoder-decoder reads.
@@ -41,10 +41,10 @@ def typed(model: Model, text: str | Document, second: str | None = None, max_len
     parts = [words_of(part, found[:room]) for part, found in zip((text, second or ""), spans, strict=False)]
     encoder = Encoder(model.tokenizer, "sentence", room, "truncate", decoder_start=model.decoder_start)
     encoded = encoder.encode("text", [Sentence(words) for words in parts], tally)
-    return Typed(encoded, _note(model, encoded, tally))
+    return TypedText(encoded, _note(model, encoded, tally))
 
 
-def _annotated(model: Model, document: Document, second: str | None, room: int) -> Typed:
+def _annotated(model: Model, document: Document, second: str | None, room: int) -> TypedText:
     if second is not None:
         raise RunError("an annotated text is read alone", "Leave the second text out")
     tally = Tally()
@@ -52,7 +52,7 @@ def _annotated(model: Model, document: Document, second: str | None, room: int) 
     encoded = next(encoder.texts([document], tally), None)
     if encoded is None:
         raise EncodingError(f"{document.id} has no word that fits into {room} tokens", "Allow more with --max-length")
-    return Typed(encoded, _note(model, encoded, tally))
+    return TypedText(encoded, _note(model, encoded, tally))
 
 
 def _note(model: Model, encoded: Encoded, tally: Tally) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from headscope.core.state import States
 from headscope.encoding.texts import Encoded
 from headscope.engine.compute import ShardRunner
-from headscope.engine.failures import Careful, DeviceError
+from headscope.engine.failures import DeviceError, FaultTolerantRunner
 from headscope.engine.plan import Plan
 from headscope.engine.spec import RunSpec
 from headscope.errors import HeadscopeError
@@ -20,7 +20,7 @@ from headscope.models.model import Model
 from headscope.results.signature import versions
 
 
-class Job(NamedTuple):
+class ShardJob(NamedTuple):
     """A shard to be done: its number, its texts, and the measures that are to see them."""
 
     number: int
@@ -29,7 +29,7 @@ class Job(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Start:
+class WorkerSetup:
     """What a worker must know before its first shard, as plain values; `model` and `versions` are what it must turn out to have."""
 
     settings: dict[str, Any]
@@ -39,7 +39,7 @@ class Start:
     versions: dict[str, str]
 
     @classmethod
-    def of(cls, spec: RunSpec, device: str | None, threads: int, model: Model) -> Start:
+    def of(cls, spec: RunSpec, device: str | None, threads: int, model: Model) -> WorkerSetup:
         """That of a resolved specification. A folder is named so that it can be found from anywhere."""
         settings = spec.model_dump()
         if spec.model != DEFAULT and (folder := Path(spec.model).expanduser()).is_dir():
@@ -55,9 +55,9 @@ class Worker:
     """Loads what it is told to, and answers each shard. No exception leaves it: an answer says what went wrong."""
 
     def __init__(self) -> None:
-        self._run: Careful | None = None
+        self._run: FaultTolerantRunner | None = None
 
-    def begin(self, start: Start) -> Answer:
+    def begin(self, start: WorkerSetup) -> Answer:
         """Load the model, and see that it is the one meant."""
         import torch
 
@@ -71,7 +71,7 @@ class Worker:
         if runner.model.fingerprint != start.model:
             found = f"{spec.model} is another model for a worker on {host} ({runner.model.fingerprint}) than here ({start.model})"
             return "error", (found, "Put the same files there, and name them by a path that means the same everywhere")
-        self._run = Careful(runner)
+        self._run = FaultTolerantRunner(runner)
         return "ready", None
 
     def do(self, texts: Sequence[Encoded], measures: frozenset[str]) -> Answer:

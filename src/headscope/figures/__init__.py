@@ -10,7 +10,7 @@ from headscope.core.heads import Kind
 from headscope.errors import RunError
 from headscope.figures import alike, contests, curves, dendrogram, heatmap, matrix, table2
 from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
-from headscope.figures.alike import Choices
+from headscope.figures.alike import AlikeChoices
 from headscope.results.errors import of_runs
 from headscope.results.results import Results
 from headscope.studies.registry import REGISTRY
@@ -39,7 +39,7 @@ _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[str, ...]]] = {
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
     "matrix": (matrix.draw, matrix.NEEDS),
 }
-_ALIKE: dict[str, Callable[[Results, Kind | None, Choices], Figure]] = {
+_ALIKE: dict[str, Callable[[Results, Kind | None, AlikeChoices], Figure]] = {
     "clark6": alike.clark6,
     "dendrogram": dendrogram.draw,
     "distances": alike.distances,
@@ -56,7 +56,7 @@ def known_figures() -> dict[str, str]:
 @of_runs
 def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Figure:
     """The figure called `name`, drawn from a run or a study. `choices` are those that the figure takes: figures of distances the fields
-    of headscope.figures.alike.Choices, table2 the direction of heads, figures of studies what their declaration says.
+    of headscope.figures.alike.AlikeChoices, table2 the direction of heads, figures of studies what their declaration says.
     """
     declared = {figure.name: (study, figure) for study in REGISTRY.values() for figure in study.figures}
     if name not in RUN_FIGURES and name not in declared:
@@ -72,7 +72,7 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
             raise RunError(problem, f"Make one with headscope {figure.command}")
         return study.draw(figure, results, quantity if figure.quantity else kind, **choices)
     if name in _ALIKE:
-        return _ALIKE[name](results, kind, Choices(**choices))  # type: ignore[arg-type]
+        return _ALIKE[name](results, kind, AlikeChoices(**choices))  # type: ignore[arg-type]
     if name == "heatmap":
         if quantity is None:
             raise RunError("a heatmap needs a quantity", "Name one, as in --quantity to_sep")

@@ -29,7 +29,7 @@ _WIDE, _GAP, _ABOVE, _BELOW = 4.75, 0.15, 0.32, 0.9  # inches: a panel, between 
 
 
 @dataclass(frozen=True)
-class Choices:
+class AlikeChoices:
     """How distances become a picture: the scaling of `clark6`, groups and linkage of trees, the order of the matrix."""
 
     embedding: Method = "metric"
@@ -43,7 +43,7 @@ class Choices:
             raise RunError(f"no order is called {self.order!r}", "Use layer or tree")
 
 
-USUAL = Choices()
+USUAL = AlikeChoices()
 # Which of them each figure follows.
 FOLLOWED = {
     "clark6": ("embedding", "sqrt"),
@@ -52,7 +52,7 @@ FOLLOWED = {
 }
 
 
-def clark6(results: Results, kind: Kind | None = None, choices: Choices = USUAL) -> Figure:
+def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Figure:
     """Heads as points, those that attend alike close together: on the left by what they do, on the right by layer."""
     from matplotlib.figure import Figure
 
@@ -114,7 +114,7 @@ def _layers(axes: Axes, bar: Axes, points: Float64[np.ndarray, "head 2"], heads:
     bar.tick_params(length=0, labelsize=7.5)
 
 
-def distances(results: Results, kind: Kind | None = None, choices: Choices = USUAL) -> Figure:
+def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Figure:
     """Every head by every head, by layer or in the order of the tree."""
     from matplotlib.figure import Figure
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from headscope.comparison.alike import alike
 from headscope.core.heads import Kind
 from headscope.drawing.theme import COLOURS, sign, theme
-from headscope.figures.alike import USUAL, Choices, unit
+from headscope.figures.alike import USUAL, AlikeChoices, unit
 from headscope.results.results import Results
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAMED = 400  # leaves that have names
 
 
-def draw(results: Results, kind: Kind | None = None, choices: Choices = USUAL) -> Figure:
+def draw(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Figure:
     """The tree of heads, a head a line with what it does; where the dashed line cuts it, it falls into groups."""
     from matplotlib.figure import Figure
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headscope.encoding.words import Rows
+from headscope.engine.plan import CorpusReading as Way
 from headscope.engine.plan import Plan
-from headscope.engine.plan import Reading as Way
 from headscope.engine.sample import Sample
-from headscope.gallery.build import Reading, curate
+from headscope.gallery.build import GalleryReading, curate
 from headscope.results.gallery import Gallery
 from headscope.results.results import LEFT_OUT, Results
 from headscope.results.table import Table
@@ -23,7 +23,7 @@ TOO_LONG = f"{LEFT_OUT}: texts are too long to keep their maps"
 def hang(results: Results, plan: Plan, sampled: Sequence[tuple[Way, Sample]], look: Look, rows: Rows) -> Results:
     """The results with a gallery of the sampled texts. Where all texts of a reading are too long for one, the manifest says so."""
     texts = [sample.texts() for _, sample in sampled]
-    readings = [Reading(some, way.measures) for some, (way, _) in zip(texts, sampled, strict=True) if some]
+    readings = [GalleryReading(some, way.measures) for some, (way, _) in zip(texts, sampled, strict=True) if some]
     without = [way.unit for some, (way, sample) in zip(texts, sampled, strict=True) if not some and sample.too_long]
 
     def make(tables: Mapping[str, Table]) -> Gallery | None:

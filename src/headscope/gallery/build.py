@@ -17,8 +17,8 @@ from headscope.encoding.texts import Encoded
 from headscope.encoding.words import Rows
 from headscope.engine.compute import Accumulator, BatchView
 from headscope.engine.plan import Plan
-from headscope.gallery.distances import Distances
-from headscope.gallery.examples import Best, Seen
+from headscope.gallery.distances import GalleryDistances
+from headscope.gallery.examples import BestExamples, ViewedText
 from headscope.gallery.stacks import chosen_stacks
 from headscope.gallery.texts import describe_text, quantised
 from headscope.gallery.windows import Window
@@ -41,43 +41,43 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Reading:
+class GalleryReading:
     """Some texts of one way of reading the corpus, and the names of the measures that read it so."""
 
     texts: Sequence[Encoded]
     measures: frozenset[str]
 
 
-def curate(plan: Plan, readings: Sequence[Reading], look: Look, tables: Mapping[str, Table], rows: Rows) -> Gallery:
+def curate(plan: Plan, readings: Sequence[GalleryReading], look: Look, tables: Mapping[str, Table], rows: Rows) -> Gallery:
     """The gallery of a run with these tables."""
     layout = plan.layout
     scorer = _Scorer([measure for measure in plan.measures if skilled(measure, tables)], layout, rows)
-    best = Best(skills(scorer.measures, tables, layout), {measure.name: measure for measure in scorer.measures}, layout)
+    best = BestExamples(skills(scorer.measures, tables, layout), {measure.name: measure for measure in scorer.measures}, layout)
     stacks = chosen_stacks(readings[0].texts, layout)
-    distances = Distances(layout, readings[0].texts)
-    shelf = _Shelf()
+    distances = GalleryDistances(layout, readings[0].texts)
+    runs = _Shelf()
     stacked: dict[str, tuple[int, dict[HeadId, Map]]] = {}
     for number, reading in enumerate(readings):
         for text, maps in look(reading.texts):
-            seen = Seen(number, text, layout, maps)
+            seen = ViewedText(number, text, layout, maps)
             best.add(seen, scorer(seen, reading.measures))
             if number == 0:
                 distances.add(text, seen.maps)
                 if (window := stacks.get(text.id)) is not None:
-                    stacked[text.id] = shelf.place(number, text, window), _stack(seen, window)
+                    stacked[text.id] = runs.place(number, text, window), _stack(seen, window)
             del maps, seen  # or they would be held until the next ones are there
     ids = layout.ids()
     examples = [
         Example(
-            ids[skill.head], skill.measure, skill.quantity, kept.value, kept.n, shelf.place(kept.reading, kept.text, kept.window), kept.map
+            ids[skill.head], skill.measure, skill.quantity, kept.value, kept.n, runs.place(kept.reading, kept.text, kept.window), kept.map
         )
         for skill, kept in best.examples()
     ]
     labels = [shown(labels) for labels in behaviours(tables, layout)]
-    return Gallery(tuple(shelf.texts), tuple(stacked.values()), tuple(examples), *distances.finish(labels))
+    return Gallery(tuple(runs.texts), tuple(stacked.values()), tuple(examples), *distances.finish(labels))
 
 
-def _stack(seen: Seen, window: Window) -> dict[HeadId, Map]:
+def _stack(seen: ViewedText, window: Window) -> dict[HeadId, Map]:
     """The maps of all heads, in the order of the head axis."""
     kinds = seen.layout.by_kind()
     ids = seen.layout.ids()
@@ -95,7 +95,7 @@ class _Scorer:
         wide = tuple(Site(kind, 0, len(heads), len(heads), kind) for kind, heads in self._place.items())
         self._plan = Plan(tuple(measures), tuple(range(len(wide))), HeadLayout(wide))
 
-    def __call__(self, seen: Seen, names: frozenset[str]) -> dict[str, dict[str, Scores]]:
+    def __call__(self, seen: ViewedText, names: frozenset[str]) -> dict[str, dict[str, Scores]]:
         """By measure and quantity, each head's value and n, and what even attention gives (0 where that is not known)."""
         accumulator = Accumulator(self._plan, 0, 0, names)
         view = BatchView([seen.text], self._rows, poisson_weights([seen.text.document], 0))

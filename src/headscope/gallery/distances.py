@@ -23,7 +23,7 @@ PAIRS = 160_000_000  # of heads and rows: with many heads fewer rows are looked 
 HEADS = 2048  # with more, none are compared
 
 
-class Distances:
+class GalleryDistances:
     """Sums of divergences between the heads of one kind, the one with the most heads: those of different kinds see different texts."""
 
     def __init__(self, layout: HeadLayout, texts: Sequence[Encoded]) -> None:

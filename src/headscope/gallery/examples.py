@@ -32,7 +32,7 @@ ELSE = 0.9  # what a share of attention in a text of another length is worth
 
 
 @dataclass(frozen=True)
-class Seen:
+class ViewedText:
     """A text of the reading of this number, and the maps of all heads on it, those of a kind side by side."""
 
     reading: int
@@ -47,7 +47,7 @@ class Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class KeptExample:
     """A text kept for a skill."""
 
     rank: tuple[float, bool, int]
@@ -59,14 +59,14 @@ class Kept:
     map: Map
 
 
-class Best:
+class BestExamples:
     """For each skill its best texts, of different documents."""
 
     def __init__(self, skills: Sequence[Skill], measures: Mapping[str, Measure], layout: HeadLayout) -> None:
         self._skills = skills
         self._measures = measures
         self._place = {head: (kind, number) for kind, heads in layout.by_kind().items() for number, head in enumerate(heads)}
-        self._kept: list[list[Kept]] = [[] for _ in skills]
+        self._kept: list[list[KeptExample]] = [[] for _ in skills]
         self._bar = np.zeros(len(skills))  # the score below which a text is not kept
         of: dict[tuple[str, str], list[int]] = {}
         for number, skill in enumerate(skills):
@@ -74,7 +74,7 @@ class Best:
         self._of = {key: np.array(numbers) for key, numbers in of.items()}
         self._head = np.array([skill.head for skill in skills], dtype=np.int64)
 
-    def add(self, seen: Seen, scored: Mapping[str, Mapping[str, Scores]]) -> None:
+    def add(self, seen: ViewedText, scored: Mapping[str, Mapping[str, Scores]]) -> None:
         """Consider a text, given what the measures say of it, by quantity."""
         if seen.text.target is not None and len(seen.text.target) > LONGEST:
             return
@@ -86,7 +86,7 @@ class Best:
                 for place in np.flatnonzero((scores > 0) & (scores >= self._bar[numbers])):
                     self._offer(int(numbers[place]), seen, (float(scores[place]), *tie), float(value[place]), int(n[place]))
 
-    def _offer(self, number: int, seen: Seen, rank: tuple[float, bool, int], value: float, n: int) -> None:
+    def _offer(self, number: int, seen: ViewedText, rank: tuple[float, bool, int], value: float, n: int) -> None:
         skill, kept, text = self._skills[number], self._kept[number], seen.text
         rivals = [one for one in kept if one.text.document == text.document] or kept[skill.examples - 1 :]
         if rivals and rank <= rivals[0].rank:
@@ -94,11 +94,11 @@ class Best:
         part = window(text, self._measures[skill.measure], skill.label)
         kind, head = self._place[skill.head]
         map = quantised(seen.cut(kind, part)[head].cpu().numpy())
-        kept[:] = [*(one for one in kept if one not in rivals), Kept(rank, seen.reading, text, part, value, n, map)]
+        kept[:] = [*(one for one in kept if one not in rivals), KeptExample(rank, seen.reading, text, part, value, n, map)]
         kept.sort(key=lambda one: one.rank, reverse=True)
         self._bar[number] = kept[-1].rank[0] if len(kept) == skill.examples else 0
 
-    def examples(self) -> list[tuple[Skill, Kept]]:
+    def examples(self) -> list[tuple[Skill, KeptExample]]:
         """What was kept, by head: if it is too much, the second texts go first, and then those of smaller lifts."""
         # Skills come with the largest lift first.
         ranked = sorted((place, number) for number, kept in enumerate(self._kept) for place in range(len(kept)))

@@ -24,7 +24,7 @@ from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights
 from headscope.stats.inference import Support, interval, share_interval
 from headscope.stats.resampled import Resampled
-from headscope.stats.selection import Scored, crossfit, in_sample, share
+from headscope.stats.selection import SelectedScore, crossfit, in_sample, share
 
 if TYPE_CHECKING:
     import torch
@@ -156,7 +156,7 @@ class Contests:
         documents = state.arrays.get(f"documents/{kind}/{label}")
         return Support.in_groups(state[f"n/{kind}/{label}"], None if documents is None else len(documents))
 
-    def choose(self, n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"]) -> Scored:
+    def choose(self, n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"]) -> SelectedScore:
         """The best entrant, chosen and scored as `selection` and `folds` say."""
         return crossfit(n, right, folds=self.folds) if self.selection == "crossfit" else in_sample(n, right)
 
@@ -180,7 +180,7 @@ class Contests:
         n: Int64[np.ndarray, "group"],
         support: Support,
         right: Int64[np.ndarray, "group direction head"],
-        rule: Scored,
+        rule: SelectedScore,
         weights: Float64[np.ndarray, "replicate group"],
     ) -> None:
         value = right.sum(0) / n.sum()

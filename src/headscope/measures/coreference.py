@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from headscope.core.annotation import Annotation
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
-from headscope.corpora.resolution.attributes import Names
+from headscope.corpora.resolution.attributes import NameLists
 from headscope.corpora.resolution.expressions import Expression, expressions
 from headscope.corpora.resolution.head_words import SOURCES, Source
 from headscope.corpora.resolution.rules import SIEVES, head_match, nearest, sieve
@@ -79,7 +79,7 @@ class Coreference(Resolver):
     def asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
         """A question for each mention of a text that has an antecedent there."""
         sources: Sequence[Source] = SOURCES if self.head_words == "auto" else (self.head_words,)
-        names = Names(frozenset(map(str.lower, self.masculine)), frozenset(map(str.lower, self.feminine)))
+        names = NameLists(frozenset(map(str.lower, self.masculine)), frozenset(map(str.lower, self.feminine)))
         found = expressions(text, sources, singletons=self.singletons == "include", strip_determiner=self.strip_determiner, names=names)
         counts.update([_TEXTS, *(_BY[one.source] for one in found)])
         counts.update({_MENTIONS: len(text.mentions), _SINGLETONS: len(text.mentions) - len(found)})

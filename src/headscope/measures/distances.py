@@ -14,7 +14,7 @@ from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Measure
-from headscope.measures.gathered import Block, Gathered
+from headscope.measures.gathered import Gathered, RowBlock
 from headscope.measures.groups import group
 from headscope.measures.likeness import Likeness
 from headscope.stats.bootstrap import GOLDEN, group_of, key_of, mix
@@ -191,14 +191,14 @@ def _summed(
 
 
 def _texts(
-    block: Block, of: Int64[np.ndarray, "row"]
+    block: RowBlock, of: Int64[np.ndarray, "row"]
 ) -> Iterator[tuple[Int64[np.ndarray, "text"], Float64[torch.Tensor, "text head head"]]]:
     """The sums of each text."""
     numbers, starts = np.unique(of, return_index=True)
     yield numbers, block.stack.divergences(np.append(starts, len(of)), block.ends)
 
 
-def _rows(block: Block, heads: int) -> Iterator[tuple[Int64[np.ndarray, "row"], Float64[torch.Tensor, "row head head"]]]:
+def _rows(block: RowBlock, heads: int) -> Iterator[tuple[Int64[np.ndarray, "row"], Float64[torch.Tensor, "row head head"]]]:
     """Each row for itself, some at a time."""
     step = max(1, AT_ONCE // heads**2)
     for start in range(0, len(block.rows), step):

@@ -19,7 +19,7 @@ MOST = {"cpu": 256 << 20, "cuda": 4 << 30}  # bytes of rows that are held; of wh
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """Some of the chosen rows, by number, of all heads; beyond `ends` keys they hold no weight."""
 
     rows: Int64[np.ndarray, "n"]
@@ -59,7 +59,7 @@ class Gathered:
             self._later.append((batch.later(), even))
         self._seen += 1
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RowBlock]:
         """All rows, in one block if they are held, else in as many as memory asks for: each is a stretch of positions in every text."""
         if self._held is not None:
             yield self._block(np.arange(len(self.texts)), self._held)
@@ -92,7 +92,7 @@ class Gathered:
     ) -> None:
         stack.put(site, maps, None if even is None else (self._smoothing, even))
 
-    def _block(self, rows: Int64[np.ndarray, "n"], stack: RowStack) -> Block:
+    def _block(self, rows: Int64[np.ndarray, "n"], stack: RowStack) -> RowBlock:
         """A decoder's early rows are mostly empty: there it pays to see where they end."""
         ends = stack.ends() if self.kind == "decoder" else self._lengths[self.texts[rows]]
-        return Block(rows, ends, stack)
+        return RowBlock(rows, ends, stack)

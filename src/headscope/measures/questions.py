@@ -13,7 +13,7 @@ from headscope.core.batch import MapBatch
 from headscope.core.state import State
 from headscope.measures.cases import Cases
 from headscope.measures.contests import Contests
-from headscope.measures.words import Words, favourites
+from headscope.measures.words import WordIndex, favourites
 from headscope.stats.bootstrap import groups_of, key_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Questions:
         """These questions about the words of a batch, and what was counted in asking them."""
         import torch
 
-        words = Words.of(batch.queries)
+        words = WordIndex.of(batch.queries)
         device = batch.weights.device
         masks = np.zeros((2, len(asked), batch.keys.width), dtype=bool)
         for number, question in enumerate(asked):

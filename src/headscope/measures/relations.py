@@ -17,7 +17,7 @@ from headscope.errors import MeasureError
 from headscope.measures.base import Champion, Columns, Level, Measure
 from headscope.measures.cases import Cases
 from headscope.measures.contests import ALL, CONTROL, Contests, Selection, control_group, own_label
-from headscope.measures.words import Sentences, Words
+from headscope.measures.words import SentenceIndex, WordIndex
 from headscope.stats.bootstrap import groups_of, key_of
 from headscope.stats.resampled import Resampled
 
@@ -133,16 +133,16 @@ class Relations(Measure):
         """The best head of each relation."""
         return self.contests.champions(state, layout)
 
-    def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], Sentences, _Scored]:
+    def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], SentenceIndex, _Scored]:
         import torch
 
         device = batch.weights.device
-        words = Words.of(batch.queries)
+        words = WordIndex.of(batch.queries)
         places = (torch.from_numpy(words.text).to(device), torch.from_numpy(words.place).to(device))
         further = batch.keys.chosen("cls and sep", lambda form, role: role in (CLS, SEP)) if self.specials == "candidates" else None
-        return places, Sentences(words, batch.keys.width, device, further), self._scored(batch, words, device)
+        return places, SentenceIndex(words, batch.keys.width, device, further), self._scored(batch, words, device)
 
-    def _scored(self, batch: MapBatch, words: Words, device: torch.device) -> _Scored:
+    def _scored(self, batch: MapBatch, words: WordIndex, device: torch.device) -> _Scored:
         import torch
 
         texts = batch.queries.texts
@@ -165,7 +165,7 @@ class Relations(Measure):
 
     def _part(
         self,
-        words: Words,
+        words: WordIndex,
         given: Sequence[Word | None],
         head: Int[np.ndarray, "n"],
         labels: dict[str, int],

@@ -14,7 +14,7 @@ from headscope.measures.contests import ALL, Contests, names_of
 from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import group_weights
 from headscope.stats.inference import share_interval
-from headscope.stats.selection import Scored, folds_of, share
+from headscope.stats.selection import SelectedScore, folds_of, share
 
 if TYPE_CHECKING:
     from jaxtyping import Int64
@@ -38,7 +38,7 @@ def systems_table(contests: Contests, state: State, layout: HeadLayout) -> Colum
         ids = [layout.ids()[number] for number in flat]
         listed = contests.listed(state, kind)
 
-        def add(system: str, direction: str, heads: str, label: str, scored: Scored, kind: str = kind) -> None:
+        def add(system: str, direction: str, heads: str, label: str, scored: SelectedScore, kind: str = kind) -> None:
             support = contests.support(state, kind, label)
             low, high = share_interval(np.array(scored.value), share(scored.right, scored.n, weights), support)
             bounds = {"value": scored.value, "low": low, "high": high}
@@ -47,7 +47,7 @@ def systems_table(contests: Contests, state: State, layout: HeadLayout) -> Colum
 
         for place, rule in enumerate(contests.rules):
             for label, n in listed:
-                add(rule, "", "", label, Scored((), state[f"rule/{kind}/{label}"][:, place], n))
+                add(rule, "", "", label, SelectedScore((), state[f"rule/{kind}/{label}"][:, place], n))
         for way, direction in enumerate(contests.directions):
             overall = [(n, contests.choose(n, state[f"right/{label}"][:, way, flat])) for label, n in listed if label == ALL]
             for label, n in listed:
@@ -61,9 +61,9 @@ def systems_table(contests: Contests, state: State, layout: HeadLayout) -> Colum
 
 def _by(
     picks: Sequence[int], total: Int64[np.ndarray, "group"], n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group head"]
-) -> Scored:
+) -> SelectedScore:
     """The cases of a label, answered in each fold by the head that was chosen for that fold by all cases."""
     if not picks:
-        return Scored((), np.zeros_like(n), np.zeros_like(n))
+        return SelectedScore((), np.zeros_like(n), np.zeros_like(n))
     fold = folds_of(total > 0, len(picks))
-    return Scored(tuple(picks), right[np.arange(len(n)), np.array(picks)[fold]], n)
+    return SelectedScore(tuple(picks), right[np.arange(len(n)), np.array(picks)[fold]], n)

@@ -16,7 +16,7 @@ from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Level
 from headscope.measures.means import Average, HeadMeans, support_of
 from headscope.measures.relations import is_punctuation
-from headscope.measures.words import Words
+from headscope.measures.words import WordIndex
 from headscope.stats.inference import Support, interval
 from headscope.stats.spanning import arborescence, prim
 
@@ -126,7 +126,7 @@ class SpanningTrees(HeadMeans):
     def _find(self, batch: MapBatch) -> _Gold:
         import torch
 
-        words, device = Words.of(batch.queries), batch.weights.device
+        words, device = WordIndex.of(batch.queries), batch.weights.device
         given = [word for text in batch.queries.texts for word in text.words]
         kept = np.array([self.punct == "include" or not is_punctuation(word) for word in given], dtype=bool)
         head = np.array([head for text in batch.queries.texts for head in text.heads], dtype=np.int64)
@@ -230,7 +230,7 @@ class SpanningTrees(HeadMeans):
 
 
 def _sentence(
-    part: slice, words: Words, kept: Bool[np.ndarray, "n"], governor: Int[np.ndarray, "n"]
+    part: slice, words: WordIndex, kept: Bool[np.ndarray, "n"], governor: Int[np.ndarray, "n"]
 ) -> tuple[int, Int[np.ndarray, "node"], Int[np.ndarray, "node"]]:
     """A sentence's text, the positions of its nodes, and their governors by number among them: -1 for the root, -2 for what is left out."""
     mine = np.flatnonzero(kept[part]) + part.start

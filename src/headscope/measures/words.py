@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordIndex:
     """All N words of a batch in one row. `text` and `place` say where each stands in the maps."""
 
     text: Int[np.ndarray, "n"]
@@ -26,7 +26,7 @@ class Words:
     sentence: Int[np.ndarray, "n"]
 
     @classmethod
-    def of(cls, side: Side) -> Words:
+    def of(cls, side: Side) -> WordIndex:
         """The words of the rows or columns of a batch."""
         text, place = side.chosen("words", lambda form, role: role == WORD).nonzero()
         counts = np.bincount(text, minlength=len(side.texts))
@@ -71,13 +71,15 @@ def favourites(
     return torch.stack([_strongest(weights * allowed[:, None], -1) for weights in rows])
 
 
-class Sentences:
+class SentenceIndex:
     """Where the sentences of a batch are, so that every word's favourites in its sentence can be found, for all words at once.
 
     `further` are positions that every word of their text may pick, too, such as special tokens.
     """
 
-    def __init__(self, words: Words, width: int, device: torch.device, further: Bool[np.ndarray, "batch position"] | None = None) -> None:
+    def __init__(
+        self, words: WordIndex, width: int, device: torch.device, further: Bool[np.ndarray, "batch position"] | None = None
+    ) -> None:
         self._words, self._width, self._device, self._further = words, width, device, further
 
     def favourites(self, weights: Float[torch.Tensor, "batch head query key"]) -> Int[torch.Tensor, "direction batch head position"]:

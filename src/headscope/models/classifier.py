@@ -13,7 +13,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
 
 from headscope.errors import ModelError
-from headscope.models.examples import UNLABELLED, Example
+from headscope.models.examples import UNLABELLED, LabelledExample
 from headscope.models.model import Model
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Classifier:
             raise ModelError(f"the classifier of {model.name} has another body ({wrong[0]})", "Use another model")
         return cls(network, model, tags)
 
-    def logits(self, batch: Sequence[Example]) -> Float[torch.Tensor, "text *token label"]:
+    def logits(self, batch: Sequence[LabelledExample]) -> Float[torch.Tensor, "text *token label"]:
         """What the network gives for a batch."""
         inputs = self.model.inputs([example.text for example in batch])
         # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration names.
@@ -59,7 +59,7 @@ class Classifier:
         given: torch.Tensor = self.network(**{name: tensor.to(device) for name, tensor in inputs.items()}, **self._uncached).logits
         return given.float()
 
-    def losses(self, batch: Sequence[Example]) -> tuple[Float[torch.Tensor, "n"], Int64[np.ndarray, "n"], Int64[np.ndarray, "n"]]:
+    def losses(self, batch: Sequence[LabelledExample]) -> tuple[Float[torch.Tensor, "n"], Int64[np.ndarray, "n"], Int64[np.ndarray, "n"]]:
         """For each label of a batch the cross-entropy, the class that is found, and the one that is true."""
         logits = self.logits(batch)
         truth = np.full(logits.shape[:-1], UNLABELLED, dtype=np.int64)
@@ -74,13 +74,15 @@ class Classifier:
     def _uncached(self) -> dict[str, bool]:
         return {"use_cache": False} if getattr(self.network.config, "use_cache", None) else {}
 
-    def step(self, batch: Sequence[Example]) -> float:
+    def step(self, batch: Sequence[LabelledExample]) -> float:
         """Gradients of the mean loss of a batch; the loss."""
         loss = self.losses(batch)[0].mean()
         loss.backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
 
-    def say(self, given: Sequence[Example], size: int = 64) -> tuple[float, list[Int64[np.ndarray, "n"]], list[Int64[np.ndarray, "n"]]]:
+    def say(
+        self, given: Sequence[LabelledExample], size: int = 64
+    ) -> tuple[float, list[Int64[np.ndarray, "n"]], list[Int64[np.ndarray, "n"]]]:
         """The mean loss over labels, and for each text, in order, the classes that are found and the true ones."""
         self.network.eval()
         found: list[np.ndarray] = [np.zeros(0, dtype=np.int64)] * len(given)

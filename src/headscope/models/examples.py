@@ -25,7 +25,7 @@ UNLABELLED = -100  # what torch leaves out of a loss
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class LabelledExample:
     """A text and the numbers of its labels: one of the whole text, or one a token, UNLABELLED but for the first token of each word."""
 
     text: Encoded
@@ -52,11 +52,11 @@ def labels_in(document: Document, labels: Labels) -> Sequence[str | None]:
     return [document.label] if labels == "label" else tags_in(document, labels)
 
 
-def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, names: Sequence[str], tally: Tally) -> list[Example]:
+def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, names: Sequence[str], tally: Tally) -> list[LabelledExample]:
     """The texts of the documents that have a label; what has none is counted."""
     number = {name: place for place, name in enumerate(names)}
     tagging = replace(encoder, tags=None if labels == "label" else labels)
-    found: list[Example] = []
+    found: list[LabelledExample] = []
     for document in documents:
         given = labels_in(document, labels)
         if labels == "keyphrases" and not set(given) - {OUTSIDE}:
@@ -75,7 +75,7 @@ def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, na
             if (numbers == UNLABELLED).all():
                 tally.add("texts without a label left out", document.id)
             else:
-                found.append(Example(text, numbers))
+                found.append(LabelledExample(text, numbers))
     return found
 
 

@@ -13,7 +13,7 @@ METRICS = ("accuracy", "f1", "f1_macro", "f1_micro", "matthews", "keyphrase_toke
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingRecipe:
     """How to fine-tune. `labels` says what is learnt: the class of each text, or tags of words.
 
     `rate` rises over the first `warmup` of all steps and then falls to 0. The dev part is looked at `checks` times an epoch; training
@@ -68,7 +68,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedModel:
     """What training gave: the folder, the names of the classes, each look at the dev part, and which of them was kept.
 
     `majority` is the score of a system that always says what is most frequent in the training part. `left_out` tells what was not used.

@@ -19,9 +19,9 @@ from headscope.corpora.corpus import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.errors import HeadscopeError, ModelError
 from headscope.models.classifier import Classifier, optimiser
-from headscope.models.examples import Example, examples, held_out, names_of, some
+from headscope.models.examples import LabelledExample, examples, held_out, names_of, some
 from headscope.models.load import load, quietly
-from headscope.models.recipe import Check, Recipe, Trained
+from headscope.models.recipe import Check, TrainedModel, TrainingRecipe
 from headscope.models.saving import require_room, written_whole
 from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.scores import make_score
@@ -38,18 +38,18 @@ def train(
     out: str | Path,
     model: str | Path = "mini",
     dev: Corpus | None = None,
-    recipe: Recipe | None = None,
+    recipe: TrainingRecipe | None = None,
     device: str | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
     tell: Callable[[Check], None] | None = None,
-) -> Trained:
+) -> TrainedModel:
     """Fine-tune a model on a labelled corpus and save the best state into the folder `out`, as transformers saves a model.
 
     The same recipe, corpus and machine give the same model. `progress` is told the share that is done, texts and tokens; `tell` of each
     look at the dev part.
     """
-    plan, folder = recipe or Recipe(), Path(out)
+    plan, folder = recipe or TrainingRecipe(), Path(out)
     require_room(folder)
     _check_folder(folder, overwrite)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
@@ -71,7 +71,7 @@ def train(
         require_room(folder, sum(tensor.numel() * tensor.element_size() for tensor in classifier.network.state_dict().values()))
         checks, best = _learn(classifier, learnt, kept, plan, data.names, progress, tell)
     majority = _majority(learnt, kept, plan, data.names)
-    trained = Trained(folder, data.names, plan.scored_by, tuple(checks), best, majority, len(learnt), len(kept), data.tally.lines())
+    trained = TrainedModel(folder, data.names, plan.scored_by, tuple(checks), best, majority, len(learnt), len(kept), data.tally.lines())
     _save(classifier, trained, plan, str(model), corpus, dev)
     return trained
 
@@ -84,7 +84,7 @@ class _Data:
     tally: Tally
 
     @classmethod
-    def read(cls, corpus: Corpus, dev: Corpus | None, plan: Recipe) -> _Data:
+    def read(cls, corpus: Corpus, dev: Corpus | None, plan: TrainingRecipe) -> _Data:
         """The documents of both parts, and all labels of the first corpus."""
         documents = list(corpus)
         names = names_of(documents, plan.labels)
@@ -94,9 +94,9 @@ class _Data:
 
 def _learn(
     classifier: Classifier,
-    learnt: Sequence[Example],
-    kept: Sequence[Example],
-    plan: Recipe,
+    learnt: Sequence[LabelledExample],
+    kept: Sequence[LabelledExample],
+    plan: TrainingRecipe,
     names: Sequence[str],
     progress: Progress | None,
     tell: Callable[[Check], None] | None,
@@ -142,7 +142,7 @@ def _learn(
     return checks, best
 
 
-def _batches(learnt: Sequence[Example], plan: Recipe) -> Iterator[list[Example]]:
+def _batches(learnt: Sequence[LabelledExample], plan: TrainingRecipe) -> Iterator[list[LabelledExample]]:
     """Batches of texts of about one length, in a new order each epoch: 50 batches are drawn, sorted, and parted."""
     rng = np.random.default_rng(plan.seed)
     for _ in range(plan.epochs):
@@ -165,7 +165,7 @@ def _score(found: Sequence[Int64[np.ndarray, "n"]], true: Sequence[Int64[np.ndar
     return float(score.of(flat.statistics(np.concatenate(found), np.concatenate(true))))
 
 
-def _majority(learnt: Sequence[Example], kept: Sequence[Example], plan: Recipe, names: Sequence[str]) -> float:
+def _majority(learnt: Sequence[LabelledExample], kept: Sequence[LabelledExample], plan: TrainingRecipe, names: Sequence[str]) -> float:
     counts = Counter(number for example in learnt for number in example.labels[example.labels >= 0].tolist())
     true = [example.labels[example.labels >= 0] for example in kept]
     return _score([np.full_like(labels, counts.most_common(1)[0][0]) for labels in true], true, plan.scored_by, names)
@@ -179,7 +179,7 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
             raise HeadscopeError(f"{folder} holds a trained model", "Name another folder, or add --overwrite")
 
 
-def _save(classifier: Classifier, trained: Trained, plan: Recipe, model: str, corpus: Corpus, dev: Corpus | None) -> None:
+def _save(classifier: Classifier, trained: TrainedModel, plan: TrainingRecipe, model: str, corpus: Corpus, dev: Corpus | None) -> None:
     about = {
         "model": model,
         "corpus": [path.name for path in corpus.paths],

@@ -157,7 +157,7 @@ def _spec(context: StepContext, step: Step, corpus: tuple[str, ...], dev: tuple[
 
 
 def _training(context: StepContext, step: Step) -> Any:
-    from headscope.models.recipe import Recipe as Training
+    from headscope.models.recipe import TrainingRecipe as Training
 
     return Training(**context.settings(step))
 

@@ -13,10 +13,10 @@ from headscope.corpora import Corpus
 from headscope.encoding.batches import batches
 from headscope.engine.checkpoint import merge
 from headscope.engine.compute import Accumulator, ShardRunner
-from headscope.engine.failures import Careful
-from headscope.engine.shards import Progress, Work
+from headscope.engine.failures import FaultTolerantRunner
+from headscope.engine.shards import Progress, RunWork
 from headscope.engine.spec import RunSpec
-from headscope.engine.worker import Job
+from headscope.engine.worker import ShardJob
 from headscope.models.memory import estimate
 from headscope.models.model import Model
 from headscope.results.counts import Counts
@@ -27,7 +27,7 @@ TRIED = 3  # shards
 
 
 @dataclass(frozen=True)
-class Trial:
+class TimedShards:
     """Some shards that were run: their tokens, and the seconds of computing them, and of merging and writing what came out."""
 
     shards: int
@@ -42,7 +42,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Planned:
+class RunEstimate:
     """What a run would read and leave out, and what it would cost. Bytes, seconds, and tokens with padding left out."""
 
     counts: tuple[Counts, ...]  # one for each way in which the corpus is read
@@ -56,7 +56,7 @@ class Planned:
     weights: int
     maps: int  # of the largest batch
     state: int  # of one shard
-    trial: Trial | None
+    trial: TimedShards | None
 
     @property
     def tokens(self) -> int:
@@ -110,10 +110,10 @@ def plan_run(
     tried: int = TRIED,
     readers: int = 0,
     progress: Progress | None = None,
-) -> Planned:
+) -> RunEstimate:
     """Read and cut the corpus as a run of the specification would, and run `tried` of its shards; one more goes first, to warm up."""
     spec, runner, corpus, _ = set_up(spec, model, corpus, device)
-    work = Work(corpus, runner.model, spec, samples(spec, runner, 0), lambda shard: False, progress, readers)
+    work = RunWork(corpus, runner.model, spec, samples(spec, runner, 0), lambda shard: False, progress, readers)
     trying = _Trying(runner, tried)
     shards = count = longest = 0
     largest = (1, 1)  # texts and tokens of the batch with the largest maps
@@ -127,7 +127,7 @@ def plan_run(
         trying.add(job)
         work.tell()
     memory = estimate(runner.model, *largest)
-    return Planned(
+    return RunEstimate(
         tuple(work.counts),
         tuple(way.unit for way in work.ways),
         shards,
@@ -147,14 +147,14 @@ class _Trying:
     """Runs the first shards it is given: one to warm up, and then as many as are to be timed."""
 
     def __init__(self, runner: ShardRunner, shards: int) -> None:
-        self._runner = Careful(runner)
+        self._runner = FaultTolerantRunner(runner)
         self._left = shards + 1 if shards else 0
         self._timed: list[tuple[int, float, float]] = []
         self._merged: States | None = None
         self.seconds = 0.0  # that all of it took
         self.state = 0  # bytes of the largest state
 
-    def add(self, job: Job) -> None:
+    def add(self, job: ShardJob) -> None:
         if not self._left:
             return
         self._left -= 1
@@ -168,9 +168,9 @@ class _Trying:
         if before is not None:
             self._timed.append((sum(map(len, job.texts)), computed - began, ended - computed))
 
-    def trial(self) -> Trial | None:
+    def trial(self) -> TimedShards | None:
         tokens, computing, keeping = (sum(column) for column in zip(*self._timed, strict=True)) if self._timed else (0, 0.0, 0.0)
-        return Trial(len(self._timed), int(tokens), computing, keeping) if tokens else None
+        return TimedShards(len(self._timed), int(tokens), computing, keeping) if tokens else None
 
 
 def _size(size: float) -> str:

@@ -15,12 +15,12 @@ from headscope.engine import engines, failures
 from headscope.engine.checkpoint import Ledger
 from headscope.engine.compute import ShardRunner
 from headscope.engine.opening import look_first, prepare
-from headscope.engine.plan import Reading, readings
-from headscope.engine.pool import Crew, Dispatch
+from headscope.engine.plan import CorpusReading, readings
+from headscope.engine.pool import Dispatch, WorkerPool
 from headscope.engine.sample import SIZE, Sample
-from headscope.engine.shards import Progress, Work, require_labels
+from headscope.engine.shards import Progress, RunWork, require_labels
 from headscope.engine.spec import RunSpec
-from headscope.engine.worker import Start
+from headscope.engine.worker import WorkerSetup
 from headscope.errors import RunError
 from headscope.gallery.attach import TOO_LONG, hang
 from headscope.models.load import load
@@ -59,8 +59,8 @@ def execute(
     folder = Folder(out) if out is not None else None
     if folder is not None:
         look_first(folder, resume, overwrite)
-    with engines.crew_for(engine, workers, device, address, gpus_per_worker) as crew:
-        return _execute(spec, folder, model, corpus, device, crew, readers, resume, overwrite, progress, gallery)
+    with engines.pool_for(engine, workers, device, address, gpus_per_worker) as pool:
+        return _execute(spec, folder, model, corpus, device, pool, readers, resume, overwrite, progress, gallery)
 
 
 def _execute(
@@ -69,14 +69,14 @@ def _execute(
     model: Model | None,
     corpus: Corpus | None,
     device: str | None,
-    crew: Crew | None,
+    pool: WorkerPool | None,
     readers: int,
     resume: bool,
     overwrite: bool,
     progress: Progress | None,
     gallery: int,
 ) -> Results:
-    spec, runner, corpus, kind = set_up(spec, model, corpus, device, crew)
+    spec, runner, corpus, kind = set_up(spec, model, corpus, device, pool)
     spec = _sharded_as_begun(spec, folder) if resume else spec
     contents = {"model": runner.model.fingerprint, "corpus": corpus.hash()}
     now = identity(spec, kind, contents, runner.plan.measures) | annotation_of(corpus)
@@ -85,11 +85,11 @@ def _execute(
             hung = folder.gallery.exists() and finished.manifest.get("gallery") is not None  # a kill may part the two
             lacking = gallery and not hung and TOO_LONG not in finished.manifest["dropped"]
             return _complete(finished, spec, runner, corpus, progress, gallery) if lacking else finished
-        return _run(spec, runner, corpus, folder, now, crew, readers, resume, progress, gallery)
+        return _run(spec, runner, corpus, folder, now, pool, readers, resume, progress, gallery)
 
 
 def set_up(
-    spec: RunSpec, model: Model | None, corpus: Corpus | None, device: str | None, crew: Crew | None = None
+    spec: RunSpec, model: Model | None, corpus: Corpus | None, device: str | None, pool: WorkerPool | None = None
 ) -> tuple[RunSpec, ShardRunner, Corpus, str]:
     """What a run begins with: its specification with nothing left open, its model made ready, its corpus, and the kind of device.
 
@@ -103,9 +103,9 @@ def set_up(
             "the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model instead of passing it"
         )
     if model is None:
-        model = load(spec.model, _here(device, crew), spec.dtype, spec.random, head=spec.differentiates)
+        model = load(spec.model, _here(device, pool), spec.dtype, spec.random, head=spec.differentiates)
     require_labels(spec, corpus, model)
-    kind = torch.device(crew.device).type if crew is not None and crew.device is not None else model.device.type
+    kind = torch.device(pool.device).type if pool is not None and pool.device is not None else model.device.type
     spec = spec.resolved(corpus.pairs, kind).model_copy(update={"dtype": model.dtype})
     runner = engines.runner_for(spec, model)
     if (limit := runner.model.max_length) is not None and spec.max_length > limit:
@@ -113,10 +113,10 @@ def set_up(
     return spec, runner, corpus, kind
 
 
-def _here(device: str | None, crew: Crew | None) -> str | None:
+def _here(device: str | None, pool: WorkerPool | None) -> str | None:
     """Where this process loads the model: where workers do, unless they have a GPU and it has none."""
-    wanted = device if crew is None else crew.device
-    return "cpu" if crew is not None and wanted == "cuda" and not torch.cuda.is_available() else wanted
+    wanted = device if pool is None else pool.device
+    return "cpu" if pool is not None and wanted == "cuda" and not torch.cuda.is_available() else wanted
 
 
 def _sharded_as_begun(spec: RunSpec, folder: Folder | None) -> RunSpec:
@@ -163,7 +163,7 @@ def _run(
     corpus: Corpus,
     folder: Folder | None,
     now: dict[str, Any],
-    crew: Crew | None,
+    pool: WorkerPool | None,
     readers: int,
     resume: bool,
     progress: Progress | None,
@@ -176,15 +176,15 @@ def _run(
         "settings": spec.model_dump(mode="json"),
         "identity": now,
         "capture": model.capture,
-        **made(spec.model_dump(), now["settings"]["device"], folder, None if crew is None else crew.threads(), gallery=gallery),
+        **made(spec.model_dump(), now["settings"]["device"], folder, None if pool is None else pool.threads(), gallery=gallery),
     }
     if folder is not None:
         folder.write_manifest(manifest)
     started = time.monotonic()
     ledger = Ledger(folder, _key(now), resume)
     sampled = samples(spec, runner, gallery)
-    work = Work(corpus, model, spec, sampled, ledger.done, progress, readers)
-    done = engines.local(work, runner) if crew is None else Dispatch(work, crew, Start.of(spec, crew.device, crew.threads(), model))
+    work = RunWork(corpus, model, spec, sampled, ledger.done, progress, readers)
+    done = engines.local(work, runner) if pool is None else Dispatch(work, pool, WorkerSetup.of(spec, pool.device, pool.threads(), model))
     failing = 0
     for number, states in done:
         failing += len(failures.failures(states))
@@ -222,7 +222,7 @@ def _run(
     return hang(results, plan, sampled, runner.look, spec.word_rows or "mean") if gallery else results
 
 
-def samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[Reading, Sample]]:
+def samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[CorpusReading, Sample]]:
     """The ways in which a run reads its corpus, and for each what the gallery will be made of."""
     ways = readings(runner.plan.measures, spec.unit or "sentence", spec.overlong or "drop")
     return [(way, Sample(size, runner.plan.layout)) for way in ways]
@@ -232,7 +232,7 @@ def _complete(results: Results, spec: RunSpec, runner: ShardRunner, corpus: Corp
     """A finished run with the gallery that it lacks. The corpus is read again, for the sample; no number is worked out anew."""
     assert results.path is not None
     sampled = samples(spec, runner, gallery)
-    for _ in Work(corpus, runner.model, spec, sampled, lambda shard: True, progress):
+    for _ in RunWork(corpus, runner.model, spec, sampled, lambda shard: True, progress):
         pass
     for _, sample in sampled:
         sample.leave_out(failed["text"] for failed in results.manifest.get("failed", ()))

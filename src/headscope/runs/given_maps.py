@@ -22,7 +22,7 @@ from headscope.encoding.texts import Encoded
 from headscope.encoding.words import ROWS, Rows
 from headscope.engine.compute import Accumulator, BatchView
 from headscope.engine.opening import look_first
-from headscope.engine.plan import Plan, Reading
+from headscope.engine.plan import CorpusReading, Plan
 from headscope.engine.sample import SIZE, Sample
 from headscope.errors import MeasureError
 from headscope.gallery.attach import hang
@@ -226,7 +226,7 @@ def measure_maps(
         if folder is not None:
             folder.clear()
         results = Results.make(manifest, built, accumulator.states, plan.layout, folder)
-        return hang(results, plan, [(Reading("sentence", "drop", frozenset(measures)), sample)], look, rows) if gallery else results
+        return hang(results, plan, [(CorpusReading("sentence", "drop", frozenset(measures)), sample)], look, rows) if gallery else results
 
 
 def _tensor(maps: Float[np.ndarray, "head query key"]) -> Float[torch.Tensor, "1 head query key"]:

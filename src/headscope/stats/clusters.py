@@ -25,7 +25,7 @@ ORDERED = 512  # points whose leaves are put so that neighbours are as close as 
 
 
 @dataclass(frozen=True)
-class Tree:
+class MergeTree:
     """What was joined with what, the closest first. A row of `merges` holds the numbers of two clusters, their distance, and the
     number of points of both together: numbers below n are points, n + i is what row i made (as in scipy.cluster.hierarchy).
     `leaves` are the points from left to right so that no branches cross.
@@ -61,7 +61,7 @@ class Grouping:
     groups: Int64[np.ndarray, "point"]
     silhouettes: Float64[np.ndarray, "point"]
     scores: Mapping[int, float]
-    tree: Tree
+    tree: MergeTree
 
     @property
     def number(self) -> int:
@@ -77,7 +77,7 @@ class Grouping:
         return f"{self.number} groups of {', '.join(map(str, sizes))} and {last} heads, mean silhouette {self.silhouettes.mean():.2f}"
 
 
-def grow(given: Float[np.ndarray, "point point"], linkage: Linkage = "average") -> Tree:
+def grow(given: Float[np.ndarray, "point point"], linkage: Linkage = "average") -> MergeTree:
     """The tree of points: again and again the two closest clusters are joined.
 
     Clusters are as far apart as their points are on average, at most (`complete`) or at least (`single`).
@@ -86,12 +86,12 @@ def grow(given: Float[np.ndarray, "point point"], linkage: Linkage = "average") 
         raise MeasureError(f"no linkage is called {linkage!r}", f"Use one of {', '.join(get_args(Linkage))}")
     distances = checked(given)
     if len(distances) == 1:
-        return Tree(np.zeros((0, 4)), (0,))
+        return MergeTree(np.zeros((0, 4)), (0,))
     from scipy.cluster import hierarchy
 
     pairs = distances[np.triu_indices(len(distances), 1)]
     merges = hierarchy.linkage(pairs, linkage, optimal_ordering=len(distances) <= ORDERED)
-    return Tree(merges, tuple(hierarchy.leaves_list(merges).tolist()))
+    return MergeTree(merges, tuple(hierarchy.leaves_list(merges).tolist()))
 
 
 def silhouettes(given: Float[np.ndarray, "point point"], groups: Int64[np.ndarray, "point"]) -> Float64[np.ndarray, "point"]:

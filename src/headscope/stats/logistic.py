@@ -16,7 +16,7 @@ MOST = 35.0  # beyond this, a logit is as good as certain
 
 
 @dataclass(frozen=True)
-class Fit:
+class LogisticFit:
     """What a regression learnt: log odds = intercept + x · coefficients."""
 
     coefficients: Float64[np.ndarray, "feature"]
@@ -30,7 +30,7 @@ class Fit:
 
 def logistic(
     x: Float[np.ndarray, "n feature"], y: Bool[np.ndarray, "n"], penalty: float = 1.0, weights: Float[np.ndarray, "n"] | None = None
-) -> Fit:
+) -> LogisticFit:
     """The coefficients that minimise the sum of log losses plus half of `penalty` times their squares; the intercept is free."""
     n, k = x.shape
     share = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -48,7 +48,7 @@ def logistic(
         at, gain, loss = at - size * step, loss - fewer, fewer
         if np.abs(size * step).max() < SETTLED or gain < 1e-13 * abs(loss):
             break
-    return Fit(at[:-1], float(at[-1]))
+    return LogisticFit(at[:-1], float(at[-1]))
 
 
 def _derivatives(

@@ -18,7 +18,7 @@ SINGULAR = 1e12  # a condition number: terms that a replicate cannot tell apart
 
 
 @dataclass(frozen=True)
-class Fit:
+class LeastSquares:
     """Coefficients with standard errors, t and two-sided p, one row per column of the design and one column per column of the values.
 
     `spread` is the standard deviation of what the terms leave, per column of the values: a coefficient divided by it is an effect size.
@@ -33,7 +33,7 @@ class Fit:
     spread: Float64[np.ndarray, "*shape"]
 
 
-def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape"]) -> Fit:
+def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape"]) -> LeastSquares:
     """The least-squares fit of every column of values to the design, which holds its own constant if it is to have one.
 
     Observations with a NaN anywhere are left out of all columns. Everything is NaN, with a reason, where terms cannot be told apart or
@@ -50,7 +50,7 @@ def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape
     if df < 1 or np.linalg.matrix_rank(terms) < size:
         nothing = np.full(shape, np.nan)
         why = "too few observations" if df < 1 else "terms that cannot be told apart"
-        return Fit(nothing, nothing, nothing, nothing, df, why, np.full(shape[1:], np.nan))
+        return LeastSquares(nothing, nothing, nothing, nothing, df, why, np.full(shape[1:], np.nan))
     q, r = np.linalg.qr(terms)
     inverse = np.linalg.inv(r)
     found = inverse @ (q.T @ flat)
@@ -60,7 +60,7 @@ def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.where(errors > 0, found / errors, np.nan)
     p = two_sided(t, np.full(t.shape, float(df)))
-    return Fit(found.reshape(shape), errors.reshape(shape), t.reshape(shape), p.reshape(shape), df, "", spread.reshape(shape[1:]))
+    return LeastSquares(found.reshape(shape), errors.reshape(shape), t.reshape(shape), p.reshape(shape), df, "", spread.reshape(shape[1:]))
 
 
 def ols_interval(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Scored:
+class SelectedScore:
     """Right answers and cases by group of documents, and the entrants that gave them: one, or one per fold."""
 
     picks: tuple[int, ...]
@@ -36,13 +36,13 @@ def folds_of(used: Bool[np.ndarray, "group"], folds: int = 2) -> Int[np.ndarray,
     return turn
 
 
-def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False) -> Scored:
+def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False) -> SelectedScore:
     """The best entrant on all data, scored on the same data. Of equals the first is taken, or the last if `late`."""
     pick = _best(right.sum(0), late)
-    return Scored((pick,), right[:, pick], n)
+    return SelectedScore((pick,), right[:, pick], n)
 
 
-def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False, folds: int = 2) -> Scored:
+def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False, folds: int = 2) -> SelectedScore:
     """Each fold of the groups that have cases scored by the entrant that is best on the others; nothing if only one group has any."""
     picks: list[int] = []
     fold = folds_of(n > 0, folds)
@@ -51,7 +51,7 @@ def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entr
         other, own = fold != side, fold == side
         picks.append(_best(right[other].sum(0), late))
         scored[own], cases[own] = right[own, picks[-1]], n[own]
-    return Scored(tuple(picks), scored, cases)
+    return SelectedScore(tuple(picks), scored, cases)
 
 
 def share(

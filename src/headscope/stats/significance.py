@@ -22,7 +22,7 @@ CONSTANT = "no variance"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TwoSampleTest:
     """The mean of x minus that of y, with Student's t, its degrees of freedom, the two-sided p, and Cohen's d; one of each a column.
 
     `n_x` and `n_y` are observations, or in a paired test pairs. `reason` says why t is NaN, and is empty where it is not.
@@ -64,7 +64,7 @@ class _Moments:
         return cls(n, np.where(n > 0, mean, np.nan), np.where(n > 1, np.where(most == least, 0, variance), np.nan))
 
 
-def welch(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "m *shape"]) -> Comparison:
+def welch(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "m *shape"]) -> TwoSampleTest:
     """Welch's t-test, two-sided, of independent samples whose variances may differ; d divides by the pooled standard deviation."""
     one, other = (_Moments.of(np.asarray(sample, dtype=np.float64)) for sample in (x, y))
     if one.mean.shape != other.mean.shape:
@@ -82,7 +82,7 @@ def welch(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "m *shape"]) ->
     return _tested(one.mean, other.mean, difference, error, df, d, one.n, other.n, few)
 
 
-def paired(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "n *shape"]) -> Comparison:
+def paired(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "n *shape"]) -> TwoSampleTest:
     """The paired t-test, two-sided, over the observations that both samples have; d is that of the differences (d_z)."""
     one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if one.shape != other.shape:
@@ -143,7 +143,7 @@ def _tested(
     n_x: np.ndarray,
     n_y: np.ndarray,
     few: np.ndarray,
-) -> Comparison:
+) -> TwoSampleTest:
     """A comparison; NaN, with the reason, where no test is possible."""
     constant = ~few & (error == 0)
     fine = ~few & ~constant
@@ -151,5 +151,5 @@ def _tested(
         t = np.where(fine, difference / error, np.nan)
     df, d = np.where(fine, df, np.nan), np.where(fine, d, np.nan)
     reason = np.where(few, TOO_FEW, np.where(constant, CONSTANT, ""))
-    found = Comparison(mean_x, mean_y, difference, t, df, t, d, n_x, n_y, reason)
+    found = TwoSampleTest(mean_x, mean_y, difference, t, df, t, d, n_x, n_y, reason)
     return replace(found, p=two_sided(t, df))

@@ -16,7 +16,7 @@ from headscope.core.heads import HeadId
 from headscope.core.names import printable
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import group
-from headscope.engine.typed_text import Typed
+from headscope.engine.typed_text import TypedText
 from headscope.gallery.grids import Level, Specials, check, sides
 from headscope.gallery.heads import rank
 from headscope.gallery.texts import describe_text, look, pack
@@ -34,7 +34,7 @@ ROOM = 8_000_000  # bytes of maps that a page may hold unless more are asked for
 
 
 @dataclass(frozen=True)
-class Looked:
+class LoadedText:
     """The maps of a text that are at hand. `note` says what is left out, "" if nothing is."""
 
     order: tuple[HeadId, ...]  # the heads that were asked for, or those that link far words most clearly first
@@ -42,17 +42,17 @@ class Looked:
     note: str
 
 
-def look_at(model: Model, encoded: Encoded, heads: Sequence[HeadId] | None = None, room: int = ROOM) -> Looked:
+def look_at(model: Model, encoded: Encoded, heads: Sequence[HeadId] | None = None, room: int = ROOM) -> LoadedText:
     """The maps of all heads where they fit; else of those asked for; else of as many as fit, those that link far words first."""
     every = model.layout.ids()
     total = sum(size(encoded, head) for head in every)
     if total <= room:
         maps = look(model, encoded)
-        return Looked(tuple(heads or rank(model, encoded, maps)), maps, "")
+        return LoadedText(tuple(heads or rank(model, encoded, maps)), maps, "")
     order = list(heads or rank(model, encoded))
     held = order if heads else order[: max(1, room // size(encoded, order[0]))]
     note = f"The text is long: {len(held)} of {len(every)} heads are in the page (all would take {total / 1e6:,.0f} MB)"
-    return Looked(tuple(order), look(model, encoded, held), note if heads else f"{note}; others can be named with heads")
+    return LoadedText(tuple(order), look(model, encoded, held), note if heads else f"{note}; others can be named with heads")
 
 
 def size(encoded: Encoded, head: HeadId) -> int:
@@ -61,7 +61,7 @@ def size(encoded: Encoded, head: HeadId) -> int:
     return 2 * len(queries) * len(keys)
 
 
-def text_data(model: Model, typed: Typed, heads: Sequence[HeadId] | None = None, maps: Maps | None = None) -> dict[str, Any]:
+def text_data(model: Model, typed: TypedText, heads: Sequence[HeadId] | None = None, maps: Maps | None = None) -> dict[str, Any]:
     """A text's payload with the given maps, or with those that `look_at` chooses; `heads` are shown first."""
     if maps is None:
         looked = look_at(model, typed.encoded, heads)

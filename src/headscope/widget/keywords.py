@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TOP = 15
 
 
-class Keywords:
+class KeywordView:
     """What was found in one text, or in several. In a notebook it shows the text shaded by weight; `save` writes a page or a picture.
 
     `finder` finds more in other texts without learning anew: `hs.keywords(other, learned=found.finder)`.

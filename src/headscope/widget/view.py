@@ -22,7 +22,7 @@ from headscope.models.model import Model
 from headscope.results.folder import write_atomically
 from headscope.studies.flow.influence import Influence, Layer, find_layers, find_measures
 from headscope.views.influence import first_shown, held_influence, offered, pack_influence
-from headscope.views.text import ROOM, WHY, Looked, look_at, opening_of, signature, text_data, text_page, title_of, with_choice
+from headscope.views.text import ROOM, WHY, LoadedText, look_at, opening_of, signature, text_data, text_page, title_of, with_choice
 from headscope.widget.files import PICTURES, suffix_of
 from headscope.widget.shown import Shown
 
@@ -112,7 +112,7 @@ class View(Shown):
         return f"{note}; {self.model.name} reads the first {len(self.text):,} tokens" if "cut off" in note else note
 
     @cached_property
-    def _looked(self) -> Looked:
+    def _looked(self) -> LoadedText:
         return look_at(self.model, self.text, self._named)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headscope.corpora.agreement.comparison import Agreement, compare, read_annotation
-from headscope.corpora.agreement.differences import Difference
+from headscope.corpora.agreement.comparison import AgreementReport, compare, read_annotation
+from headscope.corpora.agreement.differences import AnnotationDifference
 
-__all__ = ["Agreement", "Difference", "compare", "read_annotation"]
+__all__ = ["AgreementReport", "AnnotationDifference", "compare", "read_annotation"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
 from headscope.corpora.agreement.counts import COLUMNS, RELATION, counted
-from headscope.corpora.agreement.differences import Difference, differences
+from headscope.corpora.agreement.differences import AnnotationDifference, differences
 from headscope.corpora.agreement.pairs import pairs
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.files import base_name
@@ -19,7 +19,7 @@ from headscope.corpora.formats import common_format, resolve
 from headscope.errors import CorpusError, HeadscopeError
 
 if TYPE_CHECKING:
-    from headscope.corpora.agreement.scores import Score, Totals
+    from headscope.corpora.agreement.scores import AgreementScore, Totals
 
 WORDS = (*COLUMNS, "uas", "uas_nopunct", "las", "las_nopunct", "las_main", "las_main_nopunct", RELATION)
 MENTIONS = ("type", "antecedent")
@@ -30,7 +30,7 @@ CONLL = {"conll": ("muc", "b_cubed", "ceaf"), "conll_chains": ("muc", "b_cubed_c
 
 
 @dataclass(frozen=True)
-class Agreement:
+class AgreementReport:
     """How far two annotations agree. `agreement["las"]` is a score by its name.
 
     `relations` are F1 scores by relation, the most frequent first. `alone` counts labels that only one side gives, which no score
@@ -40,20 +40,20 @@ class Agreement:
     documents: int
     sentences: int
     words: int
-    scores: tuple[Score, ...]
-    relations: tuple[Score, ...]
-    differences: tuple[Difference, ...]
+    scores: tuple[AgreementScore, ...]
+    relations: tuple[AgreementScore, ...]
+    differences: tuple[AnnotationDifference, ...]
     alone: dict[str, int]
     skipped: tuple[Tally, Tally]
 
-    def __getitem__(self, name: str) -> Score:
+    def __getitem__(self, name: str) -> AgreementScore:
         for score in self.scores:
             if score.name == name:
                 return score
         raise HeadscopeError(f"no score is called {name!r}", f"There are {', '.join(score.name for score in self.scores)}")
 
 
-def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0) -> Agreement:
+def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0) -> AgreementReport:
     """The agreement between two annotations of the same documents.
 
     Precision and recall take the first as the key; to swap the two swaps them, and changes nothing else. Intervals resample documents.
@@ -62,12 +62,12 @@ def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0)
 
     totals = Totals(replicates, seed)
     sizes: Counter[str] = Counter()
-    found: list[Difference] = []
+    found: list[AnnotationDifference] = []
     for pair in pairs(first, second):
         totals.add(pair.first.id, counted(pair))
         sizes.update(documents=1, sentences=len(pair.first.sentences), words=len(pair.first.words))
         found += differences(pair)
-    return Agreement(
+    return AgreementReport(
         documents=sizes["documents"],
         sentences=sizes["sentences"],
         words=sizes["words"],
@@ -90,7 +90,7 @@ def read_annotation(name: str | Path, format: str | None = None) -> Corpus:
     return Corpus(paths, common_format(paths, format))
 
 
-def _scores(totals: Totals) -> Iterator[Score]:
+def _scores(totals: Totals) -> Iterator[AgreementScore]:
     """All scores that there is anything to compute from."""
     counted = set(totals.names())
     for name in (*WORDS, *MENTIONS):
@@ -104,7 +104,7 @@ def _scores(totals: Totals) -> Iterator[Score]:
         yield totals.f1("keyphrases")
 
 
-def _relations(totals: Totals) -> Iterator[Score]:
+def _relations(totals: Totals) -> Iterator[AgreementScore]:
     names = [name for name in totals.names() if name.startswith(f"{RELATION} ")]
     frequency = {name: totals.count(name, "first") + totals.count(name, "second") for name in names}
     for name in sorted(names, key=lambda name: (-frequency[name], name)):

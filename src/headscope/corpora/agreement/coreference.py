@@ -17,7 +17,7 @@ Span = tuple[int, int, int]
 Entity = frozenset[Span]
 
 
-class Parts(NamedTuple):
+class CoreferenceParts(NamedTuple):
     """What recall and precision are made of."""
 
     recalled: float
@@ -43,15 +43,15 @@ def entities(mentions: Sequence[Mention], singletons: bool = True) -> list[Entit
     return [frozenset(spans) for spans in found.values() if singletons or len(spans) > 1]
 
 
-def muc(first: Sequence[Entity], second: Sequence[Entity]) -> Parts:
+def muc(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
     """Links that keep entities together (Vilain et al. 1995): of the size - 1 that one needs, those left when the other cuts it up."""
-    return Parts(*_kept_links(first, second), *_kept_links(second, first))
+    return CoreferenceParts(*_kept_links(first, second), *_kept_links(second, first))
 
 
-def b_cubed(first: Sequence[Entity], second: Sequence[Entity]) -> Parts:
+def b_cubed(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
     """Mentions (Bagga and Baldwin 1998): the share of a mention's entity that the other annotation's entity of it holds."""
     overlaps = _overlaps(first, second)
-    return Parts(
+    return CoreferenceParts(
         sum(n * n / len(first[i]) for (i, _), n in overlaps.items()),
         sum(map(len, first)),
         sum(n * n / len(second[j]) for (_, j), n in overlaps.items()),
@@ -59,17 +59,17 @@ def b_cubed(first: Sequence[Entity], second: Sequence[Entity]) -> Parts:
     )
 
 
-def ceaf(first: Sequence[Entity], second: Sequence[Entity]) -> Parts:
+def ceaf(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
     """Entities (CEAF, Luo 2005): Dice overlaps (similarity phi 4), summed over the best one-to-one matching."""
     similarity = {(i, j): 2 * n / (len(first[i]) + len(second[j])) for (i, j), n in _overlaps(first, second).items()}
     total = best_total(similarity)
-    return Parts(total, len(first), total, len(second))
+    return CoreferenceParts(total, len(first), total, len(second))
 
 
-def links(first: Sequence[Entity], second: Sequence[Entity]) -> Parts:
+def links(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
     """Pairs of mentions of one entity, and how many of them are pairs in both."""
     common = sum(map(_pairs, _overlaps(first, second).values()))
-    return Parts(common, sum(_pairs(len(entity)) for entity in first), common, sum(_pairs(len(entity)) for entity in second))
+    return CoreferenceParts(common, sum(_pairs(len(entity)) for entity in first), common, sum(_pairs(len(entity)) for entity in second))
 
 
 def _pairs(n: int) -> int:

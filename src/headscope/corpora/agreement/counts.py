@@ -1,6 +1,6 @@
 """What one document adds to the scores: counts under names, which add up over documents.
 
-A share is made of `agree` and `n`, a kappa of these and the labels used on each `side`, precision and recall of `Parts`.
+A share is made of `agree` and `n`, a kappa of these and the labels used on each `side`, precision and recall of `CoreferenceParts`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence, Set
 
 from headscope.core.document import Document, Mention, Word
-from headscope.corpora.agreement.coreference import Parts, b_cubed, ceaf, entities, links, muc
-from headscope.corpora.agreement.pairs import Pair
+from headscope.corpora.agreement.coreference import CoreferenceParts, b_cubed, ceaf, entities, links, muc
+from headscope.corpora.agreement.pairs import SentencePair
 from headscope.corpora.mentions import antecedents
 from headscope.corpora.stats import is_punctuation
 
@@ -21,7 +21,7 @@ RELATION = "relation"
 Span = tuple[int, int]
 
 
-def counted(pair: Pair) -> Counts:
+def counted(pair: SentencePair) -> Counts:
     """The counts of one document."""
     counts: Counts = defaultdict(float)
     for word, other in zip(pair.first.words, pair.second.words, strict=True):
@@ -65,7 +65,7 @@ def _share(counts: Counts, name: str, agree: bool) -> None:
     counts[name, "agree"] += agree
 
 
-def _parts(counts: Counts, name: str, parts: Parts) -> None:
+def _parts(counts: Counts, name: str, parts: CoreferenceParts) -> None:
     for part, value in parts._asdict().items():
         counts[name, part] += value
 
@@ -120,4 +120,4 @@ def _keyphrases(counts: Counts, first: Document, second: Document) -> None:
 
 def _overlap(counts: Counts, name: str, first: Set[Hashable], second: Set[Hashable]) -> None:
     common = len(first & second)
-    _parts(counts, name, Parts(common, len(first), common, len(second)))
+    _parts(counts, name, CoreferenceParts(common, len(first), common, len(second)))

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 from headscope.core.document import Document, Mention, Sentence
 from headscope.corpora.agreement.counts import COLUMNS, RELATION, Span, nearest, spans
-from headscope.corpora.agreement.pairs import Pair
+from headscope.corpora.agreement.pairs import SentencePair
 
 Values = dict[str, str | int | None]
 _COLUMNS = (*COLUMNS, "head", RELATION)
 
 
 @dataclass(frozen=True)
-class Difference:
+class AnnotationDifference:
     """A word or mention and what each annotation says of it, as far as they differ; {} if one has no such mention.
 
     `sentence` is its id or its number, `word` the number of the (first) word in it, `last` that of a mention's last word.
@@ -31,12 +31,12 @@ class Difference:
     second: Values = field(default_factory=dict)
 
 
-def differences(pair: Pair) -> list[Difference]:
+def differences(pair: SentencePair) -> list[AnnotationDifference]:
     """The differing words of a document in order, then its differing mentions."""
     return [*_words(pair), *_mentions(pair)]
 
 
-def _words(pair: Pair) -> Iterator[Difference]:
+def _words(pair: SentencePair) -> Iterator[AnnotationDifference]:
     # A column that a whole document lacks on one side is no difference at each of its words.
     given = [
         {column for column in _COLUMNS for word in side.words if getattr(word, column) is not None} for side in (pair.first, pair.second)
@@ -53,14 +53,14 @@ def _words(pair: Pair) -> Iterator[Difference]:
                 # A number alone would have to be counted out in the text.
                 first["to"], second["to"] = _form(sentence, word.head), _form(sentence, other.head)
             if first:
-                yield Difference(pair.file, pair.first.id, sentence.id or str(number), position, None, word.form, first, second)
+                yield AnnotationDifference(pair.file, pair.first.id, sentence.id or str(number), position, None, word.form, first, second)
 
 
 def _form(sentence: Sentence, head: int | None) -> str | None:
     return sentence.words[head - 1].form if head else None
 
 
-def _mentions(pair: Pair) -> Iterator[Difference]:
+def _mentions(pair: SentencePair) -> Iterator[AnnotationDifference]:
     first, second = spans(pair.first.mentions), spans(pair.second.mentions)
     before_first, before_second = nearest(pair.first.mentions), nearest(pair.second.mentions)
     place = _Places(pair)
@@ -86,7 +86,7 @@ def _described(mention: Mention) -> Values:
 class _Places:
     """Where the words of a document stand in its sentences."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: SentencePair) -> None:
         self._file = pair.file
         self._document: Document = pair.first
         self._words = pair.first.words
@@ -94,10 +94,12 @@ class _Places:
         for sentence in pair.first.sentences:
             self._starts.append(self._starts[-1] + len(sentence))
 
-    def difference(self, span: Span, first: Values, second: Values) -> Difference:
+    def difference(self, span: Span, first: Values, second: Values) -> AnnotationDifference:
         """A difference about a mention."""
         sentence, word = self._find(span[0])
-        return Difference(self._file, self._document.id, sentence, word, word + span[1] - span[0] - 1, self._text(span), first, second)
+        return AnnotationDifference(
+            self._file, self._document.id, sentence, word, word + span[1] - span[0] - 1, self._text(span), first, second
+        )
 
     def name(self, span: Span | None) -> str | None:
         """An antecedent by its words and where they begin."""

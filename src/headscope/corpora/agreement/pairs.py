@@ -16,7 +16,7 @@ _SAME = "Two annotations can be compared only over the same documents, sentences
 _NAMED = 5
 
 
-class Pair(NamedTuple):
+class SentencePair(NamedTuple):
     """A document in both annotations, and the file that holds the first."""
 
     file: str
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
     second: Document
 
 
-def pairs(first: Corpus, second: Corpus) -> Iterator[Pair]:
+def pairs(first: Corpus, second: Corpus) -> Iterator[SentencePair]:
     """The documents of both, matched by id, whatever their order; in the same order, one of each is held at a time."""
     waiting: tuple[dict[str, tuple[str, Document]], dict[str, tuple[str, Document]]] = ({}, {})
     for found in zip_longest(_located(first), _located(second)):
@@ -38,7 +38,7 @@ def pairs(first: Corpus, second: Corpus) -> Iterator[Pair]:
             there = waiting[1 - side].pop(id)
             left, right = (here, there) if side == 0 else (there, here)
             _require_same_text(left[1], right[1])
-            yield Pair(left[0], left[1], right[1])
+            yield SentencePair(left[0], left[1], right[1])
     if any(waiting):
         raise HeadscopeError("; ".join(_missing(name, ids) for name, ids in zip(("first", "second"), waiting, strict=True) if ids), _SAME)
 

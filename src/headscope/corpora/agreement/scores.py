@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Score:
+class AgreementScore:
     """A score from 0 (kappa: -1) to 1 with its 95% interval, NaN where there is nothing to compute it from.
 
     `first` and `second` are the units it is about in each annotation. With `precision` and `recall`, the value is their F1.
@@ -63,11 +63,11 @@ class Totals:
         """A count as it is."""
         return round(float(self[name, part][0]))
 
-    def share(self, name: str) -> Score:
+    def share(self, name: str) -> AgreementScore:
         """The share of units on which both agree."""
         return self._score(name, _ratio(self[name, "agree"], self[name, "n"]), [(name, "n")], self.count(name, "n"))
 
-    def kappa(self, name: str) -> Score:
+    def kappa(self, name: str) -> AgreementScore:
         """Cohen's kappa (1960) of the labels under a name: the agreement beyond what their frequencies alone would give."""
         n = self[name, "n"]
         labels = {key[2] for key in self._sums if key[0] == name and len(key) == 3}
@@ -75,14 +75,14 @@ class Totals:
         value = _ratio(_ratio(self[name, "agree"], n) - chance, 1 - chance)
         return self._score(f"{name}_kappa", value, [(name, "n")], self.count(name, "n"))
 
-    def f1(self, name: str) -> Score:
+    def f1(self, name: str) -> AgreementScore:
         """F1 of the parts under a name."""
         recall = _ratio(self[name, "recalled"], self[name, "first"])
         precision = _ratio(self[name, "precise"], self[name, "second"])
         score = self._score(name, self._f1(name), _units(name), self.count(name, "first"))
         return replace(score, second=self.count(name, "second"), precision=float(precision[0]), recall=float(recall[0]))
 
-    def mean_f1(self, name: str, names: Sequence[str]) -> Score:
+    def mean_f1(self, name: str, names: Sequence[str]) -> AgreementScore:
         """The mean of several F1."""
         units = [key for each in names for key in _units(each)]
         return self._score(name, np.mean([self._f1(each) for each in names], axis=0), units, None)
@@ -95,11 +95,11 @@ class Totals:
         f1 = _ratio(2 * recalled * precise, recalled * second + precise * first)
         return np.where(first + second == 0, math.nan, np.where(none, 0.0, f1))
 
-    def _score(self, name: str, value: Sums, units: Sequence[Key], n: int | None) -> Score:
+    def _score(self, name: str, value: Sums, units: Sequence[Key], n: int | None) -> AgreementScore:
         documents = sorted({document for key in units for document in self._weights[key]})
         support = Support.of(np.array([sum(self._weights[key].get(name, 0.0) for key in units) for name in documents]))
         low, high = interval(value[0], value[1:], support, (-1, 1))
-        return Score(name, float(value[0]), float(low), float(high), n, n, documents=int(support.documents))
+        return AgreementScore(name, float(value[0]), float(low), float(high), n, n, documents=int(support.documents))
 
     def __getitem__(self, key: Key) -> Sums:
         return self._sums.get(key, np.zeros(self._replicates + 1))

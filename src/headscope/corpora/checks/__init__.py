@@ -5,6 +5,6 @@
 from __future__ import annotations
 
 from headscope.corpora.checks import columns, graph, layout, mentions, metadata, shapes, values, words
-from headscope.corpora.checks.rules import RULES, Problem, Rule
+from headscope.corpora.checks.rules import RULES, Rule, RuleViolation
 
-__all__ = ["RULES", "Problem", "Rule", "columns", "graph", "layout", "mentions", "metadata", "shapes", "values", "words"]
+__all__ = ["RULES", "Rule", "RuleViolation", "columns", "graph", "layout", "mentions", "metadata", "shapes", "values", "words"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from headscope.corpora.checks.rules import Problem, rule
+from headscope.corpora.checks.rules import RuleViolation, rule
 from headscope.corpora.conllu_rows import Row
 from headscope.corpora.source import natural, quoted
 
@@ -24,14 +24,14 @@ _ANY_SPACE = re.compile(r"\s")
 _DOUBLED = re.compile(r"\s\s")
 
 
-def row_problems(row: Row) -> Iterator[Problem]:
+def row_problems(row: Row) -> Iterator[RuleViolation]:
     """What is wrong with the columns of a row, whatever they mean."""
     if not all(row[1:]) or _ANY_SPACE.search("".join(row[1:])):
         for name, value in zip(NAMES, row[1:], strict=True):
             yield from _column_problems(row, name, value)
 
 
-def _column_problems(row: Row, name: str, value: str) -> Iterator[Problem]:
+def _column_problems(row: Row, name: str, value: str) -> Iterator[RuleViolation]:
     if not value:
         yield _EMPTY.at(row.line, f"{name} is empty")
     elif value[0].isspace() or value[-1].isspace():
@@ -42,7 +42,7 @@ def _column_problems(row: Row, name: str, value: str) -> Iterator[Problem]:
         yield _SPACE.at(row.line, f"{name} {quoted(value)} has white space{' in a multi-word token' if row.range else ''}")
 
 
-def id_problems(rows: Sequence[Row]) -> Iterator[Problem]:
+def id_problems(rows: Sequence[Row]) -> Iterator[RuleViolation]:
     """Where the ids of a sentence are out of order."""
     word, node, last = 0, 0, 0  # numbers of the word and empty node before, and where the range before ends
     ranged = False  # a range has been opened and waits for its first word

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headscope.corpora.checks.rules import Problem, rule
-from headscope.corpora.checks.sentence import Sentence
+from headscope.corpora.checks.rules import RuleViolation, rule
+from headscope.corpora.checks.sentence import CheckedSentence
 from headscope.corpora.conllu_rows import Row
 from headscope.corpora.labels import RELATIONS
 from headscope.corpora.source import natural, quoted
@@ -40,7 +40,7 @@ _ENHANCED_HEAD = re.compile(r"(0|[1-9][0-9]{0,8})(\.[1-9][0-9]{0,8})?")
 _MAXIMAL_PARTS = 4  # relation, subtype, preposition, case
 
 
-def head_problems(words: Sequence[Row]) -> Iterator[Problem]:
+def head_problems(words: Sequence[Row]) -> Iterator[RuleViolation]:
     """Heads and roots that make no tree of words numbered from 1."""
     heads = [natural(row.head) for row in words]
     for row, head in zip(words, heads, strict=True):
@@ -53,7 +53,7 @@ def head_problems(words: Sequence[Row]) -> Iterator[Problem]:
         yield _ROOTS.at(words[0].line, f"{count} roots")
 
 
-def root_problems(words: Sequence[Row]) -> Iterator[Problem]:
+def root_problems(words: Sequence[Row]) -> Iterator[RuleViolation]:
     """Roots by head that are none by relation, and the other way round."""
     for row in words:
         if natural(row.head) is not None and (row.head == "0") != (row.relation.partition(":")[0] == "root"):
@@ -70,7 +70,7 @@ class Enhanced:
     _empty_nodes: bool = False
     _orphans: tuple[int, ...] = ()
 
-    def sentence(self, sentence: Sentence) -> Iterator[Problem]:
+    def sentence(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
         """What is wrong with the DEPS of a sentence."""
         given = {row.id: row for row in sentence.nodes if row.deps != "_"}
         if not given:
@@ -92,7 +92,7 @@ class Enhanced:
         if sound:
             yield from _unconnected(sentence, heads)
 
-    def finish(self) -> Iterator[Problem]:
+    def finish(self) -> Iterator[RuleViolation]:
         """What is wrong with the file as a whole."""
         if self._first and self._without:
             yield _DEPS_ALL.at(self._without, f"a sentence without DEPS, while the sentence at line {self._first} has it")
@@ -103,7 +103,7 @@ class Enhanced:
                 yield _DEPS_ORPHAN.at(line, "an orphan in DEPS, in a file with empty nodes")
 
 
-def _item_problems(row: Row, pairs: Sequence[tuple[str, ...]], ids: set[str]) -> Iterator[Problem]:
+def _item_problems(row: Row, pairs: Sequence[tuple[str, ...]], ids: set[str]) -> Iterator[RuleViolation]:
     if not all(len(pair) == 2 and _ENHANCED_HEAD.fullmatch(pair[0]) for pair in pairs):
         yield _DEPS.at(row.line, f"DEPS {quoted(row.deps)}")
         return
@@ -127,7 +127,7 @@ def _is_subtype(text: str) -> bool:
     return all(part and all(unicodedata.category(char)[0] in "LM" and char == char.lower() for char in part) for part in text.split("_"))
 
 
-def _unconnected(sentence: Sentence, heads: dict[str, list[str]]) -> Iterator[Problem]:
+def _unconnected(sentence: CheckedSentence, heads: dict[str, list[str]]) -> Iterator[RuleViolation]:
     below: dict[str, list[str]] = {}
     for id, above in heads.items():
         for head in above:

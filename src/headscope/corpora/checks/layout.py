@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from headscope.corpora.blocks import Block
-from headscope.corpora.checks.rules import Problem, rule
+from headscope.corpora.blocks import LineBlock
+from headscope.corpora.checks.rules import RuleViolation, rule
 from headscope.corpora.conllu_rows import Row, parse_row
 from headscope.corpora.files import Line, opened
 from headscope.corpora.source import Flaw, quoted
@@ -30,7 +30,7 @@ _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
 
 
-def raw_problems(path: Path) -> Iterator[Problem]:
+def raw_problems(path: Path) -> Iterator[RuleViolation]:
     """What only the bytes tell; the first line of its kind stands for all."""
     line = 1
     with opened(path) as stream:
@@ -45,7 +45,7 @@ def raw_problems(path: Path) -> Iterator[Problem]:
             line += len(lines)
 
 
-def watched(lines: Iterable[Line], report: Callable[[Problem], None]) -> Iterator[Line]:
+def watched(lines: Iterable[Line], report: Callable[[RuleViolation], None]) -> Iterator[Line]:
     """The same lines; reports what is wrong with them and with their order on the way."""
     comments = rows = 0  # since the last blank line; numbers of the latest
     for line in lines:
@@ -74,7 +74,7 @@ def watched(lines: Iterable[Line], report: Callable[[Problem], None]) -> Iterato
         report(_COMMENT.at(comments, "comments without a sentence at the end of the file"))
 
 
-def readable_rows(block: Block, report: Callable[[Problem], None]) -> list[Row]:
+def readable_rows(block: LineBlock, report: Callable[[RuleViolation], None]) -> list[Row]:
     """The rows that have ten columns; reports the others."""
     rows = []
     for line in block.rows:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from headscope.corpora.brackets import MOST_OPEN, Mark, Schema, parse_marks, too_many_open
-from headscope.corpora.checks.rules import Problem, rule
-from headscope.corpora.checks.sentence import Node, Sentence
+from headscope.corpora.checks.rules import RuleViolation, rule
+from headscope.corpora.checks.sentence import CheckedNode, CheckedSentence
 from headscope.corpora.conllu_rows import Row
 from headscope.corpora.source import Flaw, natural, quoted
 
@@ -52,7 +52,7 @@ class Mentions:
     _judged: bool = True  # whether brackets of this document still can be: after too many open ones, no partner of one is known
     _types: dict[str, tuple[str, int]] = field(default_factory=dict)
 
-    def sentence(self, sentence: Sentence, tree: Sequence[Node]) -> Iterator[Problem]:
+    def sentence(self, sentence: CheckedSentence, tree: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
         """Take in a sentence, whose `tree` is empty if it is unsound; what is wrong with its brackets."""
         if sentence.new_document:
             yield from self.finish()
@@ -70,7 +70,7 @@ class Mentions:
             place += not row.range
         yield from _mention_problems(closed, sentence, tree)
 
-    def finish(self) -> Iterator[Problem]:
+    def finish(self) -> Iterator[RuleViolation]:
         """What is wrong at the end of a document."""
         for mention in self._open:
             yield _BALANCE.at(mention.line, f"the bracket of entity {quoted(mention.entity)} is still open at the end of the document")
@@ -81,7 +81,7 @@ class Mentions:
         counting = next((i for i, name in enumerate(fields.split("-")) if name in _COUNTING), None)
         self._counting = replace(self._schema, type=counting)
 
-    def _row(self, row: Row, brackets: str, place: int, closed: list[_Mention]) -> Iterator[Problem]:
+    def _row(self, row: Row, brackets: str, place: int, closed: list[_Mention]) -> Iterator[RuleViolation]:
         if self._schema is None and not self._undeclared:
             self._undeclared = True
             yield _DECLARED.at(row.line, f"brackets {quoted(brackets)} without # global.Entity")
@@ -105,13 +105,13 @@ class Mentions:
             if mark.closes:
                 yield from self._close(mark, row.line, place, closed)
 
-    def _type(self, mark: Mark, line: int) -> Iterator[Problem]:
+    def _type(self, mark: Mark, line: int) -> Iterator[RuleViolation]:
         entity, type = _PART.sub("", mark.entity), mark.type or ""
         first, before = self._types.setdefault(entity, (type, line))
         if type != first:
             yield _TYPE.at(line, f"entity {quoted(entity)} is {quoted(type)} here and {quoted(first)} at line {before}")
 
-    def _close(self, mark: Mark, line: int, place: int, closed: list[_Mention]) -> Iterator[Problem]:
+    def _close(self, mark: Mark, line: int, place: int, closed: list[_Mention]) -> Iterator[RuleViolation]:
         # A chain can hold a mention inside another of its own: the innermost closes first.
         found = next((i for i in reversed(range(len(self._open))) if self._open[i].entity == mark.entity), None)
         if found is None:
@@ -127,7 +127,7 @@ class Mentions:
             closed.append(mention)
 
 
-def _mention_problems(mentions: Sequence[_Mention], sentence: Sentence, tree: Sequence[Node]) -> Iterator[Problem]:
+def _mention_problems(mentions: Sequence[_Mention], sentence: CheckedSentence, tree: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
     """What is wrong with mentions that lie within a sentence."""
     spans: dict[tuple[int, int], str] = {}
     for mention in mentions:
@@ -144,6 +144,6 @@ def _mention_problems(mentions: Sequence[_Mention], sentence: Sentence, tree: Se
             yield _HEAD.at(mention.line, f"{len(heads)} words of {quoted(words)} depend on words outside: {shown}")
 
 
-def _heads(span: Sequence[Node]) -> list[Node]:
+def _heads(span: Sequence[CheckedNode]) -> list[CheckedNode]:
     """The words that depend on none of the others; where punctuation is attached says nothing about what belongs together."""
     return [node for node in span if node.relation != "punct" and not span[0].number <= node.head <= span[-1].number]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from headscope.corpora.blocks import Comment
-from headscope.corpora.checks.rules import Problem, rule
-from headscope.corpora.checks.sentence import NEW_DOCUMENT, NEW_PARAGRAPH, Sentence
+from headscope.corpora.checks.rules import RuleViolation, rule
+from headscope.corpora.checks.sentence import NEW_DOCUMENT, NEW_PARAGRAPH, CheckedSentence
 from headscope.corpora.source import quoted
 
 _NO_ID = rule("sent-id-missing", 2, "a sentence has a # sent_id", "Add # sent_id = and an id")
@@ -47,7 +47,7 @@ class Metadata:
     _begun: bool = False
     _glued: bool = False  # the last token said SpaceAfter=No
 
-    def sentence(self, sentence: Sentence) -> Iterator[Problem]:
+    def sentence(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
         """What is wrong with the comments of a sentence."""
         yield from self._breaks(sentence)
         yield from self._id(sentence)
@@ -56,7 +56,7 @@ class Metadata:
         self._glued = bool(tokens) and not tokens[-1].space_after
         self._begun = True
 
-    def _breaks(self, sentence: Sentence) -> Iterator[Problem]:
+    def _breaks(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
         documents, paragraphs = sentence.comments(*NEW_DOCUMENT), sentence.comments(*NEW_PARAGRAPH)
         for comment in [*documents[1:], *paragraphs[1:]]:
             yield _BREAKS.at(comment.line, f"a second # {comment.key} before the same sentence")
@@ -69,7 +69,7 @@ class Metadata:
                 yield _DOCUMENT_UNIQUE.at(comment.line, f"document id {quoted(comment.value)} was used before")
             self._documents.add(comment.value)
 
-    def _id(self, sentence: Sentence) -> Iterator[Problem]:
+    def _id(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
         found = [comment for comment in sentence.comments("sent_id") if comment.value]
         if not found:
             yield _NO_ID.at(sentence.line, "no # sent_id")
@@ -84,7 +84,7 @@ class Metadata:
                 self.sentence_ids[comment.value] = f"line {comment.line} of {self.name}"
 
 
-def _text(sentence: Sentence) -> Iterator[Problem]:
+def _text(sentence: CheckedSentence) -> Iterator[RuleViolation]:
     found = [comment for comment in sentence.comments("text") if comment.value]
     if not found:
         yield _NO_TEXT.at(sentence.line, "no # text")
@@ -96,7 +96,7 @@ def _text(sentence: Sentence) -> Iterator[Problem]:
             yield from _agreement(sentence, comment)
 
 
-def _spacing(sentence: Sentence) -> Iterator[Problem]:
+def _spacing(sentence: CheckedSentence) -> Iterator[RuleViolation]:
     written = {row.line for row in sentence.tokens()}
     for row in sentence.rows:
         if "SpaceAfter" not in row.misc:
@@ -109,7 +109,7 @@ def _spacing(sentence: Sentence) -> Iterator[Problem]:
                 yield _SPACE_VALUE.at(row.line, item)
 
 
-def _agreement(sentence: Sentence, comment: Comment) -> Iterator[Problem]:
+def _agreement(sentence: CheckedSentence, comment: Comment) -> Iterator[RuleViolation]:
     """Where text and words part ways. What follows a differing word would differ too, and is not reported."""
     text, place, glued = comment.value, 0, None
     for row in sentence.tokens():
@@ -132,20 +132,20 @@ def _agreement(sentence: Sentence, comment: Comment) -> Iterator[Problem]:
 
 
 @dataclass
-class Keyphrases:
+class KeyphraseCheck:
     """The keyphrases of one document after another, and whether they occur in it."""
 
     _text: list[str] = field(default_factory=list)
     _comments: list[Comment] = field(default_factory=list)
 
-    def sentence(self, sentence: Sentence) -> Iterator[Problem]:
+    def sentence(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
         """Take in a sentence; what is wrong with the document that ends before it."""
         if sentence.new_document:
             yield from self.finish()
         self._comments += sentence.comments("keyphrases")
         self._text.append(" ".join((sentence.block.comment("text") or sentence.surface()).split()))
 
-    def finish(self) -> Iterator[Problem]:
+    def finish(self) -> Iterator[RuleViolation]:
         """What is wrong with the document that ends here."""
         text = " ".join(self._text).casefold()
         for comment in self._comments:

@@ -16,12 +16,12 @@ class Rule:
     remedy: str
     note: bool = False
 
-    def at(self, line: int, problem: str) -> Problem:
+    def at(self, line: int, problem: str) -> RuleViolation:
         """The rule as broken at a line."""
-        return Problem(self, line, problem)
+        return RuleViolation(self, line, problem)
 
 
-class Problem(NamedTuple):
+class RuleViolation(NamedTuple):
     """A rule, the line of the file where it is broken, and how."""
 
     rule: Rule

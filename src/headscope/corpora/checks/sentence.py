@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from headscope.corpora.blocks import Block, Comment
+from headscope.corpora.blocks import Comment, LineBlock
 from headscope.corpora.conllu_rows import Row
 from headscope.corpora.source import natural
 
@@ -15,10 +15,10 @@ NEW_PARAGRAPH = ("newpar", "newpar id")
 
 
 @dataclass
-class Sentence:
+class CheckedSentence:
     """The readable rows of a block. Where `whole` is False some could not be read, or their numbers are not in order."""
 
-    block: Block
+    block: LineBlock
     rows: Sequence[Row]
     whole: bool = True
 
@@ -62,7 +62,7 @@ class Sentence:
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class CheckedNode:
     """A word in its tree. `relation` is without the subtype."""
 
     row: Row
@@ -70,8 +70,8 @@ class Node:
     head: int
     relation: str
     features: dict[str, str]
-    parent: Node | None = None
-    children: list[Node] = field(default_factory=list)
+    parent: CheckedNode | None = None
+    children: list[CheckedNode] = field(default_factory=list)
 
     @property
     def line(self) -> int:
@@ -86,11 +86,11 @@ class Node:
     def __str__(self) -> str:
         return f"{self.row.form!r} ({self.row.upos}, {self.row.relation})"
 
-    def dependents(self, relation: str) -> list[Node]:
+    def dependents(self, relation: str) -> list[CheckedNode]:
         """The children with this relation."""
         return [child for child in self.children if child.relation == relation]
 
-    def ancestors(self) -> Iterator[Node]:
+    def ancestors(self) -> Iterator[CheckedNode]:
         """The parent, its parent, and so on."""
         node = self.parent
         while node is not None:
@@ -98,16 +98,17 @@ class Node:
             node = node.parent
 
 
-def gap(node: Node, nodes: Sequence[Node]) -> list[Node]:
+def gap(node: CheckedNode, nodes: Sequence[CheckedNode]) -> list[CheckedNode]:
     """The words between a node and its parent that are not below the parent; none if the node is attached projectively."""
     between = nodes[min(node.number, node.head) : max(node.number, node.head) - 1] if node.head else ()
     return [word for word in between if all(above is not node.parent for above in word.ancestors())]
 
 
-def tree(words: Sequence[Row]) -> list[Node]:
+def tree(words: Sequence[Row]) -> list[CheckedNode]:
     """The words as nodes, in text order. Their heads must be numbers of words, and free of cycles."""
     nodes = [
-        Node(row, number, int(row.head), row.relation.partition(":")[0], features(row.feats)) for number, row in enumerate(words, start=1)
+        CheckedNode(row, number, int(row.head), row.relation.partition(":")[0], features(row.feats))
+        for number, row in enumerate(words, start=1)
     ]
     for node in nodes:
         if node.head:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headscope.corpora.checks.rules import Problem, rule
-from headscope.corpora.checks.sentence import Node, gap
+from headscope.corpora.checks.rules import RuleViolation, rule
+from headscope.corpora.checks.sentence import CheckedNode, gap
 
 _RIGHTWARD = {
     relation: rule(f"{relation}-order", 3, f"{relation} leads from left to right", f"Attach the later {part} to the first one")
@@ -33,7 +33,7 @@ _NOMINALS = frozenset({"NOUN", "PROPN", "PRON"})
 _ARGUMENTS = frozenset({"nsubj", "obj", "iobj", "obl", "vocative", "dislocated", "expl", "nmod"})
 
 
-def shape_problems(nodes: Sequence[Node]) -> Iterator[Problem]:
+def shape_problems(nodes: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
     """What is wrong with a tree where several words are concerned."""
     for node in nodes:
         if (order := _RIGHTWARD.get(node.relation)) and node.number < node.head:
@@ -51,7 +51,7 @@ def shape_problems(nodes: Sequence[Node]) -> Iterator[Problem]:
             yield from _projectivity(node, nodes)
 
 
-def _arguments(node: Node) -> Iterator[Problem]:
+def _arguments(node: CheckedNode) -> Iterator[RuleViolation]:
     subjects = [child for child in node.children if child.relation in ("nsubj", "csubj") and not _is_outer(child)]
     if len(subjects) > 1:
         yield _SUBJECTS.at(node.line, f"{node} has {len(subjects)} subjects: {_list(subjects)}")
@@ -59,11 +59,11 @@ def _arguments(node: Node) -> Iterator[Problem]:
         yield _OBJECTS.at(node.line, f"{node} has {len(objects)} objects: {_list(objects)}")
 
 
-def _is_outer(node: Node) -> bool:
+def _is_outer(node: CheckedNode) -> bool:
     return node.row.relation.endswith(":outer") or "Subject=Outer" in node.row.misc.split("|")
 
 
-def _attachment(node: Node, parent: Node) -> Iterator[Problem]:
+def _attachment(node: CheckedNode, parent: CheckedNode) -> Iterator[RuleViolation]:
     if node.relation == "orphan" and parent.relation not in _CLAUSES:
         yield _ORPHAN.at(node.line, f"{node} is an orphan of {parent}")
     if node.relation == "obl" and parent.row.upos in _NOMINALS and parent.relation in _ARGUMENTS:
@@ -76,7 +76,7 @@ def _attachment(node: Node, parent: Node) -> Iterator[Problem]:
                 yield _FOREIGN.at(word.line, f"{word} has features {word.row.feats}")
 
 
-def _fixed(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
+def _fixed(node: CheckedNode, nodes: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
     if not (words := node.dependents("fixed")):
         return
     if "ExtPos" not in node.features:
@@ -85,7 +85,7 @@ def _fixed(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
         yield _FIXED_GAP.at(node.line, f"{_list([node, *words])} is parted by {_list(others)}")
 
 
-def _parts(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
+def _parts(node: CheckedNode, nodes: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
     if not (parts := node.dependents("goeswith")):
         return
     if others := _between(node, parts, nodes):
@@ -97,11 +97,11 @@ def _parts(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
             yield _NO_SPACE.at(part.line, f"{part} has SpaceAfter=No within {_list([node, *parts])}")
 
 
-def _between(node: Node, later: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
+def _between(node: CheckedNode, later: Sequence[CheckedNode], nodes: Sequence[CheckedNode]) -> list[CheckedNode]:
     return [word for word in nodes[node.number : max(node.number, later[-1].number)] if word not in later]
 
 
-def _later_part(node: Node) -> Iterator[Problem]:
+def _later_part(node: CheckedNode) -> Iterator[RuleViolation]:
     row = node.row
     expected = {"LEMMA": (row.lemma, "_"), "UPOS": (row.upos, "X"), "FEATS": (row.feats, "_")}
     wrong = [f"{name} {value}" for name, (value, right) in expected.items() if value != right]
@@ -111,7 +111,7 @@ def _later_part(node: Node) -> Iterator[Problem]:
         yield _PART.at(node.line, f"{node} has {', '.join(wrong)}")
 
 
-def _projectivity(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
+def _projectivity(node: CheckedNode, nodes: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
     if over := gap(node, nodes):
         yield _IS_NONPROJECTIVE.at(node.line, f"{node} is attached to {node.parent} over {_list(over)}")
     above = set(node.ancestors())
@@ -122,11 +122,11 @@ def _projectivity(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
         yield _CAUSES.at(node.line, f"{node} parts {_list(crossed)} from the head")
 
 
-def _covers(word: Node, number: int) -> bool:
+def _covers(word: CheckedNode, number: int) -> bool:
     """Whether a word stands between this one and its head."""
     return min(word.number, word.head) < number < max(word.number, word.head)
 
 
-def _list(nodes: Sequence[Node]) -> str:
+def _list(nodes: Sequence[CheckedNode]) -> str:
     shown = ", ".join(repr(node.row.form) for node in nodes[:5])
     return f"{shown} and {len(nodes) - 5} more" if len(nodes) > 5 else shown

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from headscope.corpora.checks.columns import NAMES
-from headscope.corpora.checks.rules import Problem, rule
+from headscope.corpora.checks.rules import RuleViolation, rule
 from headscope.corpora.conllu_rows import Row
 from headscope.corpora.labels import RELATIONS, UPOS
 from headscope.corpora.source import quoted
@@ -33,7 +33,7 @@ _KNOWN = {
 }
 
 
-def value_problems(row: Row) -> Iterator[Problem]:
+def value_problems(row: Row) -> Iterator[RuleViolation]:
     """What is wrong with the values of a row taken by themselves."""
     if row.range:
         yield from _range(row)
@@ -51,20 +51,20 @@ def value_problems(row: Row) -> Iterator[Problem]:
         yield from _misc(row)
 
 
-def _range(row: Row) -> Iterator[Problem]:
+def _range(row: Row) -> Iterator[RuleViolation]:
     for name, value in zip(NAMES[2:9], row[3:10], strict=True):
         if value != "_" and (name, value) != ("FEATS", "Typo=Yes"):
             yield _RANGE.at(row.line, f"{name} of the multi-word token {row.id} is {quoted(value)}")
 
 
-def _relation(row: Row) -> Iterator[Problem]:
+def _relation(row: Row) -> Iterator[RuleViolation]:
     if row.relation.partition(":")[0] not in RELATIONS:
         yield _RELATION.at(row.line, f"{quoted(row.relation)} is no universal relation")
     elif not _SUBTYPE_FORM.fullmatch(row.relation):
         yield _SUBTYPE.at(row.line, f"relation {quoted(row.relation)}")
 
 
-def _features(row: Row) -> Iterator[Problem]:
+def _features(row: Row) -> Iterator[RuleViolation]:
     names = []
     for item in row.feats.split("|"):
         if not (match := _FEATURE_FORM.fullmatch(item)):
@@ -80,7 +80,7 @@ def _features(row: Row) -> Iterator[Problem]:
         yield _FEATURE_ORDER.at(row.line, f"features {quoted(row.feats)}")
 
 
-def _misc(row: Row) -> Iterator[Problem]:
+def _misc(row: Row) -> Iterator[RuleViolation]:
     names = []
     for item in row.misc.split("|"):
         name, _, value = item.partition("=")

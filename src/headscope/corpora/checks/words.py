@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headscope.corpora.checks.rules import Problem, Rule, rule
-from headscope.corpora.checks.sentence import Node, gap
+from headscope.corpora.checks.rules import Rule, RuleViolation, rule
+from headscope.corpora.checks.sentence import CheckedNode, gap
 from headscope.corpora.labels import UPOS
 
 _NO_CASE = {"PROPN", "ADJ", "PRON", "DET", "NUM", "AUX"}
@@ -83,7 +83,7 @@ _LEAVES: dict[str, tuple[Rule, frozenset[str]]] = {
 _POSSESSIVE = frozenset({"appos", "acl", "nmod"})
 
 
-def word_problems(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
+def word_problems(node: CheckedNode, nodes: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
     """What is wrong with the part of speech of a word, and with its dependents."""
     if (takes := _TAKES.get(node.relation)) and node.upos not in takes[1] and not _heads_expression(node):
         yield takes[0].at(node.line, f"{node.relation} takes no {node.upos}: {node}")
@@ -97,12 +97,12 @@ def word_problems(node: Node, nodes: Sequence[Node]) -> Iterator[Problem]:
                 yield leaf[0].at(child.line, f"{child} below {node}")
 
 
-def _heads_expression(node: Node) -> bool:
+def _heads_expression(node: CheckedNode) -> bool:
     """Whether a word stands for others whose part of speech as a whole is not known: its own tag says little then."""
     return "ExtPos" not in node.features and any(child.relation in ("fixed", "goeswith") for child in node.children)
 
 
-def _is_exempt(node: Node, child: Node, nodes: Sequence[Node]) -> bool:
+def _is_exempt(node: CheckedNode, child: CheckedNode, nodes: Sequence[CheckedNode]) -> bool:
     """Whether a dependent is fine although its relation is not: negation, possessors, and punctuation that can go nowhere else."""
     if child.relation == "advmod":
         negates = child.row.upos in ("PART", "ADV") and child.features.get("Polarity") == "Neg"

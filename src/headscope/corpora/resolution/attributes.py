@@ -27,14 +27,14 @@ from headscope.corpora.resolution.lists import (
 PLURAL_TAGS = frozenset({"NNS", "NNPS"})
 
 
-class Names(NamedTuple):
+class NameLists(NamedTuple):
     """First names in lower case that tell gender; none are built in, since what they tell depends on time and place."""
 
     masculine: frozenset[str] = frozenset()
     feminine: frozenset[str] = frozenset()
 
 
-NO_NAMES = Names()
+NO_NAMES = NameLists()
 
 
 def kind(span: Sequence[Word], head: int, coordinated: bool) -> str:
@@ -57,7 +57,7 @@ def pronoun(form: str) -> Attributes | None:
     return None if form in ("US", "IT") else PRONOUNS.get(form.lower())
 
 
-def attributes(span: Sequence[Word], head: int, kind: str, type: str | None, coordinated: bool, names: Names = NO_NAMES) -> Attributes:
+def attributes(span: Sequence[Word], head: int, kind: str, type: str | None, coordinated: bool, names: NameLists = NO_NAMES) -> Attributes:
     """What is known of a mention of these words, headed by the one at `head`, with an entity type if one is annotated."""
     if coordinated:
         return Attributes(PLURAL, None, None if any(pronoun(word.form) for word in span) else THIRD)
@@ -77,7 +77,7 @@ def _number(head: Word, type: str | None) -> frozenset[str] | None:
     return PLURAL if head.xpos in PLURAL_TAGS else SINGULAR
 
 
-def _gender(span: Sequence[Word], head: int, kind: str, type: str | None, names: Names) -> frozenset[str] | None:
+def _gender(span: Sequence[Word], head: int, kind: str, type: str | None, names: NameLists) -> frozenset[str] | None:
     forms = [word.form.lower().rstrip(".") for word in span[: head + 1]]
     before = set(forms) if kind == "proper" else set()
     found: frozenset[str] = frozenset()

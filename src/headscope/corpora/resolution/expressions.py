@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headscope.core.annotation import Annotation
 from headscope.core.document import Word
-from headscope.corpora.resolution.attributes import NO_NAMES, Names, attributes, kind
+from headscope.corpora.resolution.attributes import NO_NAMES, NameLists, attributes, kind
 from headscope.corpora.resolution.head_words import SOURCES, HeadWords, Source
 from headscope.corpora.resolution.lists import Attributes, listed
 
@@ -39,7 +39,7 @@ def expressions(
     *,
     singletons: bool = True,
     strip_determiner: bool = False,
-    names: Names = NO_NAMES,
+    names: NameLists = NO_NAMES,
 ) -> list[Expression]:
     """The mentions of a text from left to right; without `singletons`, only those of entities that the document mentions again."""
     heads = HeadWords(text, sources)

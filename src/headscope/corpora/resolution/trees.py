@@ -17,28 +17,28 @@ _PUNCTUATION = frozenset({",", ":", "``", "''", "."})
 
 
 @dataclass
-class Node:
+class PhraseNode:
     """A constituent over the words [start, end) of its sentence; a tag over one word has no children."""
 
     label: str
     start: int
     end: int = -1
-    children: list[Node] = field(default_factory=list)
+    children: list[PhraseNode] = field(default_factory=list)
 
-    def within(self, start: int, end: int) -> list[Node]:
+    def within(self, start: int, end: int) -> list[PhraseNode]:
         """The children that share words with the span."""
         return [child for child in self.children if child.start < end and child.end > start]
 
 
 @lru_cache(maxsize=256)  # the mentions of a sentence ask one after the other, and so do measures
-def parse_tree(text: str, size: int) -> Node | None:
+def parse_tree(text: str, size: int) -> PhraseNode | None:
     """The tree of a sentence of `size` words; None if the brackets do not balance or hold another number of words."""
-    top = Node("", 0)
+    top = PhraseNode("", 0)
     path = [top]
     words, in_word = 0, False
     for piece in _PIECE.finditer(text):
         if piece[0].startswith("("):
-            path[-1].children.append(node := Node(_category(piece[1]), words))
+            path[-1].children.append(node := PhraseNode(_category(piece[1]), words))
             path.append(node)
             in_word = False
         elif piece[0] == ")":
@@ -54,27 +54,27 @@ def parse_tree(text: str, size: int) -> Node | None:
     return top if len(path) == 1 and words == size and top.children else None
 
 
-def head_in_tree(tree: Node, start: int, end: int) -> int:
+def head_in_tree(tree: PhraseNode, start: int, end: int) -> int:
     """The word that heads the smallest constituent around a span, or as much of it as lies in the span."""
     *_, last = _path(tree, start, end)
     return max(last.start, start)
 
 
-def coordinated_in_tree(tree: Node, start: int, end: int) -> bool:
+def coordinated_in_tree(tree: PhraseNode, start: int, end: int) -> bool:
     """Whether the span is nouns joined by a conjunction: on the way from its constituent to its head."""
     return any(node.label in _COORDINATES and _joins(node.within(start, end)) for node in _path(tree, start, end))
 
 
-def _path(tree: Node, start: int, end: int) -> Iterator[Node]:
+def _path(tree: PhraseNode, start: int, end: int) -> Iterator[PhraseNode]:
     """The nodes from the top to the head of a span; above the span's own constituent there is one child to follow."""
-    node: Node | None = tree
+    node: PhraseNode | None = tree
     while node is not None:
         yield node
         inside = node.within(start, end)
         node = head_child(node.label, inside) if inside else None
 
 
-def _joins(children: list[Node]) -> bool:
+def _joins(children: list[PhraseNode]) -> bool:
     labels = [child.label for child in children if child.label not in _PUNCTUATION]
     for place, label in enumerate(labels):
         if label in _CONJUNCTIONS and place and labels[place - 1] in _NOMINAL and _NOMINAL.intersection(labels[place + 1 :]):

@@ -14,7 +14,7 @@ import torch
 
 from headscope.models.jacobian.layers import Layer
 from headscope.models.jacobian.layouts import KNOWN, PARTS, Layout, Order
-from headscope.models.jacobian.parts import Ahead, Feed, Map, Normed, Turn, by_head
+from headscope.models.jacobian.parts import Feed, Map, NextBlock, Normed, Rotation, by_head
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -34,13 +34,13 @@ class Block:
     value: Map
     out: Map
     scaling: float
-    turn: Turn | None
+    turn: Rotation | None
     weights: Float[torch.Tensor, "head target source"]
     queries: Float[torch.Tensor, "head token size"]
     keys: Float[torch.Tensor, "head token size"]
     values: Float[torch.Tensor, "head token size"]
     heads: Float[torch.Tensor, "head token size"]
-    ahead: Ahead | None
+    ahead: NextBlock | None
     between: Normed
     feed: Feed
     last: Normed | None
@@ -77,10 +77,10 @@ def _run(layer: Layer, layout: Layout, order: Order, count: int) -> Block:
     maps = dict(zip(PARTS, _projections([Map.of(parts[name]) for name in PARTS[:3]], layout, count), strict=False))
     ahead, given = None, x
     if order != "post":
-        ahead, given = Ahead.at(parts["first"], x)
+        ahead, given = NextBlock.at(parts["first"], x)
         maps = {name: part.behind(parts["first"]) for name, part in maps.items()}
     queries, keys, values = (by_head(part(given), 1, count).transpose(0, 1) for part in maps.values())
-    turn = None if (angles := layer.argument("position_embeddings")) is None else Turn(*(angle[0].to(x) for angle in angles))
+    turn = None if (angles := layer.argument("position_embeddings")) is None else Rotation(*(angle[0].to(x) for angle in angles))
     if turn is not None:
         queries, keys = turn(queries, 1), turn(keys, 1)
     scaling = queries.shape[-1] ** -0.5

@@ -24,7 +24,7 @@ from headscope.models.jacobian import closed, products, values
 from headscope.models.jacobian.blocks import Block, read
 from headscope.models.jacobian.choices import ALL_KINDS, KINDS, METHODS, MODES, NORMS, Kind, Method, Mode, Norm
 from headscope.models.jacobian.layers import Layer, check_again, check_chain, record, running
-from headscope.models.jacobian.norms import Reading
+from headscope.models.jacobian.norms import NormReading
 from headscope.models.jacobian.rollout import maxflow, rollout
 from headscope.models.model import Model
 
@@ -166,7 +166,7 @@ def _within(
         if strange is None:
             return torch.stack([closed.sizes(block, norm, pairs and pairs.targets) for block in known if isinstance(block, Block)]), None
         notes.append(f"G: {strange}")
-    readings = [Reading.make(norm, layer.states, _probes(method, probes), seed + number) for number, layer in enumerate(layers)]
+    readings = [NormReading.make(norm, layer.states, _probes(method, probes), seed + number) for number, layer in enumerate(layers)]
     values, errors = zip(*(products.within(layer, reading) for layer, reading in zip(layers, readings, strict=True)), strict=True)
     if readings[0].exact:
         return torch.stack(values), None
@@ -185,7 +185,7 @@ def _from_start(
     pairs: Pairs | None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     check_chain(layers)
-    reading = Reading.make(norm, layers[0].states, _probes(method, probes), seed)
+    reading = NormReading.make(norm, layers[0].states, _probes(method, probes), seed)
     try:
         back = norm in ("sum", "mean")
         if back:

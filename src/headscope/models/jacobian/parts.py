@@ -104,21 +104,21 @@ class Normed:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class NextBlock:
     """A normalisation folded into the maps that follow it (`Map.behind`): hat is left, with the Jacobian inverse·(I − u·uᵀ), u = hat/√d."""
 
     inverse: Float[torch.Tensor, "token 1"]
     unit: Points
 
     @classmethod
-    def at(cls, module: Module, x: Points) -> tuple[Ahead, Points]:
+    def at(cls, module: Module, x: Points) -> tuple[NextBlock, Points]:
         """What is left of the normalisation of these points, and what it gives: hat."""
         hat, inverse = standardised(module, x)
         return cls(inverse, hat * x.shape[-1] ** -0.5), hat
 
-    def take(self, tokens: slice) -> Ahead:
+    def take(self, tokens: slice) -> NextBlock:
         """Some of the points."""
-        return Ahead(self.inverse[tokens], self.unit[tokens])
+        return NextBlock(self.inverse[tokens], self.unit[tokens])
 
     def __call__(self, x: Float[torch.Tensor, "*axes token row feature"]) -> Float[torch.Tensor, "*axes token row feature"]:
         """Rows times the Jacobian at each point, or the Jacobian times rows: it is symmetric."""
@@ -127,15 +127,15 @@ class Ahead:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Rotation:
     """Rotary positions: the first features of a head rotated by pairs, a feature with the one half of them later."""
 
     cos: Float[torch.Tensor, "token part"]
     sin: Float[torch.Tensor, "token part"]
 
-    def take(self, tokens: slice) -> Turn:
+    def take(self, tokens: slice) -> Rotation:
         """Some of the positions."""
-        return Turn(self.cos[tokens], self.sin[tokens])
+        return Rotation(self.cos[tokens], self.sin[tokens])
 
     def __call__(self, x: torch.Tensor, axis: int) -> torch.Tensor:
         """A tensor rotated along its last axis as positions along another axis have it."""
@@ -148,7 +148,7 @@ class Turn:
 
     def back(self, x: torch.Tensor, axis: int) -> torch.Tensor:
         """The same by the transposed rotation."""
-        return Turn(self.cos, -self.sin)(x, axis)
+        return Rotation(self.cos, -self.sin)(x, axis)
 
 
 @dataclass(frozen=True)

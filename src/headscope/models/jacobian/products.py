@@ -19,7 +19,7 @@ from headscope.errors import ModelError
 from headscope.models.jacobian import linear
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.layers import Layer
-from headscope.models.jacobian.norms import Reading
+from headscope.models.jacobian.norms import NormReading
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -65,7 +65,7 @@ def _mapped(layer: Layer, product: Callable[[torch.Tensor], torch.Tensor], rows:
     return products.detach()
 
 
-def within(layer: Layer, reading: Reading) -> tuple[Sizes, Sizes]:
+def within(layer: Layer, reading: NormReading) -> tuple[Sizes, Sizes]:
     """G of a layer and its standard errors."""
     found = [
         reading(pull(layer, reading.placed(targets, len(layer.states))).view(len(targets), -1, *layer.states.shape))
@@ -76,7 +76,7 @@ def within(layer: Layer, reading: Reading) -> tuple[Sizes, Sizes]:
 
 
 def forwards(
-    layers: Sequence[Layer], reading: Reading, known: Sequence[Block | str] = (), sources: Sequence[int] | None = None
+    layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = (), sources: Sequence[int] | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """G* of all layers [layer, source, target] and its standard errors, from sources on. Blocks that are known are made use of.
 
@@ -97,7 +97,7 @@ def forwards(
     return sizes, errors
 
 
-def backwards(layers: Sequence[Layer], reading: Reading, known: Sequence[Block | str] = ()) -> tuple[torch.Tensor, torch.Tensor]:
+def backwards(layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = ()) -> tuple[torch.Tensor, torch.Tensor]:
     """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer back through those below it.
     Blocks that are known are made use of.
     """

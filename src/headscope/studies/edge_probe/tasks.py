@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from headscope.core.document import Document, Edge
-from headscope.corpora.resolution.trees import Node, parse_tree
+from headscope.corpora.resolution.trees import PhraseNode, parse_tree
 from headscope.errors import HeadscopeError
 
 Tags = Literal["auto", "upos", "xpos"]
@@ -128,7 +128,7 @@ def _constituents(document: Document, choices: Choices) -> Iterator[Edge]:
         start += len(sentence)
 
 
-def _phrases(tree: Node) -> Iterator[Node]:
+def _phrases(tree: PhraseNode) -> Iterator[PhraseNode]:
     """The nodes that have nodes below them, from the top to the bottom; not by recursion, since a chain can be long."""
     waiting = [tree]
     while waiting:

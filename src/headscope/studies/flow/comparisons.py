@@ -10,7 +10,7 @@ import numpy as np
 
 from headscope.results.table import Table
 from headscope.stats.resampled import difference
-from headscope.stats.significance import Comparison, benjamini_hochberg, holm, paired, welch
+from headscope.stats.significance import TwoSampleTest, benjamini_hochberg, holm, paired, welch
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -70,7 +70,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Table:
 
 
 def _rows(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> list[Row]:
-    found: Comparison = paired(x.values, y.values) if test == "paired" else welch(x.values, y.values)
+    found: TwoSampleTest = paired(x.values, y.values) if test == "paired" else welch(x.values, y.values)
     one, other = x.values, y.values
     if test == "paired":
         both = np.isfinite(one) & np.isfinite(other)

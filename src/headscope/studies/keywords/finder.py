@@ -22,7 +22,7 @@ from headscope.models.model import Model
 from headscope.results.columns import Kept
 from headscope.results.results import Results
 from headscope.stats.keyphrases import KeyphraseF1
-from headscope.stats.logistic import Fit
+from headscope.stats.logistic import LogisticFit
 from headscope.studies.keywords.features import Source, read_words
 from headscope.studies.keywords.learning import SYSTEMS, Standard, counts, tuned
 from headscope.studies.keywords.phrases import Phrase, phrases
@@ -77,7 +77,7 @@ class Finder:
 
     model: Model
     scale: Standard
-    fit: Fit
+    fit: LogisticFit
     cut: float  # log odds from which on a word is taken
     length: int
     source: Source
@@ -116,7 +116,7 @@ class Finder:
     def _of(cls, model: Model, kept: Kept, longest: int, source: Source, trained: Trained) -> Finder:
         """From what a study keeps. Texts are read in no larger pieces than were learnt from: attention is thinner in longer ones."""
         scale = Standard(kept.numbers("mean"), kept.numbers("spread"))
-        fit = Fit(kept.numbers("coefficients"), float(kept.numbers("intercept")[0]))
+        fit = LogisticFit(kept.numbers("coefficients"), float(kept.numbers("intercept")[0]))
         length = min(longest, model.max_length or longest, int(kept.numbers("lengths").max()))
         return cls(model, scale, fit, float(kept.numbers("cuts")[1]), max(length, model.tokenizer.pair.size + 2), source, trained)
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from headscope.stats.keyphrases import KeyphraseF1, Level
-from headscope.stats.logistic import Fit, log_losses, logistic, one_by_one
+from headscope.stats.logistic import LogisticFit, log_losses, logistic, one_by_one
 from headscope.studies.keywords.features import Rarity, Words
 from headscope.studies.keywords.peers import scores_by_yake
 
@@ -49,7 +49,7 @@ class Learnt:
     score: Scoring
     weights: Float64[np.ndarray, "how head"] | None = None
     scale: Standard | None = None
-    fit: Fit | None = None
+    fit: LogisticFit | None = None
 
 
 def every_word(words: Words, penalty: float) -> Learnt:

@@ -14,7 +14,7 @@ import headscope as hs
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoder
-from headscope.engine.prefetch import Ahead, Brief, Bundle
+from headscope.engine.prefetch import PackedShard, PackedText, Prefetcher
 from headscope.errors import HeadscopeError
 from headscope.models.model import Model
 
@@ -67,12 +67,12 @@ def test_texts_come_as_one_process_reads_them(model: Model, files: list[Path]) -
     expected = list(encoder.texts(corpus, plain))
     skipped = corpus.skipped
     corpus = read(*files, on_error="skip")
-    briefs = list(Ahead(corpus, 1).texts(encoder, ours))
+    briefs = list(Prefetcher(corpus, 1).texts(encoder, ours))
     assert [brief.id for brief in briefs] == [text.id for text in expected]
     assert "a#3" in {brief.document for brief in briefs}, "the third of that name"
     assert ours.lines() == plain.lines()
     assert corpus.skipped.lines() == skipped.lines()
-    bundle = pickle.loads(pickle.dumps(Bundle(briefs[2:9])))
+    bundle = pickle.loads(pickle.dumps(PackedShard(briefs[2:9])))
     assert len(bundle) == 7
     for text, brief, unpacked in zip(expected[2:9], briefs[2:9], bundle, strict=True):
         for found in (brief.whole(), unpacked):
@@ -83,10 +83,10 @@ def test_texts_come_as_one_process_reads_them(model: Model, files: list[Path]) -
 
 
 def test_a_fault_is_told_after_what_comes_before_it(model: Model, files: list[Path]) -> None:
-    taken: list[Brief] = []
+    taken: list[PackedText] = []
 
     def take() -> None:
-        for text in Ahead(read(*files), 1).texts(Encoder(model.tokenizer), Tally()):
+        for text in Prefetcher(read(*files), 1).texts(Encoder(model.tokenizer), Tally()):
             taken.append(text)
 
     with pytest.raises(HeadscopeError, match=r"line 3 of .*1\.jsonl.*--on-error skip"):
@@ -95,17 +95,17 @@ def test_a_fault_is_told_after_what_comes_before_it(model: Model, files: list[Pa
 
 
 def test_what_cannot_be_read_ahead_is_read_here(files: list[Path]) -> None:
-    assert not Ahead.can(Corpus.of(list(read("sampler"))), 2)
-    assert not Ahead.can(read(files[0]), 2)
-    assert not Ahead.can(read(*files), 0)
-    assert Ahead.can(read(*files), 1)
+    assert not Prefetcher.can(Corpus.of(list(read("sampler"))), 2)
+    assert not Prefetcher.can(read(files[0]), 2)
+    assert not Prefetcher.can(read(*files), 0)
+    assert Prefetcher.can(read(*files), 1)
 
 
 def test_a_file_that_changes_is_noticed_before_more_of_it_is_used(model: Model, files: list[Path], tmp_path: Path) -> None:
     paths = [tmp_path / path.name for path in files[:2]]
     for path, source in zip(paths, (files[0], files[3]), strict=True):
         path.write_bytes(source.read_bytes())
-    texts = Ahead(read(*paths), 1).texts(Encoder(model.tokenizer), Tally())
+    texts = Prefetcher(read(*paths), 1).texts(Encoder(model.tokenizer), Tally())
     assert next(texts).document == "a"
     paths[1].write_text('{"id": "z", "text": "It is another."}\n', encoding="utf-8")
     with pytest.raises(HeadscopeError, match=r"1\.jsonl: the file has changed while it was being read"):

@@ -1,4 +1,4 @@
-"""Who gets which shard, and what becomes of it when workers die: a crew in memory, whose workers die when they are told to."""
+"""Who gets which shard, and what becomes of it when workers die: a pool in memory, whose workers die when they are told to."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from headscope.core.annotation import Annotation
 from headscope.core.state import State
 from headscope.encoding.texts import Encoded
 from headscope.engine import processes
-from headscope.engine.pool import AHEAD, ASIDE, BEYOND, TRIES, Crew, Dispatch, Event
-from headscope.engine.worker import Job, Start
+from headscope.engine.pool import AHEAD, ASIDE, BEYOND, TRIES, Dispatch, Event, WorkerPool
+from headscope.engine.worker import ShardJob, WorkerSetup
 from headscope.errors import RunError
 
-START = Start({}, None, 1, "", {})
+START = WorkerSetup({}, None, 1, "", {})
 
 
-class Scripted(Crew):
+class Scripted(WorkerPool):
     """Workers that do a shard each time they are listened to. `deadly` shards kill so many of them; `stillborn` of them never begin."""
 
     remedy = "Be gentle"
@@ -38,20 +38,20 @@ class Scripted(Crew):
         self._deadly = dict(deadly or {})
         self._stillborn = stillborn
         self._told: deque[Event] = deque()
-        self.lines: dict[Hashable, deque[Job]] = {}
+        self.lines: dict[Hashable, deque[ShardJob]] = {}
         self.hired = 0
         self.longest = 0
 
     def threads(self) -> int:
         return 1
 
-    def hire(self, start: Start) -> Hashable:
+    def hire(self, start: WorkerSetup) -> Hashable:
         self.hired += 1
         self.lines[self.hired] = deque()
         self._told.append(Event(self.hired, "died", "too young") if self.hired <= self._stillborn else Event(self.hired, "ready"))
         return self.hired
 
-    def give(self, worker: Hashable, job: Job) -> None:
+    def give(self, worker: Hashable, job: ShardJob) -> None:
         self.lines[worker].append(job)
         self.longest = max(self.longest, len(self.lines[worker]))
 
@@ -78,32 +78,32 @@ class Scripted(Crew):
         pass
 
 
-def jobs(count: int) -> Iterator[Job]:
+def jobs(count: int) -> Iterator[ShardJob]:
     for number in range(count):
         annotation = Annotation(f"document {number}", (), (), (), (), (), frozenset(), ())
-        yield Job(number, [Encoded(f"t{number}", annotation, np.zeros(1, int), np.zeros(1, int), (), (), ())], frozenset())
+        yield ShardJob(number, [Encoded(f"t{number}", annotation, np.zeros(1, int), np.zeros(1, int), (), (), ())], frozenset())
 
 
-def done(crew: Crew, count: int) -> list[int]:
+def done(pool: WorkerPool, count: int) -> list[int]:
     found = []
-    for number, states in Dispatch(jobs(count), crew, START):
+    for number, states in Dispatch(jobs(count), pool, START):
         assert states["m"]["number"].tolist() == [number], "a shard has the states of another"
         found.append(number)
     return sorted(found)
 
 
 def test_every_shard_is_done_once_and_no_worker_has_more_than_two() -> None:
-    crew = Scripted(3)
-    assert done(crew, 20) == list(range(20))
-    assert crew.longest == AHEAD
-    assert crew.hired == 3
+    pool = Scripted(3)
+    assert done(pool, 20) == list(range(20))
+    assert pool.longest == AHEAD
+    assert pool.hired == 3
 
 
 def test_the_work_is_read_no_further_than_workers_need_it() -> None:
     """Two shards a worker, and one in hand."""
     read, finished = 0, 0
 
-    def counted() -> Iterator[Job]:
+    def counted() -> Iterator[ShardJob]:
         nonlocal read
         for job in jobs(50):
             read += 1
@@ -116,15 +116,15 @@ def test_the_work_is_read_no_further_than_workers_need_it() -> None:
 
 
 def test_shards_of_the_dead_are_done_by_others() -> None:
-    crew = Scripted(2, deadly={0: TRIES - 1, 7: 1, 19: TRIES - 1})
-    assert done(crew, 20) == list(range(20))
-    assert crew.hired == 2 + 2 * (TRIES - 1) + 1
+    pool = Scripted(2, deadly={0: TRIES - 1, 7: 1, 19: TRIES - 1})
+    assert done(pool, 20) == list(range(20))
+    assert pool.hired == 2 + 2 * (TRIES - 1) + 1
 
 
 def test_a_shard_that_kills_again_and_again_is_named_after_all_others_are_done() -> None:
-    crew, found = Scripted(2, deadly={3: 99, 11: 99}), list[int]()
+    pool, found = Scripted(2, deadly={3: 99, 11: 99}), list[int]()
     with pytest.raises(RunError) as error:
-        take(found, Dispatch(jobs(20), crew, START))
+        take(found, Dispatch(jobs(20), pool, START))
     assert "shard 4 ended its worker 3 times (signal SIGKILL), and so did 1 other shards. It holds document 3" in str(error.value)
     assert "Be gentle" in str(error.value)
     assert sorted(found) == [number for number in range(20) if number not in (3, 11)]
@@ -143,22 +143,22 @@ def take(found: list[int], numbered: Iterable[tuple[int, object]]) -> None:
 
 
 def test_it_gives_up_where_every_shard_kills() -> None:
-    crew = Scripted(2, deadly=dict.fromkeys(range(1000), 99))
+    pool = Scripted(2, deadly=dict.fromkeys(range(1000), 99))
     with pytest.raises(RunError, match=f"and so did {ASIDE - 1} other shards"):
-        done(crew, 1000)
+        done(pool, 1000)
 
 
 def test_workers_that_never_begin_end_a_run() -> None:
-    crew = Scripted(2, stillborn=99)
+    pool = Scripted(2, stillborn=99)
     with pytest.raises(RunError, match=r"[34] workers in a row died before they could begin \(too young\). Be gentle"):
-        done(crew, 5)
+        done(pool, 5)
     assert done(Scripted(2, stillborn=2), 5) == list(range(5)), "two accidents at the start are none of a shard's"
 
 
 def test_nobody_is_hired_for_nothing() -> None:
-    crew = Scripted(2)
-    assert done(crew, 0) == []
-    assert crew.hired == 0
+    pool = Scripted(2)
+    assert done(pool, 0) == []
+    assert pool.hired == 0
 
 
 def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,10 +166,10 @@ def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
     model = save_small(tmp_path / "small")
     settings: dict[str, Any] = {"shard_tokens": 60, "replicates": 5, "gallery": 0, "limit": 24}
     pids: list[Any] = []
-    hire = processes.Processes.hire
+    hire = processes.ProcessPool.hire
 
-    def noted(crew: processes.Processes, start: Start) -> Hashable:
-        pid = hire(crew, start)
+    def noted(pool: processes.ProcessPool, start: WorkerSetup) -> Hashable:
+        pid = hire(pool, start)
         pids.append(pid)
         return pid
 
@@ -178,7 +178,7 @@ def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
             os.kill(pids[0], signal.SIGKILL)
             time.sleep(0.01)
 
-    monkeypatch.setattr(processes.Processes, "hire", noted)
+    monkeypatch.setattr(processes.ProcessPool, "hire", noted)
     run = hs.run(model, "sampler", ["positions"], tmp_path / "run", engine="processes", workers=1, progress=kill, **settings)
     assert len(pids) == 2
     hs.run(model, "sampler", ["positions"], tmp_path / "local", **settings)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from headscope.app.errors import Refusal, missing
-from headscope.app.kept import Kept
 from headscope.app.limits import Limits
 from headscope.core.paths import kind_of
 from headscope.errors import RunError, StaleError
@@ -25,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Inside:
+class PageContent:
     """What a page of runs shows: HTML and its style sheet, and data for the views as JSON."""
 
     title: str
@@ -34,7 +33,31 @@ class Inside:
     data: str
 
 
-class Shelf:
+class RunCache(Generic[T]):
+    """Values by the names of the runs they are about, each good as long as these are the runs it was made of."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[tuple[str, ...], tuple[tuple[Results, ...], T]] = OrderedDict()
+
+    def get(self, names: tuple[str, ...], runs: tuple[Results, ...]) -> T | None:
+        """The value, if it is there; from any thread."""
+        held, value = self._held.get(names, ((), None))
+        if len(held) != len(runs) or any(one is not other for one, other in zip(held, runs, strict=True)):
+            return None
+        with suppress(KeyError):  # the thread that puts may just have dropped it
+            self._held.move_to_end(names)
+        return value
+
+    def put(self, names: tuple[str, ...], runs: tuple[Results, ...], value: T) -> None:
+        """Keep a value, and drop what was used least lately; from one thread only."""
+        self._held[names] = runs, value
+        self._held.move_to_end(names)
+        while len(self._held) > self._most:
+            self._held.popitem(last=False)
+
+
+class ServedRuns:
     """Runs by name, opened again when their folder was written anew.
 
     Pages are made one at a time, apart from the requests that wait for them, and the last few are kept.
@@ -43,8 +66,8 @@ class Shelf:
     def __init__(self, runs: Mapping[str, Results], limits: Limits) -> None:
         self._runs = dict(runs)
         self._limits = limits
-        self._pages: Kept[Inside] = Kept(limits.pages)
-        self._comparisons: Kept[Inside] = Kept(limits.pages)
+        self._pages: RunCache[PageContent] = RunCache(limits.pages)
+        self._comparisons: RunCache[PageContent] = RunCache(limits.pages)
         self._comparing: Counter[tuple[str, str]] = Counter()  # those that wait
         self._waiting = 0
         self._maker = ThreadPoolExecutor(1, "headscope-pages")
@@ -78,12 +101,12 @@ class Shelf:
             raise missing("the run has no such head", f"Its heads are {known[0]} to {known[-1]}" if known else "")
         return found
 
-    async def inside(self, name: str) -> Inside:
+    async def inside(self, name: str) -> PageContent:
         """The page of a run."""
         results = self[name]
         return await self._made(self._pages, (name,), (results,), lambda: _run_page(results, name))
 
-    async def compared(self, a: str, b: str) -> Inside:
+    async def compared(self, a: str, b: str) -> PageContent:
         """The page of two runs."""
         pair, runs = (a, b), (self[a], self[b])
         if pair not in self._comparing and len(self._comparing) >= self._limits.comparing and self._comparisons.get(pair, runs) is None:
@@ -104,10 +127,12 @@ class Shelf:
         finally:
             self._waiting -= 1
 
-    async def _made(self, kept: Kept[Inside], names: tuple[str, ...], runs: tuple[Results, ...], make: Callable[[], Inside]) -> Inside:
+    async def _made(
+        self, kept: RunCache[PageContent], names: tuple[str, ...], runs: tuple[Results, ...], make: Callable[[], PageContent]
+    ) -> PageContent:
         """What is kept, or what is made now."""
 
-        def once() -> Inside:
+        def once() -> PageContent:
             made = kept.get(names, runs)  # while this request waited for its turn
             if made is None:
                 made = make()
@@ -122,15 +147,15 @@ class Shelf:
         self._maker.shutdown(wait=False, cancel_futures=True)
 
 
-def _run_page(results: Results, name: str) -> Inside:
+def _run_page(results: Results, name: str) -> PageContent:
     from headscope.report import body, style, title
     from headscope.views.page import encode
     from headscope.views.run import run_data
 
-    return Inside(title(results), style(), body(results), encode(run_data(results, name)))
+    return PageContent(title(results), style(), body(results), encode(run_data(results, name)))
 
 
-def _comparison_page(runs: tuple[Results, Results], names: tuple[str, str]) -> Inside:
+def _comparison_page(runs: tuple[Results, Results], names: tuple[str, str]) -> PageContent:
     from headscope.comparison.runs import compare
     from headscope.report import style
     from headscope.report.comparison import body, data
@@ -138,7 +163,7 @@ def _comparison_page(runs: tuple[Results, Results], names: tuple[str, str]) -> I
 
     # A run set beside itself is told apart by number.
     found = compare(runs, names=names if names[0] != names[1] else (f"{names[0]} (1)", f"{names[1]} (2)"))
-    return Inside(f"headscope: {names[0]} and {names[1]}", style(), body(found), encode(data(found, names)))
+    return PageContent(f"headscope: {names[0]} and {names[1]}", style(), body(found), encode(data(found, names)))
 
 
 def _again(results: Results) -> Results:
