@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headscope.api.results import Compared, Measured, Run, Study, TwinHeads, compare, open_run, open_study, rerun
-from headscope.api.running import annotate, keywords, load, measure, run, train, twins, view
+from headscope.api.running import annotate, check_corpus, corpus_stats, keywords, load, measure, plan, run, train, twins, view
 from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural, replicate
 from headscope.core.document import Word
 from headscope.corpora import read
@@ -17,13 +17,16 @@ __all__ = [
     "Word",
     "ablate",
     "annotate",
+    "check_corpus",
     "compare",
+    "corpus_stats",
     "flow",
     "keywords",
     "load",
     "measure",
     "open_run",
     "open_study",
+    "plan",
     "probe_attention",
     "probe_edge",
     "probe_keywords",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
     from headscope.core.document import Document
     from headscope.core.heads import HeadId
+    from headscope.corpora import Finding, Stats
     from headscope.engine.shards import Progress
+    from headscope.engine.spec import RunSpec
     from headscope.gallery.grids import Level, Specials
     from headscope.measures.own import Named
     from headscope.models.model import Model
     from headscope.models.recipe import TrainedModel
     from headscope.results.results import Results
+    from headscope.runs.estimate import RunEstimate
     from headscope.studies.flow.influence import Layer
     from headscope.studies.keywords.finder import Finder
     from headscope.widget.keywords import KeywordView
@@ -151,14 +154,11 @@ def run(
     >>> run["entropy"].table.where(quantity="entropy").columns[:5]
     ['kind', 'layer', 'head', 'quantity', 'value']
     """
-    from headscope.engine.spec import make_spec
     from headscope.runs.execute import execute
 
-    name, paths = named(model, corpus)
-    chosen, own = _measures(measures)
-    if engine != "local" and (typed := [one for one in own if one.startswith("__main__:")]):
+    spec = _spec(model, corpus, measures, settings)
+    if engine != "local" and (typed := [one for one in spec.own if one.startswith("__main__:")]):
         raise MeasureError(f"{typed[0].partition(':')[2]} is only known here", "For other processes put it into a file: reach.py:Reach")
-    spec = make_spec({"model": name, "corpus": paths, "measures": chosen, **settings}, own=own)
     results = execute(
         spec,
         Path(out) if out is not None else None,
@@ -176,6 +176,73 @@ def run(
         gallery=gallery,
     )
     return _warned(results)
+
+
+def plan(
+    model: Model | str | Path = "mini",
+    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
+    measures: Measures = DEFAULT_MEASURES,
+    *,
+    device: str | None = None,
+    tried: int = 3,
+    readers: int = 0,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> RunEstimate:
+    """What `run` with the same arguments would read, skip and cost: the corpus is read and cut, and `tried` shards are timed.
+
+    >>> import headscope as hs
+    >>> estimate = hs.plan("mini", "sampler", ["entropy"], limit=4, tried=0)
+    >>> estimate.shards, estimate.longest
+    (1, 43)
+    """
+    from headscope.runs.estimate import plan_run
+
+    return plan_run(
+        _spec(model, corpus, measures, settings),
+        model=None if isinstance(model, str | Path) else model,
+        corpus=corpus if isinstance(corpus, Corpus) else None,
+        device=device,
+        tried=tried,
+        readers=readers,
+        progress=progress,
+    )
+
+
+def _spec(
+    model: Model | str | Path, corpus: Corpus | str | Path | Sequence[str | Path], measures: Measures, settings: Mapping[str, Any]
+) -> RunSpec:
+    """The specification of a run."""
+    from headscope.engine.spec import make_spec
+
+    name, paths = named(model, corpus)
+    chosen, own = _measures(measures)
+    return make_spec({"model": name, "corpus": paths, "measures": chosen, **settings}, own=own)
+
+
+def check_corpus(*paths: str | Path, level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
+    """What is wrong in annotated files, with file, line, value and rule; level 1 is the format, 3 everything (docs/checking.md).
+
+    >>> import headscope as hs
+    >>> [finding for finding in hs.check_corpus("sampler") if not finding.note]
+    []
+    """
+    from headscope.corpora import check
+
+    return check(paths, level, ignore)
+
+
+def corpus_stats(corpus: Corpus | str | Path | Sequence[str | Path] = "sampler") -> Stats:
+    """What is in a corpus, counted in one pass: documents, sentences, words, labels, mentions, keyphrases.
+
+    >>> import headscope as hs
+    >>> stats = hs.corpus_stats("sampler")
+    >>> stats.sentences, stats.words
+    (347, 6026)
+    """
+    from headscope.corpora import stats
+
+    return stats(_corpus(corpus))
 
 
 def measure(
