@@ -1,4 +1,4 @@
-"""Raw text to CoNLL-U with an installed parser, for those who have no treebank: everything it writes is marked as automatic."""
+"""Annotation: raw text to CoNLL-U with an installed parser. Everything it writes is marked as automatic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python interface: load, train, read, run, measure, view, twins; studies of flow, ablation and probes; open_run, open_study."""
+"""The Python interface: what `import headscope as hs` gives."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Types that everything else is made of; no models, no files."""
+"""Types that everything else is made of: heads, documents, batches of maps, states and how they merge."""

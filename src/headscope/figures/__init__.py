@@ -1,4 +1,4 @@
-"""Figures from finished runs, one file each, ready for a paper: SVG, PDF or PNG."""
+"""Figures of runs and comparisons, ready for a paper: SVG, PDF or PNG."""
 
 from __future__ import annotations
 

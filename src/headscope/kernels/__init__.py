@@ -1,4 +1,4 @@
-"""Compiled inner loops: by numba for a CPU, by Triton for CUDA. Neither is made for every machine, so there is always a plain form."""
+"""Compiled inner loops: numba on a CPU, Triton on CUDA, each beside a plain form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures: what is computed from attention maps. Each file holds one; this registry knows them by name."""
+"""Measures: what is computed from attention maps in one pass. Each file holds one; this registry knows them by name."""
 
 from __future__ import annotations
 

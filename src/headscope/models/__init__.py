@@ -1,1 +1,1 @@
-"""Everything that knows transformers' internals."""
+"""Models: loading, verification, capture of attention, gates, gradients, pruning, training. Only this package knows transformers."""

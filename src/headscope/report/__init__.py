@@ -1,4 +1,4 @@
-"""A run as one HTML page that needs no network: what was found in plain words, then each analysis with its numbers."""
+"""Reports: a run or studies as one HTML page that needs no network."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Statistics shared by all measures."""
+"""Statistics as pure functions of arrays: bootstrap, intervals, tests, correlations, trees, scaling."""
