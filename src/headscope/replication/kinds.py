@@ -38,11 +38,6 @@ def kind_of(study: str | None) -> Kind:
             from headscope.studies.ablation.study import ablate
 
             return Kind(make_ablation_spec, ablate)
-        case "attention_probe":
-            from headscope.studies.attention_probe.spec import make_attention_probe_spec
-            from headscope.studies.attention_probe.study import probe_attention
-
-            return Kind(make_attention_probe_spec, probe_attention)
         case "structural_probe":
             from headscope.studies.structural_probe.spec import make_structural_spec
             from headscope.studies.structural_probe.study import probe_structural
@@ -53,9 +48,4 @@ def kind_of(study: str | None) -> Kind:
             from headscope.studies.edge_probe.study import probe_edge
 
             return Kind(make_edge_spec, probe_edge)
-        case "keywords":
-            from headscope.studies.keywords.spec import make_keyword_spec
-            from headscope.studies.keywords.study import keywords
-
-            return Kind(make_keyword_spec, keywords)
     raise RunError(f"a study of {study} is not known", "Update headscope")

@@ -11,9 +11,7 @@ from headscope.studies.registry import REGISTRY
 # Where the sentences of each kind of study are made; imported when they are asked for.
 _MODULES = {
     "ablation": "headscope.studies.ablation.findings",
-    "attention_probe": "headscope.studies.attention_probe.findings",
     "edge_probe": "headscope.studies.edge_probe.findings",
-    "keywords": "headscope.studies.keywords.findings",
     "structural_probe": "headscope.studies.structural_probe.findings",
 }
 
