@@ -17,8 +17,7 @@ from headscope.cli.main import app
 from headscope.corpora import read
 from headscope.errors import CorpusError, HeadscopeError, RunError
 from headscope.models.load import load
-from headscope.studies.keywords.spec import make_keyword_spec
-from headscope.studies.keywords.study import keywords
+from headscope.studies.execute import execute
 
 TEXT = "Sea turtles lay eggs on the beach. The turtles return to the beach each year.\n\nBiologists count the eggs of sea turtles <b>.\n"
 
@@ -41,7 +40,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> str:
         lines.append({"id": name, "text": text, "keyphrases": [name, "lake"]})
     path = folder / "animals.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    keywords(make_keyword_spec({"corpus": str(path), "folds": 2, "replicates": 20}), folder / "study", corpus=read(path))
+    execute("keywords", {"corpus": str(path), "folds": 2, "replicates": 20}, folder / "study", corpus=read(path))
     return str(folder / "study")
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 import pytest
 
-from headscope.cli.probe_attention import attention
 from headscope.figures import known_figures
-from headscope.studies.attention_probe.spec import NAMES
+from headscope.studies.attention_probe.spec import NAMES, AttentionProbeSpec
 
 PAGE = (Path(__file__).parents[2] / "docs" / "attention-probe.md").read_text(encoding="utf-8")
-USUAL = {"model", "corpus", "format", "replicates", "seed", "device", "overwrite", "quiet", "out"}  # as everywhere
+USUAL = {"model", "corpus", "format", "replicates", "seed", "dtype", "on_error"}  # as everywhere
+OPTIONS = [name for name, field in AttentionProbeSpec.model_fields.items() if field.description and name not in USUAL]
 
 
-@pytest.mark.parametrize("option", [name for name in inspect.signature(attention).parameters if name not in USUAL])
+@pytest.mark.parametrize("option", [*OPTIONS, "resume"])
 def test_every_option_is_explained(option: str) -> None:
     assert f"--{'no-' if option == 'bias' else ''}{option.replace('_', '-')}" in PAGE
 

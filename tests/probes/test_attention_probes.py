@@ -11,19 +11,17 @@ import torch
 
 from attention_probe import Plain
 from headscope.studies.attention_probe.batch import UNSCORED, Batch, Sentence, pieces
-from headscope.studies.attention_probe.decoding import best_candidates, best_trees
-from headscope.studies.attention_probe.head_weights import Leaning
+from headscope.studies.attention_probe.evaluation import HeadWeights, best_candidates, best_trees
 from headscope.studies.attention_probe.probes import (
-    Alignment,
     AttentionProbe,
     AttentionWordsProbe,
     Probe,
-    Root,
     Vectors,
     WordsDistancesProbe,
     candidates_of,
     distances,
 )
+from headscope.studies.attention_probe.spec import Alignment, Root
 from headscope.studies.attention_probe.training import Recipe, Sentences, steps, train
 
 HEADS, ROWS, SIZE = 3, 9, 5
@@ -316,9 +314,9 @@ def test_a_planted_parser_is_found_and_named() -> None:
     train({"attention": probe}, given, Recipe(rate=0.3, batch=5, epochs=10, order="shuffled"))
     batch = everything(given)
     assert bool((probe.found(batch) == batch.gold[..., None])[batch.words].all())
-    leaning = Leaning(probe)
-    leaning.observe(batch)
-    assert leaning.pull.mean(1).argmax() == HEADS + 1
+    of_heads = HeadWeights(probe)
+    of_heads.observe(batch)
+    assert of_heads.pull.mean(1).argmax() == HEADS + 1
 
 
 @pytest.mark.parametrize("kind", ["attention", "attention-words"])
@@ -327,9 +325,9 @@ def test_weights_and_pulls_pair_by_pair(kind: str) -> None:
     given = some([3, 5])
     probe = filled(make(kind, (0, 1)))
     assert isinstance(probe, AttentionProbe | AttentionWordsProbe)
-    leaning = Leaning(probe)
+    of_heads = HeadWeights(probe)
     for _, _, batch in given.batches([[0], [1]], 1):
-        leaning.observe(batch)
+        of_heads.observe(batch)
     weight, pull = [], []
     for tree, maps in zip(given.trees, given.store.given, strict=True):  # type: ignore[union-attr]
         forms = tree.forms.tolist()
@@ -351,9 +349,9 @@ def test_weights_and_pulls_pair_by_pair(kind: str) -> None:
                             own[k] = w
                 weight.append(own)
                 pull.append(parts[gold - 1] - parts.mean(0))
-    assert leaning.n == len(weight)
-    np.testing.assert_allclose(leaning.weight[:, 1], np.mean(weight, 0), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(leaning.pull[:, 1], np.mean(pull, 0), rtol=1e-4, atol=1e-5)
+    assert of_heads.n == len(weight)
+    np.testing.assert_allclose(of_heads.weight[:, 1], np.mean(weight, 0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(of_heads.pull[:, 1], np.mean(pull, 0), rtol=1e-4, atol=1e-5)
 
 
 def test_early_stopping_keeps_each_seed_at_its_best() -> None:

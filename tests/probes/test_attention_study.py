@@ -27,11 +27,12 @@ from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
 from headscope.studies.attention_probe.findings import sentences
 from headscope.studies.attention_probe.lexicon import lexicon
-from headscope.studies.attention_probe.spec import make_attention_probe_spec
-from headscope.studies.attention_probe.study import probe_attention
 from headscope.studies.attention_probe.tables import Answers, difference_table, head_table, relation_table, seed_table, summary_table
+from headscope.studies.execute import execute
+from headscope.studies.registry import REGISTRY
 
 SHORT = Corpus.of(Document(d.id, tuple(s for s in d.sentences if len(s) < 12)[:3]) for d in read("sampler"))
+STUDY = REGISTRY["attention_probe"]
 SETTINGS: dict[str, Any] = {"seeds": 2, "epochs": 2, "batch": 8, "words": "model", "replicates": 20}
 
 
@@ -42,8 +43,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 @pytest.fixture(scope="module")
 def whole(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Results:
-    spec = make_attention_probe_spec({**SETTINGS, "decode": "tree"})
-    return probe_attention(spec, tmp_path_factory.mktemp("probe") / "study", model=model, corpus=SHORT)
+    spec = STUDY.make({**SETTINGS, "decode": "tree"})
+    return execute(STUDY, spec, tmp_path_factory.mktemp("probe") / "study", model=model, corpus=SHORT)
 
 
 def rows(results: Results) -> list[str]:
@@ -76,8 +77,8 @@ def test_tables_and_their_rows(whole: Results, model: Model) -> None:
 
 
 def test_right_branching_by_counting(model: Model) -> None:
-    spec = make_attention_probe_spec({**SETTINGS, "probes": "right-branching", "replicates": 0})
-    found = next(iter(probe_attention(spec, model=model, corpus=SHORT, dev=SHORT)["summary"]))
+    spec = STUDY.make({**SETTINGS, "probes": "right-branching", "replicates": 0})
+    found = next(iter(execute(STUDY, spec, model=model, corpus=SHORT, dev=SHORT)["summary"]))
     words = [(place, len(s.words), word) for d in SHORT for s in d.sentences for place, word in enumerate(s.words, 1)]
     right = [word.head == place + 1 and place < size for place, size, word in words]
     counts = [not (word.relation or "").startswith("punct") for _, _, word in words]
@@ -87,20 +88,20 @@ def test_right_branching_by_counting(model: Model) -> None:
 
 
 def test_stopped_and_gone_on_with(whole: Results, model: Model, tmp_path: Path) -> None:
-    spec = make_attention_probe_spec({**SETTINGS, "decode": "tree"})
+    spec = STUDY.make({**SETTINGS, "decode": "tree"})
 
     def stop(share: float | None, texts: int, tokens: int) -> None:
         if share is not None and share > 0.6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        probe_attention(spec, tmp_path / "x", model=model, corpus=SHORT, progress=stop)
+        execute(STUDY, spec, tmp_path / "x", model=model, corpus=SHORT, progress=stop)
     with pytest.raises(RunError, match="epochs was 2 and is 3"):
-        probe_attention(spec.model_copy(update={"epochs": 3}), tmp_path / "x", model=model, corpus=SHORT, resume=True)
+        execute(STUDY, spec.model_copy(update={"epochs": 3}), tmp_path / "x", model=model, corpus=SHORT, resume=True)
     shares: list[float] = []
-    spec = spec.model_copy(update={"cache_bytes": 1 << 20})  # changes no result
-    resumed = probe_attention(
-        spec, tmp_path / "x", model=model, corpus=SHORT, resume=True, progress=lambda share, *_: shares.append(share or 0)
+    spec = spec.model_copy(update={"cache_limit": 2**-10})  # changes no result
+    resumed = execute(
+        STUDY, spec, tmp_path / "x", model=model, corpus=SHORT, resume=True, progress=lambda share, *_: shares.append(share or 0)
     )
     assert resumed.manifest["counts"]["resumed_shards"] >= 2
     assert rows(resumed) == rows(whole)
@@ -109,9 +110,9 @@ def test_stopped_and_gone_on_with(whole: Results, model: Model, tmp_path: Path) 
 
 
 def test_order_batches_and_what_is_kept_change_nothing(whole: Results, model: Model) -> None:
-    spec = {**SETTINGS, "decode": "tree", "batch_tokens": 20, "cache_bytes": 0}
+    spec = {**SETTINGS, "decode": "tree", "batch_tokens": 20, "cache_limit": 0}
     back = Corpus.of(list(SHORT)[::-1])
-    other = probe_attention(make_attention_probe_spec(spec), model=model, corpus=back)
+    other = execute(STUDY, spec, model=model, corpus=back)
     assert sum("worked out anew in each epoch" in note for note in other.manifest["notes"]) == 2
     for name in ("summary", "attention_probe_heads"):
         for one, same in zip(whole[name], other[name], strict=True):
@@ -121,16 +122,17 @@ def test_order_batches_and_what_is_kept_change_nothing(whole: Results, model: Mo
 
 
 def test_presets_and_options(model: Model) -> None:
-    reference = make_attention_probe_spec({"preset": "reference", "batch": 4}).resolved()
+    corpora = {"corpus": SHORT, "dev": None}
+    reference = STUDY.resolve(STUDY.make({"preset": "reference", "batch": 4}), corpora)
     recipe = reference.recipe
     assert (recipe.rate, recipe.batch, recipe.order, recipe.decay, reference.alignment) == (0.002, 4, "file", "none", "reference")
     assert (reference.unknown, reference.word_rows, reference.epochs_for(3)) == ("first", "first", 1)
-    usual = make_attention_probe_spec({}).resolved()
+    usual = STUDY.resolve(STUDY.make({}), corpora)
     assert (usual.alignment, usual.epochs_for(100_000), usual.epochs_for(3200), usual.epochs_for(1280), usual.epochs_for(9)) == (
         "fixed", 4, 4, 10, 20,
     )  # fmt: skip
     few = {**SETTINGS, "probes": ["attention", "attention-words"], "seeds": 1}
-    plain = probe_attention(make_attention_probe_spec(few), model=model, corpus=SHORT)
+    plain = execute(STUDY, few, model=model, corpus=SHORT)
     for changed in (
         {"root": "separate"},
         {"standardise": True},
@@ -138,22 +140,22 @@ def test_presets_and_options(model: Model) -> None:
         {"optimiser": "sgd", "rate": 0.1},
         {"patience": 1},
     ):
-        other = probe_attention(make_attention_probe_spec({**few, **changed}), model=model, corpus=SHORT)
+        other = execute(STUDY, {**few, **changed}, model=model, corpus=SHORT)
         assert other["attention_probe_heads"]["weight"] != plain["attention_probe_heads"]["weight"], changed
     assert other.manifest["sentences"]["stopping"] > 0
-    same = probe_attention(make_attention_probe_spec({**few, "bias": False}), model=model, corpus=SHORT)
+    same = execute(STUDY, {**few, "bias": False}, model=model, corpus=SHORT)
     one, two = (results["attention_probe_heads"] for results in (plain, same))
     assert one.where(probe="attention")["weight"] == two.where(probe="attention")["weight"]
     assert one.where(probe="attention-words")["weight"] != two.where(probe="attention-words")["weight"]
 
 
 def test_models_without_tokens_for_the_root(tmp_path: Path) -> None:
-    spec = make_attention_probe_spec({**SETTINGS, "probes": "attention", "seeds": 1})
+    spec = STUDY.make({**SETTINGS, "probes": "attention", "seeds": 1})
     gpt2 = loaded(tmp_path, "gpt2")
-    found = probe_attention(spec, model=gpt2, corpus=SHORT)
+    found = execute(STUDY, spec, model=gpt2, corpus=SHORT)
     assert any("puts no token before or after a text" in note for note in found.manifest["notes"])
     assert set(found["attention_probe_heads"]["kind"]) == {"decoder"}
-    apart = probe_attention(spec.model_copy(update={"root": "separate"}), model=gpt2, corpus=SHORT)
+    apart = execute(STUDY, spec.model_copy(update={"root": "separate"}), model=gpt2, corpus=SHORT)
     assert not apart.manifest["notes"]
 
 
@@ -195,23 +197,23 @@ def test_lexicons(model: Model, tmp_path: Path) -> None:
 
 
 def test_no_glove_is_said(model: Model) -> None:
-    spec = make_attention_probe_spec({**SETTINGS, "words": None, "probes": "attention-words", "seeds": 1, "epochs": 1})
-    found = probe_attention(spec, model=model, corpus=SHORT)
+    spec = STUDY.make({**SETTINGS, "words": None, "probes": "attention-words", "seeds": 1, "epochs": 1})
+    found = execute(STUDY, spec, model=model, corpus=SHORT)
     assert found.manifest["settings"]["words"] == "model"
     assert "no GloVe vectors here" in found.manifest["notes"][0]
-    bare = probe_attention(spec.model_copy(update={"probes": ("attention",)}), model=model, corpus=SHORT)
+    bare = execute(STUDY, spec.model_copy(update={"probes": ("attention",)}), model=model, corpus=SHORT)
     assert not bare.manifest["notes"]
 
 
 def test_what_cannot_be_done_is_said(model: Model) -> None:
     bare = Corpus.of([Document("d", (Sentence((Word("Hello"),)),))])
-    with pytest.raises(RunError, match="has no trees"):
-        probe_attention(make_attention_probe_spec(SETTINGS), model=model, corpus=bare)
+    with pytest.raises(RunError, match="this study needs trees, and sampler has none"):
+        execute(STUDY, SETTINGS, model=model, corpus=bare)
     with pytest.raises(RunError, match="max_length is 999"):
-        probe_attention(make_attention_probe_spec({"max_length": 999}), model=model, corpus=SHORT)
+        execute(STUDY, {"max_length": 999}, model=model, corpus=SHORT)
     tree = Corpus.of([Document("d", (Sentence((Word("Hello", head=0, relation="root"),)),))])
     with pytest.raises(RunError, match="no sentence with a tree to learn from"):
-        probe_attention(make_attention_probe_spec(SETTINGS), model=model, corpus=tree)
+        execute(STUDY, SETTINGS, model=model, corpus=tree)
     for settings, message in (
         ({"probes": ["feet"]}, r"probes.0 = 'feet'"),
         ({"probes": ["attention", "attention"]}, "none twice"),
@@ -219,13 +221,13 @@ def test_what_cannot_be_done_is_said(model: Model) -> None:
         ({"speed": 1}, "no setting is called 'speed'"),
     ):
         with pytest.raises(RunError, match=message):
-            make_attention_probe_spec(settings)
+            STUDY.make(settings)
 
 
 def test_one_document_is_parted_by_sentences(model: Model) -> None:
     one = Corpus.of([Document("d", tuple(s for d in SHORT for s in d.sentences))])
-    spec = make_attention_probe_spec({**SETTINGS, "probes": "attention", "seeds": 1, "held_out": 0.3})
-    found = probe_attention(spec, model=model, corpus=one).manifest["sentences"]
+    spec = STUDY.make({**SETTINGS, "probes": "attention", "seeds": 1, "held_out": 0.3})
+    found = execute(STUDY, spec, model=model, corpus=one).manifest["sentences"]
     total = found["learned"] + found["tried"]
     assert found["tried"] == int(np.ceil(0.3 * total))
 
@@ -305,13 +307,13 @@ def test_sentences_by_hand() -> None:
 
 def test_mini_knows_syntax(data: Path) -> None:
     """A little of EWT is enough: the probe of attention is far above the next word, and above the model's untrained twin."""
-    spec = make_attention_probe_spec(
+    spec = STUDY.make(
         {
             "corpus": str(data / "ud/en_ewt-ud-dev.conllu.xz"), "limit": 160, "seeds": 1, "epochs": 10, "replicates": 0,
             "probes": ["attention", "right-branching"], "max_length": 24,
         }
     )  # fmt: skip
-    found = {row["probe"]: row["uas"] for row in probe_attention(spec, model=load(device="cpu"))["summary"]}
+    found = {row["probe"]: row["uas"] for row in execute(STUDY, spec, model=load(device="cpu"))["summary"]}
     assert found["attention"] > 0.45
     assert found["attention"] > found["right-branching"] + 0.1
 

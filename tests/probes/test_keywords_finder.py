@@ -20,11 +20,10 @@ from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.errors import EncodingError, HeadscopeError, ModelError, RunError
 from headscope.models.model import Model
+from headscope.studies.execute import execute
 from headscope.studies.keywords.features import read_words
 from headscope.studies.keywords.finder import Finder, learn, plain
 from headscope.studies.keywords.phrases import phrases, written
-from headscope.studies.keywords.spec import make_keyword_spec
-from headscope.studies.keywords.study import keywords
 from headscope.studies.keywords.windows import centrality, windows
 from headscope.widget.keywords import KeywordView
 
@@ -201,8 +200,8 @@ def test_what_was_learnt_finds_pets(finder: Finder) -> None:
 
 def test_a_study_on_disk(model: Model, finder: Finder, tmp_path: Path) -> None:
     """It weighs as what was learnt from the same texts, and says what its tables say."""
-    spec = make_keyword_spec({"replicates": 20, "folds": 3, "model": model.name, "corpus": "some/pets.jsonl"})
-    results = keywords(spec, tmp_path / "kw", model=model, corpus=corpus())
+    settings = {"replicates": 20, "folds": 3, "model": model.name, "corpus": "some/pets.jsonl"}
+    results = execute("keywords", settings, tmp_path / "kw", model=model, corpus=corpus())
     opened = Finder.open(tmp_path / "kw", model)
     assert_allclose(opened.find(LONG).weights, finder.find(LONG).weights, atol=1e-4)
     row = next(iter(results["keywords_scores"].where(system="all heads", level="words")))
@@ -213,7 +212,7 @@ def test_a_study_on_disk(model: Model, finder: Finder, tmp_path: Path) -> None:
     )
     assert (opened.trained.texts, opened.trained.corpus) == (20, "pets.jsonl")
     dev = Corpus.of(replace(one, id=f"dev{one.id}") for one in corpus(2))
-    tried = keywords(make_keyword_spec({"replicates": 0, "dev": "dev.jsonl"}), tmp_path / "dev", model=model, corpus=corpus(), dev=dev)
+    tried = execute("keywords", {"replicates": 0, "dev": "dev.jsonl"}, tmp_path / "dev", model=model, corpus=corpus(), dev=dev)
     assert "(10 of dev.jsonl)" in Finder.of(tried, model).trained.sentence
     other = loaded(tmp_path / "other", "gpt2" if "bert" in type(model.network).__name__.lower() else "bert")
     with pytest.raises(RunError, match=r"was learnt from the heads of .*Use --model"):

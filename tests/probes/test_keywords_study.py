@@ -22,10 +22,10 @@ from headscope.encoding.words import WordGroups, word_map
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.results.results import Results
+from headscope.studies.execute import execute
 from headscope.studies.keywords import curves, learning
 from headscope.studies.keywords.features import Rarity, Words, read_words
-from headscope.studies.keywords.spec import make_keyword_spec
-from headscope.studies.keywords.study import keywords
+from headscope.studies.registry import REGISTRY
 
 TEXTS = [
     "The cat sat on a mat , the cat !",
@@ -170,9 +170,7 @@ def test_rarity_and_places_by_hand() -> None:
 
 def test_heads_alone_by_hand(model: Model, tmp_path: Path) -> None:
     corpus, dev = Corpus.of(documents(4)), Corpus.of([replace(one, id=f"dev/{one.id}") for one in documents(2)])
-    found = keywords(
-        make_keyword_spec({"replicates": 20, "dev": "/some/where/dev.jsonl"}), tmp_path / "kw", model=model, corpus=corpus, dev=dev
-    )
+    found = execute("keywords", {"replicates": 20, "dev": "/some/where/dev.jsonl"}, tmp_path / "kw", model=model, corpus=corpus, dev=dev)
     assert f"|dev:dev.jsonl@{dev.hash()[:8]}|" in found.signature
     study = Results.open(tmp_path / "kw")
     assert study.study == "keywords"
@@ -224,10 +222,10 @@ def test_intervals_of_relative_attention_hold_their_values() -> None:
 
 def test_folds_try_every_document_once_and_their_order_does_not_matter(model: Model, tmp_path: Path) -> None:
     given = documents()
-    found = keywords(make_keyword_spec({"replicates": 10, "folds": 3}), model=model, corpus=Corpus.of(given))
+    found = execute("keywords", {"replicates": 10, "folds": 3}, model=model, corpus=Corpus.of(given))
     assert sorted(found.state("fold").arrays)[:2] == ["bytes/document", "lengths/document"]
     assert set(found["keywords_scores"]["n"]) == {len(given)}
-    again = keywords(make_keyword_spec({"replicates": 10, "folds": 3}), model=model, corpus=Corpus.of(given[::-1]))
+    again = execute("keywords", {"replicates": 10, "folds": 3}, model=model, corpus=Corpus.of(given[::-1]))
     for name in ("f1", "low", "high"):
         assert_allclose(again["keywords_scores"][name], found["keywords_scores"][name], atol=1e-6)
     assert_allclose(again["keywords_heads"]["loss"], found["keywords_heads"]["loss"], atol=1e-5)
@@ -236,27 +234,27 @@ def test_folds_try_every_document_once_and_their_order_does_not_matter(model: Mo
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     bare = Corpus.of(replace(one, keyphrases=()) for one in documents(1))
-    with pytest.raises(RunError, match="no keyphrases in sampler"):
-        keywords(make_keyword_spec({}), model=model, corpus=bare)
+    with pytest.raises(RunError, match="this study needs keyphrases, and sampler has none"):
+        execute("keywords", {}, model=model, corpus=bare)
     absent = Corpus.of([*documents(2), replace(documents(1)[0], id="absent", keyphrases=("zebra",))])
-    found = keywords(make_keyword_spec({"replicates": 0, "folds": 2}), model=model, corpus=absent)
+    found = execute("keywords", {"replicates": 0, "folds": 2}, model=model, corpus=absent)
     assert "1 texts without a keyphrase in them left out (first: absent)" in found.manifest["dropped"]
     with pytest.raises(RunError, match="at least two"):
-        keywords(make_keyword_spec({}), model=model, corpus=Corpus.of(documents(1)[:1]))
+        execute("keywords", {}, model=model, corpus=Corpus.of(documents(1)[:1]))
     with pytest.raises(RunError, match="folds = 1"):
-        make_keyword_spec({"folds": 1})
+        REGISTRY["keywords"].make({"folds": 1})
     with pytest.raises(RunError, match=r"more than 0\.0"):
         read_words(model, encoded(model), limit_bytes=10)
 
 
 def test_a_finished_study_is_not_taken_for_one_of_other_documents(tmp_path: Path) -> None:
     model, corpus, out = loaded(tmp_path, "bert"), Corpus.of(documents(2)), tmp_path / "study"
-    spec = make_keyword_spec({"replicates": 0, "dev": ["tried.jsonl"]})
-    first = keywords(spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)))
-    same = keywords(spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)), resume=True)
+    spec = REGISTRY["keywords"].make({"replicates": 0, "dev": ["tried.jsonl"]})
+    first = execute("keywords", spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)))
+    same = execute("keywords", spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)), resume=True)
     assert same["keywords_scores"]["f1"] == first["keywords_scores"]["f1"]
     with pytest.raises(RunError, match="dev was"):
-        keywords(spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)[:3]), resume=True)
+        execute("keywords", spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)[:3]), resume=True)
 
 
 def test_heads_are_listed_in_the_order_of_what_is_printed() -> None:

@@ -18,8 +18,9 @@ from headscope.cli.main import app
 from headscope.comparison.runs import compare
 from headscope.corpora import Corpus, read
 from headscope.results.signature import signature
-from headscope.studies.keywords.spec import make_keyword_spec
-from headscope.studies.legacy import study_identity
+from headscope.studies.base import Context
+from headscope.studies.execute import _identity
+from headscope.studies.registry import REGISTRY
 from headscope.views.findings import findings
 
 PART = "annotation:automatic(spaCy-3.8.18)"
@@ -120,9 +121,9 @@ def test_a_study(kind: str, automatic: Path, tmp_path: Path) -> None:
 
 def test_keywords(automatic: Path) -> None:
     """Their study takes long; what its manifest and signature are made of does not."""
-    spec = make_keyword_spec({"corpus": (str(automatic),)})
-    identity = study_identity(spec, hs.load("mini"), read(automatic), dev=None)
-    assert PART in signature(spec, identity)
+    study = REGISTRY["keywords"]
+    work = study.work(study.make({"corpus": str(automatic)}), Context(hs.load("mini"), {"corpus": read(automatic), "dev": None}))
+    assert PART in signature(work.spec, _identity(work))
 
 
 def test_learnt_from_one_and_tried_on_the_other(automatic: Path, gold: Path) -> None:

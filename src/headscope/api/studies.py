@@ -98,11 +98,6 @@ def probe_attention(
     corpus: Texts = "sampler",
     dev: Texts | None = None,
     out: str | Path | None = None,
-    *,
-    device: str | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: Progress | None = None,
     **settings: Any,
 ) -> Study:
     """How many governors of words can be found from the attention of all heads together: attention probes (Clark et al. 2019, §5).
@@ -115,11 +110,7 @@ def probe_attention(
     >>> study["summary"]["probe"]
     ['attention', 'right-branching']
     """
-    from headscope.studies.attention_probe.spec import make_attention_probe_spec
-    from headscope.studies.attention_probe.study import probe_attention as study
-
-    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
-    return _studied(study, make_attention_probe_spec, model, {"corpus": corpus, "dev": dev}, out, settings, how)
+    return study("attention_probe", model, out, corpus=corpus, dev=dev, **settings)
 
 
 def probe_edge(
@@ -157,11 +148,6 @@ def probe_keywords(
     corpus: Texts = "sampler",
     dev: Texts | None = None,
     out: str | Path | None = None,
-    *,
-    device: str | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: Progress | None = None,
     **settings: Any,
 ) -> Study:
     """Which heads look at the words of keyphrases, and how well all of them together find those (Štefánik).
@@ -174,11 +160,7 @@ def probe_keywords(
     >>> study["keywords_scores"].columns[:5]
     ['level', 'system', 'precision', 'recall', 'f1']
     """
-    from headscope.studies.keywords.spec import make_keyword_spec
-    from headscope.studies.keywords.study import keywords as study
-
-    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
-    return _studied(study, make_keyword_spec, model, {"corpus": corpus, "dev": dev}, out, settings, how)
+    return study("keywords", model, out, corpus=corpus, dev=dev, **settings)
 
 
 def probe_structural(

@@ -144,10 +144,10 @@ def _annotation(name: str, field: FieldInfo) -> Any:
     flag = "--corpus-format" if name == "format" else f"--{name.replace('_', '-')}"
     if name in _FIRST[1:]:
         return Annotated[list[str] | None, Option(flag, help=line)]
-    if field.annotation is bool:
-        off = f"/--no-{name.replace('_', '-')}" if field.default else ""
-        return Annotated[bool | None, Option(flag + off, help=line)]
     plain = next((kind for kind in (bool, int, float) if kind in _kinds(field.annotation)), str)
+    if plain is bool:
+        off = "" if field.default is False else f"/--no-{name.replace('_', '-')}"
+        return Annotated[bool | None, Option(flag + off, help=line)]
     least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
     if plain in (int, float):
         return Annotated[plain | None, Option(flag, help=line, min=0 if name.startswith("limit") else least)]

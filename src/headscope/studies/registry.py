@@ -9,7 +9,9 @@ from headscope.errors import RunError
 from headscope.studies.base import Study
 
 _CLASSES = {
+    "attention_probe": "headscope.studies.attention_probe:AttentionProbeStudy",
     "flow": "headscope.studies.flow:FlowStudy",
+    "keywords": "headscope.studies.keywords:KeywordStudy",
 }
 
 

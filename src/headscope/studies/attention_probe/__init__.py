@@ -1,1 +1,108 @@
-"""Attention probes: how much of a dependency tree can be read from all heads together (Clark et al. 2019, §5)."""
+"""Attention probes: how many governors of words can be found from the attention of all heads together (Clark et al. 2019, §5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+
+if TYPE_CHECKING:
+    from headscope.results.results import Results
+    from headscope.studies.attention_probe.spec import AttentionProbeSpec
+    from headscope.studies.attention_probe.work import AttentionProbeWork
+    from headscope.studies.replicates import ReplicatedTables
+
+
+class AttentionProbeStudy(Study):
+    """How much of a dependency tree all heads together hold."""
+
+    name = "attention_probe"
+    verb = "probe attention"
+    function = "probe_attention"
+    folder = "attention-probe"
+    help = """Train probes that find each word's governor from the attention of all heads (Clark et al. 2019, §5, Table 3).
+
+    headscope probe attention --out PROBE
+    headscope probe attention --corpus train.conllu --dev dev.conllu --vectors glove.6B.100d.txt --out PROBE
+    headscope probe attention --probes attention,right-branching --root separate --decode tree --out PROBE
+    headscope probe attention --preset reference --seeds 1 --out PROBE
+    headscope show PROBE attention_probe_heads --sort pull
+    headscope plot PROBE table3 -o table3.pdf
+    headscope plot PROBE probe_heads -o heads.pdf
+    """
+    corpora = ("corpus", "dev")
+    annotation = "trees"
+    files = ("vectors",)
+    doing = "probing"
+    title = "What all heads together know of syntax"
+    about = (
+        "Probes find the governor of each word from the attention of all heads at once, to and from each candidate: by one weight a head, "
+        "or by weights that depend on the two words (Clark et al. 2019, §5). Beside them stand what words and distances find without "
+        "attention, what the same probes find in a model with random weights, and the next word."
+    )
+    published = (
+        "Published: Clark et al. 2019, Table 3, for BERT-base on the Penn Treebank with Stanford Dependencies. UAS is without punctuation; "
+        "their 26 for right-branching is with it, as the column with_punct is. Compare shapes, not decimals: the model, the treebank and "
+        "its size are others."
+    )
+    figures = (
+        StudyFigure(
+            "table3",
+            "Clark et al. 2019, Table 3: governors found by attention probes and what they are compared with",
+            "bars",
+            "attention_probe",
+            "probe attention",
+            "Governors found",
+            "Each bar is the mean over seeds, each dot a seed; lines are 95 % intervals over documents. What is above words and distances "
+            "is owed to attention, what is above random weights to training.",
+            choices=("structural",),
+        ),
+        StudyFigure(
+            "probe_heads",
+            "the weight of each head in an attention probe, and how far it pulls towards the governor",
+            "weights",
+            "attention_probe_heads",
+            "probe attention --probes attention",
+            "The heads that the probe leans on",
+            "Blue heads pull towards the governor: their attention between a word and its governor, times their weight, is above what the "
+            "word's other pairs have. The numbers are the weights themselves; a head that attends faintly can have a large one.",
+        ),
+        StudyFigure(
+            "probe_relations",
+            "governors found by attention probes, relation by relation",
+            "relations",
+            "attention_probe_relations",
+            "probe attention",
+            "Relation by relation",
+            "The most frequent relations, with the number of their words.",
+        ),
+    )
+    compared = (
+        ComparedTable("summary", ("probe",), {"uas": BOUNDS}, "how many governors are found"),
+        ComparedTable("attention_probe_relations", ("probe", "relation"), {"uas": BOUNDS}, "how many of each relation"),
+    )
+
+    @property
+    def spec(self) -> type[AttentionProbeSpec]:
+        """Its settings."""
+        from headscope.studies.attention_probe.spec import AttentionProbeSpec
+
+        return AttentionProbeSpec
+
+    def work(self, spec: Any, context: Context) -> AttentionProbeWork:
+        """One execution."""
+        from headscope.studies.attention_probe.work import AttentionProbeWork
+
+        return AttentionProbeWork(spec, context)
+
+    def findings(self, results: Results) -> list[str]:
+        """What was found, in plain sentences."""
+        from headscope.studies.attention_probe.findings import sentences
+
+        return sentences(results)
+
+    def replicates(self, results: Results) -> ReplicatedTables:
+        """How many governors are found, in all and of each relation, with replicates."""
+        from headscope.studies.attention_probe.tables import replicates
+
+        return replicates(results)

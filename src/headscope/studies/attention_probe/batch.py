@@ -86,14 +86,14 @@ class Batch:
 
 def padded(maps: Sequence[Float[torch.Tensor, "position position k"]], width: int) -> Float[torch.Tensor, "text width width k"]:
     """Maps of several sentences as one tensor, with zeros where a sentence ends."""
-    found = maps[0].new_empty(len(maps), width, width, maps[0].shape[2])
-    for row, own in enumerate(maps):
-        size = len(own)
-        found[row, :size, :size] = own
+    tensor = maps[0].new_empty(len(maps), width, width, maps[0].shape[2])
+    for row, sentence in enumerate(maps):
+        size = len(sentence)
+        tensor[row, :size, :size] = sentence
         if size < width:
-            found[row, size:] = 0
-            found[row, :size, size:] = 0
-    return found
+            tensor[row, size:] = 0
+            tensor[row, :size, size:] = 0
+    return tensor
 
 
 def pieces(sizes: Sequence[int], cells: int, each: int) -> Iterator[list[int]]:

@@ -38,18 +38,18 @@ def bars(results: Results, kind: str | None = None, structural: Results | None =
     """
     from matplotlib.figure import Figure
 
-    found = {row["probe"]: row for row in results["summary"]}
-    names = [name for name in _NAMES if name in found or name == _STRUCTURAL]
+    rows = {row["probe"]: row for row in results["summary"]}
+    names = [name for name in _NAMES if name in rows or name == _STRUCTURAL]
     with theme():
         figure = Figure(figsize=(6.8, 1.3 + 0.4 * len(names)), layout="constrained")
         axes = figure.subplots()
         ours, paper = [], []
         for place, name in enumerate(names):
-            row = _uuas(structural) if name == _STRUCTURAL else found[name]
+            row = _uuas(structural) if name == _STRUCTURAL else rows[name]
             value, low, high = (100 * row[column] for column in ("uas", "low", "high"))
             published = _UUAS if name == _STRUCTURAL else row["published"] and float(row["published"])
             mark(axes, place, value, low, high, published, COLOURS[0] if name.startswith("attention") else "0.45")
-            each = [100 * one for one in results["attention_probe"].where(probe=name)["uas"]]
+            each = [100 * uas for uas in results["attention_probe"].where(probe=name)["uas"]]
             if len(each) > 1:
                 axes.plot(each, [place - 0.3] * len(each), "|", color="0.45", markersize=5, linestyle="none")
             star = "*" if name == _STRUCTURAL else ""
@@ -89,16 +89,16 @@ def weights(results: Results, kind: str | None = None) -> Figure:
         raise RunError(f"the study has no {kind} attention", f"It has {', '.join(dict.fromkeys(table['kind']))}")
     layers, width = sorted(set(table["layer"])), max(table["head"])
     grids = {way: np.full((len(layers), width), np.nan) for way in _WAYS}
-    said = {way: np.full((len(layers), width), np.nan) for way in _WAYS}
+    weights_of = {way: np.full((len(layers), width), np.nan) for way in _WAYS}
     for row in table:
         place = layers.index(row["layer"]), row["head"] - 1
-        grids[row["direction"]][place], said[row["direction"]][place] = row["pull"], row["weight"]
+        grids[row["direction"]][place], weights_of[row["direction"]][place] = row["pull"], row["weight"]
     scale = Scale.around(np.stack([*grids.values()]), colours="RdBu")
     with theme():
         figure = Figure(figsize=(1.4 + 0.68 * width, 1.5 + 0.26 * len(layers)), layout="constrained")
         for axes, (way, grid) in zip(figure.subplots(1, 2, sharey=True), grids.items(), strict=True):
             image = scale.draw(axes, grid, layers)
-            write(image, {place: f"{value:+.0f}" for place, value in np.ndenumerate(said[way]) if np.isfinite(value)}, 4.8)
+            write(image, {place: f"{value:+.0f}" for place, value in np.ndenumerate(weights_of[way]) if np.isfinite(value)}, 4.8)
             axes.set_title(_WAYS[way], fontsize=8, loc="left")
             axes.tick_params(labelsize=7)
             axes.label_outer()
@@ -125,8 +125,8 @@ def relations(results: Results, kind: str | None = None) -> Figure:
         axes = figure.subplots()
         for name, colour, mark in zip(names, COLOURS, MARKERS, strict=False):
             rows = {row["relation"]: row for row in table.where(probe=name)}
-            found = [100 * rows[relation]["uas"] for relation in shown]
-            axes.plot(found, range(len(shown)), mark, color=colour, markersize=4.5, label=_NAMES[name])
+            shares = [100 * rows[relation]["uas"] for relation in shown]
+            axes.plot(shares, range(len(shown)), mark, color=colour, markersize=4.5, label=_NAMES[name])
         sizes = {row["relation"]: row["n"] for row in table}
         axes.set_yticks(range(len(shown)), [f"{relation} ({sizes[relation]:,})" for relation in shown], fontsize=8)
         axes.set_xlim(-2, 102)

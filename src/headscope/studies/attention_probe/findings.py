@@ -13,7 +13,7 @@ _WAYS = {"dep-to-head": "from the word to its governor", "head-to-dep": "from th
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """The findings: how much is found, how much of it words or the architecture would give alone, and by which heads."""
+    """How much is found, how much of it words or the architecture would give alone, and by which heads."""
     rows = {row["probe"]: row for row in tables["summary"]}
     differences: dict[tuple[str, str], Mapping[str, Any]] = {}
     if "attention_probe_differences" in tables:
@@ -53,14 +53,14 @@ def _heads(tables: Mapping[str, Table]) -> Iterator[str]:
     if "attention_probe_heads" not in tables:
         return
     for probe in ("attention", "attention-words"):
-        found: dict[str, set[str]] = {}
+        heads: dict[str, set[str]] = {}
         for row in tables["attention_probe_heads"].where(probe=probe).sort("rank"):
-            if len(found) < LISTED:
-                found.setdefault(str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)), set()).add(row["direction"])
-        if found:
-            ways = set().union(*found.values())
+            if len(heads) < LISTED:
+                heads.setdefault(str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)), set()).add(row["direction"])
+        if heads:
+            ways = set().union(*heads.values())
             how = _WAYS[ways.pop()] if len(ways) == 1 else "some from the word to its governor, some back"
-            yield f"The heads that pull most towards the governor ({probe}) are {', '.join(found)}, {how}."
+            yield f"The heads that pull most towards the governor ({probe}) are {', '.join(heads)}, {how}."
             return
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,12 +18,11 @@ from headscope.encoding.vectors import installed_vectors, read_vectors
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.studies.attention_probe.probes import Vectors
+from headscope.studies.attention_probe.spec import Unknown, Words
 
 if TYPE_CHECKING:
     from jaxtyping import Float32
 
-Words = Literal["glove", "learned", "model"]
-Unknown = Literal["zeros", "first"]
 SIZE, OFTEN = 100, 2  # of learned vectors: numbers, and how often a word must be seen to have one of its own
 _ROOT_MEAN_SQUARE = 0.4  # as GloVe's 100 numbers have it; other vectors are drawn or scaled so, that the same rates suit them
 REMEDY = (
@@ -85,16 +84,16 @@ def lexicon(
     if words == "model":
         return _embedded(model, [*learned, *tried])
     wanted = {word.form.lower() for text in (*learned, *tried) for word in text.words}
-    found = read_vectors(vectors, wanted) if vectors is not None else installed_vectors(wanted)
-    if found is None and words is None:
+    known = read_vectors(vectors, wanted) if vectors is not None else installed_vectors(wanted)
+    if known is None and words is None:
         return _embedded(model, [*learned, *tried])
-    if found is None:
+    if known is None:
         raise RunError("there are no GloVe vectors here", REMEDY)
-    if not found.words:
-        raise RunError(f"{found.source} has none of the corpus's words", "Check that it holds lower-case words of the corpus's language")
-    nothing = np.zeros((1, found.size), dtype=np.float32)
-    table = np.concatenate([nothing, found.first[None] if unknown == "first" else nothing, found.vectors])
-    return Lexicon(Path(found.source).name, {word: row for row, word in enumerate(found.words, 2)}, 1, table)
+    if not known.words:
+        raise RunError(f"{known.source} has none of the corpus's words", "Check that it holds lower-case words of the corpus's language")
+    nothing = np.zeros((1, known.size), dtype=np.float32)
+    table = np.concatenate([nothing, known.first[None] if unknown == "first" else nothing, known.vectors])
+    return Lexicon(Path(known.source).name, {word: row for row, word in enumerate(known.words, 2)}, 1, table)
 
 
 def _learned(texts: Sequence[Encoded]) -> Lexicon:
@@ -107,11 +106,11 @@ def _embedded(model: Model, texts: Sequence[Encoded]) -> Lexicon:
     """The mean over a word's tokens of the model's input embeddings."""
     tokens: dict[str, list[int]] = {}
     for text in texts:
-        own: dict[int, list[int]] = {}
+        tokens_of: dict[int, list[int]] = {}
         for token, place in zip(text.ids.tolist(), text.word_of, strict=True):
             if place >= 0:
-                own.setdefault(place, []).append(token)
-        for place, ids in own.items():
+                tokens_of.setdefault(place, []).append(token)
+        for place, ids in tokens_of.items():
             tokens.setdefault(text.words[place].form, ids)
     weight = model.network.get_input_embeddings().weight.detach().float().cpu().numpy()
     forms = sorted(tokens)

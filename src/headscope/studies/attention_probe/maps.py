@@ -40,20 +40,20 @@ class Maps:
 
     def of(self, texts: Sequence[Encoded]) -> list[Map]:
         """The maps of each text, in the order given; how texts are batched changes nothing."""
-        found: dict[int, Map] = {}
+        by_place: dict[int, Map] = {}
         places = {id(text): number for number, text in enumerate(texts)}
         for batch in batches(texts, self.batch_tokens):
             for text, maps in zip(batch, self._batch(batch), strict=True):
                 size = len(text.words) + SPECIALS
-                found[places[id(text)]] = maps[:size, :size]
-        return [found[number] for number in range(len(texts))]
+                by_place[places[id(text)]] = maps[:size, :size]
+        return [by_place[number] for number in range(len(texts))]
 
     def _batch(self, texts: Sequence[Encoded]) -> Float[torch.Tensor, "text position position head"]:
         device = self.model.device
         groups = WordGroups.build(texts, device)
         places, there = self._places(groups)
         width = places.shape[1]
-        found = torch.zeros(len(texts), width, width, len(self.heads), device=device)
+        maps = torch.zeros(len(texts), width, width, len(self.heads), device=device)
         first = dict(zip(self.sites, self._firsts(), strict=True))
 
         def take(index: int, weights: torch.Tensor, visible: object, again: object) -> None:
@@ -63,10 +63,10 @@ class Maps:
             words = words.gather(2, places[:, None, :, None].expand(-1, heads, -1, columns))
             words = words.gather(3, places[:, None, None, :].expand(-1, heads, width, -1))
             words = words * (there[:, None, :, None] & there[:, None, None, :])
-            found[..., first[index] : first[index] + heads] = words.permute(0, 2, 3, 1)
+            maps[..., first[index] : first[index] + heads] = words.permute(0, 2, 3, 1)
 
         self.model.stream(self.model.inputs(texts), take, frozenset(self.sites))
-        return found
+        return maps
 
     def _firsts(self) -> list[int]:
         sizes = [self.model.sites[site].heads for site in self.sites]
@@ -157,9 +157,9 @@ class Store:
             window.append(step)
             tokens += sum(self.texts[text].cost for text in step)
             if tokens >= self.maps.batch_tokens or number == len(steps) - 1:
-                found = iter(self.get([text for own in window for text in own]))
-                for own in window:
-                    yield own, [next(found) for _ in own]
+                maps = iter(self.get([text for waiting in window for text in waiting]))
+                for waiting in window:
+                    yield waiting, [next(maps) for _ in waiting]
                 window, tokens = [], 0
 
     def close(self) -> None:

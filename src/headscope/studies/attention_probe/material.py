@@ -72,15 +72,15 @@ class Material:
 
 def _texts(spec: AttentionProbeSpec, model: Model, corpus: Corpus, counts: Counts, limit: int | None) -> list[Encoded]:
     encoder = Encoder(model.tokenizer, unit="sentence", max_length=spec.max_length, decoder_start=model.decoder_start)
-    found, tally = [], counts.dropped
+    texts, tally = [], counts.dropped
     for text in picked(encoder.texts(corpus, tally), limit, seed=spec.seed, tally=tally, corpus=corpus):
         if any(head != NONE for head in text.annotation.heads):
             counts.add(text)
-            found.append(text)
+            texts.append(text)
         else:
             counts.dropped.add("sentences without a tree", text.id)
     counts.dropped.update(corpus.skipped)
-    return found
+    return texts
 
 
 def _parted(texts: list[Encoded], share: float, what: str) -> tuple[list[Encoded], list[Encoded]]:

@@ -6,7 +6,7 @@ import math
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
@@ -14,14 +14,13 @@ from torch import nn
 from headscope.kernels import kernel
 from headscope.studies.attention_probe.batch import UNSCORED, Batch
 from headscope.studies.attention_probe.maps import SPECIALS
+from headscope.studies.attention_probe.spec import Alignment, Root
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
     Scores = Float[torch.Tensor, "text word seed 1+word"]
 
-Root = Literal["shared", "separate"]
-Alignment = Literal["fixed", "reference"]
 HIDDEN, DISTANCES = 256, 8
 
 
@@ -41,11 +40,11 @@ class Probe(nn.Module, ABC):
 
     def _drawn(self, name: str, shape: Sequence[int], limit: float) -> nn.Parameter:
         """Even in [-limit, limit], by seed and name alone: a seed means the same weights whatever is trained beside it."""
-        found = []
+        drawn = []
         for seed in self.seeds:
             generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{type(self).__name__}/{name}".encode()))
-            found.append((2 * torch.rand(*shape, generator=generator, dtype=torch.float64) - 1) * limit)
-        return nn.Parameter(torch.stack(found).float())
+            drawn.append((2 * torch.rand(*shape, generator=generator, dtype=torch.float64) - 1) * limit)
+        return nn.Parameter(torch.stack(drawn).float())
 
     def _constant(self, shape: Sequence[int], value: float = 0.0) -> nn.Parameter:
         return nn.Parameter(torch.full((len(self.seeds), *shape), value))
@@ -62,8 +61,8 @@ class Probe(nn.Module, ABC):
         """The sum over words of the cross-entropy with their governors."""
         scored = batch.gold != UNSCORED
         logits = self(batch)[scored]  # [word, seed, candidate]
-        found = logits.logsumexp(-1) - logits.gather(-1, batch.gold[scored][:, None, None].expand(-1, len(self.seeds), 1))[..., 0]
-        total: torch.Tensor = found.sum(0)
+        each = logits.logsumexp(-1) - logits.gather(-1, batch.gold[scored][:, None, None].expand(-1, len(self.seeds), 1))[..., 0]
+        total: torch.Tensor = each.sum(0)
         return total
 
     @torch.no_grad()
@@ -104,7 +103,7 @@ class _Rooted(Probe):
 
 
 class AttentionProbe(_Rooted):
-    """One weight a head and direction: the score of a candidate is the weighted sum of the attention from and to it."""
+    """One weight per head and direction: the score of a candidate is the weighted sum of the attention from and to it."""
 
     rate = 1.0
 
@@ -125,8 +124,8 @@ class AttentionProbe(_Rooted):
         if plain or not torch.is_grad_enabled() or _fast() is None:
             return super().losses(batch)
         weights = (self.weight * self.scale).view(len(self.seeds), 2, -1)
-        found: torch.Tensor = _Learnt.apply(batch, weights, self.ends)  # type: ignore[no-untyped-call]
-        return found
+        losses: torch.Tensor = _Learnt.apply(batch, weights, self.ends)  # type: ignore[no-untyped-call]
+        return losses
 
 
 class _Learnt(torch.autograd.Function):
@@ -138,11 +137,11 @@ class _Learnt(torch.autograd.Function):
         learn = _fast()
         assert learn is not None
         losses, slopes, end_slopes = torch.zeros(len(ends)), torch.zeros_like(weights), torch.zeros_like(ends)
-        given = [tensor.detach().numpy() for tensor in (weights, ends)]
-        found = [tensor.numpy() for tensor in (losses, slopes, end_slopes)]
+        inputs = [tensor.detach().numpy() for tensor in (weights, ends)]
+        outputs = [tensor.numpy() for tensor in (losses, slopes, end_slopes)]
         gold = batch.gold.numpy()
-        for row, own in enumerate(batch.maps):
-            learn(own.numpy(), *given, gold[row, : len(own) - SPECIALS], *found)
+        for row, maps in enumerate(batch.maps):
+            learn(maps.numpy(), *inputs, gold[row, : len(maps) - SPECIALS], *outputs)
         ctx.save_for_backward(slopes, end_slopes)
         return losses
 
@@ -169,10 +168,10 @@ class Vectors(nn.Module):
 
     @property
     def size(self) -> int:
-        """Numbers a vector."""
-        given = self.table if self.learned is None else self.learned
-        assert given is not None
-        return given.shape[-1]
+        """Numbers per vector."""
+        vectors = self.table if self.learned is None else self.learned
+        assert vectors is not None
+        return vectors.shape[-1]
 
     def of(self, forms: Int[torch.Tensor, "text place"]) -> Float[torch.Tensor, "*seed text place d"]:
         """The vectors of words; with an axis of seeds if they are learned."""
@@ -220,10 +219,10 @@ class AttentionWordsProbe(_Rooted):
 
     def weights(self, batch: Batch) -> tuple[Float[torch.Tensor, "text position seed k"], Float[torch.Tensor, "text position seed k"]]:
         """What each position adds to the weights as the word whose governor is sought, the bias in it, and as the candidate."""
-        own = nn.functional.pad(batch.forms, (SPECIALS, 0))
+        forms = nn.functional.pad(batch.forms, (SPECIALS, 0))
         candidates = candidates_of(batch.forms, self.alignment)
         other = torch.cat([candidates[:, :1], candidates], 1)  # start and end both are the root
-        mine, theirs = _weighed(self.vectors.of(own), self.own), _weighed(self.vectors.of(other), self.other)
+        mine, theirs = _weighed(self.vectors.of(forms), self.own), _weighed(self.vectors.of(other), self.other)
         if self.bias is not None:
             mine = mine + self.bias
         return mine * self.scale, theirs * self.scale
@@ -263,15 +262,15 @@ class WordsDistancesProbe(Probe):
 
     def scores(self, batch: Batch) -> Scores:
         """See Probe."""
-        own = _weighed(self.vectors.of(batch.forms), self.own)
-        other = _weighed(self.vectors.of(candidates_of(batch.forms, self.alignment)), self.other)
+        mine = _weighed(self.vectors.of(batch.forms), self.own)
+        theirs = _weighed(self.vectors.of(candidates_of(batch.forms, self.alignment)), self.other)
         apart = distances(batch.sizes, batch.gold.shape[1])
-        found = []
+        scores = []
         for seed in range(len(self.seeds)):  # one after the other: what is hidden is large
             near = apart @ self.apart[seed].T + self.bias[seed]
-            hidden = (near + own[:, :, None, seed] + other[:, None, :, seed]).tanh()  # [text, word, candidate, hidden]
-            found.append(hidden @ self.out[seed])
-        return torch.stack(found, 2)
+            hidden = (near + mine[:, :, None, seed] + theirs[:, None, :, seed]).tanh()  # [text, word, candidate, hidden]
+            scores.append(hidden @ self.out[seed])
+        return torch.stack(scores, 2)
 
 
 def distances(sizes: Int[torch.Tensor, "text"], width: int) -> Float[torch.Tensor, "text word 1+word 8"]:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator
 
-from headscope.results.specification import Role, Specification, validated
-from headscope.studies.attention_probe.lexicon import Unknown, Words
-from headscope.studies.attention_probe.probes import Alignment, Root
-from headscope.studies.attention_probe.training import Decay, Optimiser, Order, Recipe
+from headscope.results.specification import Role
+from headscope.studies.spec import StudySpec, some_and_once
 
-EPOCHS, MOST_EPOCHS, STEPS = 4, 20, 400  # of the recommended recipe: epochs, more of them where sentences are few, to have so many steps
+if TYPE_CHECKING:
+    from headscope.studies.attention_probe.training import Recipe
+
 Name = Literal["attention", "attention-words", "words-distances", "random-attention", "random-attention-words", "right-branching"]
+Words = Literal["glove", "learned", "model"]
+Unknown = Literal["zeros", "first"]
+Root = Literal["shared", "separate"]
+Alignment = Literal["fixed", "reference"]
+Optimiser = Literal["adam", "sgd"]
+Decay = Literal["none", "linear"]
+Order = Literal["shuffled", "file"]
 NAMES: tuple[Name, ...] = get_args(Name)
+EPOCHS, MOST_EPOCHS, STEPS = 4, 20, 400  # of the recommended recipe: epochs, more of them where sentences are few, to have so many steps
 # METHODS §5: what the released code does, where it differs.
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
     "recommended": {
@@ -29,62 +37,56 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 
 
-class AttentionProbeSpec(Specification):
-    """The settings of a study. A field left at None is decided by the preset; `resolved` fills it in."""
+class AttentionProbeSpec(StudySpec):
+    """The settings of a study of attention probes.
+
+    A field left at None is decided by the preset, but for the rate, which each probe has its own of, the words, which the vectors decide,
+    and the epochs, which the number of sentences does.
+    """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
-    model: Annotated[str, Role.CONTENT] = "mini"
-    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
-    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
-    dev: Annotated[tuple[str, ...] | None, Role.CONTENT] = None
-    format: str | None = None
-    on_error: Literal["raise", "skip"] = "raise"
-    preset: Literal["recommended", "reference"] = "recommended"
-    probes: tuple[Name, ...] = NAMES
-    words: Words | None = None
-    vectors: Annotated[str | None, Role.CONTENT] = None
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
+        ("sampler",), description="treebank to learn from, or 'sampler' (embedded); may be repeated"
+    )
+    dev: Annotated[tuple[str, ...] | None, Role.CONTENT] = Field(
+        None, description="treebank to be tried on [default: documents held out of the other]"
+    )
+    probes: tuple[Name, ...] = Field(NAMES, description="which, with commas between them")
+    words: Words | None = Field(None, description="what words are known by: glove, model, learned [default: glove, or model without it]")
+    vectors: Annotated[str | None, Role.CONTENT] = Field(None, description="GloVe as text, or an npz with words and vectors")
+    preset: Literal["recommended", "reference"] = Field("recommended", description="recommended, or reference: as the released code trains")
     unknown: Unknown | None = None
-    root: Root = "shared"
-    alignment: Alignment | None = None
-    bias: bool = True
-    standardise: bool | None = None
-    word_rows: Literal["mean", "first", "max"] | None = None
-    optimiser: Optimiser = "adam"
-    rate: float | None = Field(None, gt=0)
-    decay: Decay | None = None
-    epochs: int | None = Field(None, ge=1)
-    batch: int | None = Field(None, ge=1)
+    root: Root = Field("shared", description="the root's score: shared weights, as in the paper, or separate ones")
+    alignment: Alignment | None = Field(None, description="word vectors of candidates: fixed, or reference: one off [default: fixed]")
+    bias: bool = Field(True, description="a weight for each head that does not depend on words")
+    standardise: bool | None = Field(None, description="make all heads' attention vary alike [default: no]")
+    word_rows: Literal["mean", "first", "max"] | None = Field(
+        None, description="attention of a word in pieces: mean, first, max [default: mean]"
+    )
+    optimiser: Optimiser = Field("adam", description="adam or sgd")
+    rate: float | None = Field(None, gt=0, description="learning rate [default: each probe its own]")
+    decay: Decay | None = Field(None, description="of the rate: linear, none [default: linear]")
+    epochs: int | None = Field(None, ge=1, description="passes over the sentences [default: 4, more if they are few]")
+    batch: int | None = Field(None, ge=1, description="sentences per step [default: 32]")
     order: Order | None = None
-    patience: int = Field(0, ge=0)
-    seeds: int = Field(3, ge=1)
-    decode: Literal["argmax", "tree"] = "argmax"
-    held_out: float = Field(0.2, gt=0, lt=1)
-    limit: int | None = Field(None, ge=1)
-    limit_dev: int | None = Field(None, ge=1)
-    max_length: int = Field(128, ge=8)
-    replicates: int = Field(1000, ge=0, le=100_000)
-    seed: int = 0
+    patience: int = Field(0, ge=0, description="stop after so many epochs without gain on held-out documents; 0: never")
+    seeds: int = Field(3, ge=1, description="probes of each kind, from different first weights")
+    decode: Literal["argmax", "tree"] = Field("argmax", description="argmax: each word alone; tree: also the best tree of all")
+    held_out: float = Field(0.2, gt=0, lt=1, description="share of documents to be tried on, without --dev")
+    max_length: int = Field(128, ge=8, description="tokens a sentence may have; longer ones are skipped")
+    limit: int | None = Field(None, ge=1, description="sentences to learn from; 0: all of them")
+    limit_dev: int | None = Field(None, ge=1, description="sentences to be tried on; 0: all of them")
+    seed: int = Field(0, description="the first seed, and that of what is drawn")
     batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
-    cache_bytes: Annotated[int, Role.NEUTRAL] = Field(8 << 30, ge=0)
+    cache_limit: Annotated[float, Role.NEUTRAL] = Field(
+        8.0, ge=0, description="GiB of maps kept between epochs; beyond, they are worked out anew"
+    )
 
-    @field_validator("corpus", "dev", "probes", mode="before")
+    @field_validator("dev", "probes")
     @classmethod
-    def _one(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
-
-    @field_validator("corpus", "dev", "probes")
-    @classmethod
-    def _some(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        if value is not None and (not value or len(set(value)) < len(value)):
-            raise ValueError("name at least one, and none twice")
-        return value
-
-    def resolved(self) -> AttentionProbeSpec:
-        """The settings as the preset has them. Left open are the rate, which each probe has its own of, the words, which the vectors
-        decide, and the epochs, which the number of sentences does.
-        """
-        return self.model_copy(update=self.by_preset())
+    def _once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return some_and_once(value)
 
     def epochs_for(self, sentences: int) -> int:
         """How often that many sentences are gone through."""
@@ -93,6 +95,8 @@ class AttentionProbeSpec(Specification):
     @property
     def recipe(self) -> Recipe:
         """How the probes are trained, of settings that are resolved."""
+        from headscope.studies.attention_probe.training import Recipe
+
         return Recipe(
             self.optimiser,
             self.rate,
@@ -111,17 +115,12 @@ class AttentionProbeSpec(Specification):
 
     def parts(self) -> dict[str, tuple[Name, ...]]:
         """The probes asked for, by what they are trained on: the model, its random control, words alone, or nothing."""
-        of: dict[Name, str] = {
+        trained_on: dict[Name, str] = {
             "attention": "trained", "attention-words": "trained", "words-distances": "words", "random-attention": "random",
             "random-attention-words": "random", "right-branching": "rules",
         }  # fmt: skip
-        found: dict[str, tuple[Name, ...]] = {}
+        parts: dict[str, tuple[Name, ...]] = {}
         for part in ("rules", "trained", "random", "words"):
-            if own := tuple(name for name in NAMES if name in self.probes and of[name] == part):
-                found[part] = own
-        return found
-
-
-def make_attention_probe_spec(settings: Mapping[str, Any], where: str = "the settings") -> AttentionProbeSpec:
-    """The specification of a study from plain values."""
-    return validated(AttentionProbeSpec, settings, where)
+            if names := tuple(name for name in NAMES if name in self.probes and trained_on[name] == part):
+                parts[part] = names
+        return parts

@@ -11,13 +11,17 @@ import numpy as np
 
 from headscope.core.heads import HeadId
 from headscope.results.columns import Kept
+from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
 from headscope.studies.attention_probe.spec import NAMES, Name
+from headscope.studies.replicates import replicate_maker
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64
+
+    from headscope.studies.replicates import ReplicatedTables
 
 PUBLISHED: Mapping[Name, str] = {
     "attention": "61", "attention-words": "77", "words-distances": "58", "random-attention-words": "30", "right-branching": "26",
@@ -80,8 +84,8 @@ class Answers:
         total = np.bincount(units[some], values[some], size) @ weights
         n = np.bincount(units[some], minlength=size) @ weights
         with np.errstate(invalid="ignore", divide="ignore"):
-            found: Float64[np.ndarray, "replicate+1"] = total / n
-        return found
+            shares: Float64[np.ndarray, "replicate+1"] = total / n
+        return shares
 
     def interval(self, drawn: Float64[np.ndarray, "replicate+1"], some: Bool[np.ndarray, "word"]) -> tuple[float, float]:
         """Bounds of what some words give."""
@@ -146,8 +150,8 @@ def relation_table(answers: Answers) -> Table:
     """`attention_probe_relations`: how many governors of the words of each relation every probe finds; the most frequent first."""
     columns: dict[str, list[Any]] = {name: [] for name in ("relation", "probe", "uas", "low", "high", "n", "documents")}
     relations = np.array(answers.relations)
-    found, sizes = np.unique(relations[answers.counts], return_counts=True)
-    for relation, size in sorted(zip(found.tolist(), sizes.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0])):
+    names, sizes = np.unique(relations[answers.counts], return_counts=True)
+    for relation, size in sorted(zip(names.tolist(), sizes.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0])):
         some = relations == relation
         for name in answers.names if size >= LEAST else ():
             drawn = answers.share(answers.right(name).mean(1), some)
@@ -175,7 +179,7 @@ def head_table(kept: Kept, heads: Sequence[HeadId]) -> Table:
     columns: dict[str, list[Any]] = {
         name: [] for name in ("probe", "kind", "layer", "head", "direction", "weight", "weight_sd", "pull", "pull_sd", "rank")
     }
-    for name in (one for one in NAMES if one in kept.under("weight/")):
+    for name in (probe for probe in NAMES if probe in kept.under("weight/")):
         weight, pull = kept.numbers(f"weight/{name}"), kept.numbers(f"pull/{name}")
         ranks = np.empty(len(pull), dtype=np.int64)
         ranks[np.argsort(-np.nan_to_num(pull.mean(1)), kind="stable")] = np.arange(1, len(pull) + 1)
@@ -187,3 +191,18 @@ def head_table(kept: Kept, heads: Sequence[HeadId]) -> Table:
             for column, value in zip(columns, (*row, *numbers), strict=True):
                 columns[column].append(value)
     return Table.of(columns)
+
+
+def replicates(results: Results) -> ReplicatedTables:
+    """The numbers of `summary` and of `attention_probe_relations` with their replicates."""
+    settings = results.manifest["settings"]
+    answers = Answers(Kept(results.state("probe")), settings["replicates"], settings["seed"])
+    made = replicate_maker(answers.kept.words("document"), settings["seed"])
+    relations = np.array(answers.relations)
+    table = "attention_probe_relations"
+    rows = [(row["probe"], row["relation"]) for row in results[table]] if table in results else []
+    right: Mapping[str, Float64[np.ndarray, "word"]] = {name: answers.right(name).mean(1) for name in answers.names}
+    return {
+        "summary": {(name,): made(answers.share(values, answers.counts), answers.counts) for name, values in right.items()},
+        table: {(probe, of): made(answers.share(right[probe], relations == of), relations == of) for probe, of in rows},
+    }

@@ -6,13 +6,14 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
 from headscope.studies.attention_probe.batch import Batch, Sentence, pieces
 from headscope.studies.attention_probe.maps import SPECIALS, Store
 from headscope.studies.attention_probe.probes import Probe
+from headscope.studies.attention_probe.spec import Decay, Optimiser, Order
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from headscope.studies.attention_probe.maps import Map
 
 Name = TypeVar("Name", bound=str)
-Optimiser = Literal["adam", "sgd"]
-Decay = Literal["none", "linear"]
-Order = Literal["shuffled", "file"]
 # Numbers of a batch that are worked on at once: small enough for a CPU's caches, large enough to keep a GPU busy.
 CELLS, GPU_CELLS = 2**21, 2**27
 _SAMPLE = 500  # sentences by which maps are standardised
@@ -59,9 +57,9 @@ class Sentences:
         most = cells or (CELLS if self.device.type == "cpu" else GPU_CELLS)
         for number, (step, maps) in enumerate(self._maps(steps)):
             for piece in pieces([len(self.trees[place]) for place in step], most, each):
-                own = None if maps is None else [maps[place] for place in piece]
+                chosen_maps = None if maps is None else [maps[place] for place in piece]
                 chosen = [step[place] for place in piece]
-                yield number, chosen, Batch.of([self.trees[place] for place in chosen], own, self.device)
+                yield number, chosen, Batch.of([self.trees[place] for place in chosen], chosen_maps, self.device)
 
     def _maps(self, steps: Sequence[Sequence[int]]) -> Iterator[tuple[Sequence[int], list[Map] | None]]:
         if self.store is not None:
@@ -76,12 +74,12 @@ def steps(trees: Sequence[Sentence], names: Sequence[str], recipe: Recipe, epoch
         return [list(range(start, min(start + recipe.batch, len(trees)))) for start in range(0, len(trees), recipe.batch)]
     lot = {place: hashlib.blake2b(f"{recipe.seed}/{epoch}\x1f{names[place]}".encode()).digest() for place in range(len(trees))}
     order = sorted(lot, key=lot.__getitem__)
-    found = []
+    plan = []
     for start in range(0, len(order), _BUCKET * recipe.batch):
         bucket = sorted(order[start : start + _BUCKET * recipe.batch], key=lambda place: (len(trees[place]), lot[place]))
-        own = [bucket[first : first + recipe.batch] for first in range(0, len(bucket), recipe.batch)]
-        found += sorted(own, key=lambda step: min(lot[place] for place in step))
-    return found
+        batches = [bucket[first : first + recipe.batch] for first in range(0, len(bucket), recipe.batch)]
+        plan += sorted(batches, key=lambda step: min(lot[place] for place in step))
+    return plan
 
 
 def train(
@@ -128,18 +126,18 @@ def train(
     if recipe.patience and held is not None:
         for name, probe in probes.items():
             best[name].put_back(probe)
-        return {name: one.epochs for name, one in best.items()}
+        return {name: kept.epochs for name, kept in best.items()}
     return {name: [recipe.epochs] * len(probe.seeds) for name, probe in probes.items()}
 
 
 @torch.no_grad()
 def evaluate(probes: Mapping[Name, Probe], held: Sentences) -> dict[Name, Float[torch.Tensor, "seed"]]:
     """The loss of each seed of each probe over some sentences."""
-    found = {name: torch.zeros(len(probe.seeds), dtype=torch.float64) for name, probe in probes.items()}
+    losses = {name: torch.zeros(len(probe.seeds), dtype=torch.float64) for name, probe in probes.items()}
     for _, _, batch in held.batches(in_order(held), each_of(probes)):
         for name, probe in probes.items():
-            found[name] += probe.losses(batch).double().cpu()
-    return found
+            losses[name] += probe.losses(batch).double().cpu()
+    return losses
 
 
 def each_of(probes: Mapping[Name, Probe]) -> int:

@@ -32,12 +32,12 @@ def by_heads(learnt_from: Words, held: Words, penalty: float, tuning: Bool[np.nd
     """The same with a regression on the best heads alone, for each number of heads below all; thresholds are tuned as for all heads."""
     rest, tried = tuning_parts(learnt_from, tuning)
     first, second = ranking(learnt_from, penalty), ranking(rest, penalty)
-    found = []
+    steps = []
     for size in sizes(held.received.shape[2])[:-1]:
         scores = regression(_received(first[:size]), learnt_from, penalty).score(held)
         cuts = thresholds(regression(_received(second[:size]), rest, penalty), tried)
-        found.append(np.stack([counts(scores, held, level, cut) for level, cut in zip(LEVELS, cuts, strict=True)], 1))
-    return np.stack(found, 1) if found else np.zeros((len(held.texts), 0, len(LEVELS), 3))
+        steps.append(np.stack([counts(scores, held, level, cut) for level, cut in zip(LEVELS, cuts, strict=True)], 1))
+    return np.stack(steps, 1) if steps else np.zeros((len(held.texts), 0, len(LEVELS), 3))
 
 
 def ranking(words: Words, penalty: float) -> Int64[np.ndarray, "head"]:

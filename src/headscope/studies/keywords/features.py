@@ -19,12 +19,12 @@ from headscope.engine.shards import Progress
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.stats.keyphrases import phrase_kinds
+from headscope.studies.keywords.spec import Source
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float32, Float64, Int64
 
 How = Literal["mean", "max"]
-Source = Literal["all", "cls", "words"]
 HOWS: tuple[How, ...] = get_args(How)
 
 
@@ -48,8 +48,8 @@ class Words:
     @property
     def keys(self) -> Bool[np.ndarray, "word"]:
         """Whether each word is part of a keyphrase."""
-        found: Bool[np.ndarray, "word"] = self.kinds > 0
-        return found
+        keys: Bool[np.ndarray, "word"] = self.kinds > 0
+        return keys
 
     @property
     def documents(self) -> list[str]:
@@ -121,11 +121,11 @@ def read_words(
     for batch in batches(texts, batch_tokens):
         groups = WordGroups.build(batch, model.device)
         rows = torch.from_numpy(_rows(groups, source)).to(model.device)[:, None, :, None]
-        found = torch.cat(_streamed(model, batch, groups, rows, chosen), 2).cpu().numpy()  # [how, text, head, word]
+        streamed = torch.cat(_streamed(model, batch, groups, rows, chosen), 2).cpu().numpy()  # [how, text, head, word]
         words = groups.side.chosen("word", lambda form, role: role == WORD)
         for row, text in enumerate(batch):
             number = place[id(text)]
-            received[starts[number] : starts[number + 1]] = found[:, row][:, :, np.flatnonzero(words[row])].transpose(2, 0, 1)
+            received[starts[number] : starts[number + 1]] = streamed[:, row][:, :, np.flatnonzero(words[row])].transpose(2, 0, 1)
         seen += len(batch)
         tokens += sum(map(len, batch))
         if progress is not None:
@@ -158,5 +158,5 @@ def _received(
     maps: Float[torch.Tensor, "text head row word"], rows: Bool[torch.Tensor, "text 1 row 1"]
 ) -> Float[torch.Tensor, "how text head word"]:
     """Attention that a word receives: the mean over rows, and the largest."""
-    given = maps * rows
-    return torch.stack([given.sum(2) / rows.sum(2).clamp_min(1), given.amax(2)])
+    from_rows = maps * rows
+    return torch.stack([from_rows.sum(2) / rows.sum(2).clamp_min(1), from_rows.amax(2)])

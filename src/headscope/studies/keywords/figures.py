@@ -11,7 +11,7 @@ from headscope.drawing.cells import Scale, write
 from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
 from headscope.errors import RunError
 from headscope.results.results import Results
-from headscope.studies.keywords import BASELINES
+from headscope.studies.keywords.spec import BASELINES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,12 +56,16 @@ def losses(results: Results, kind: str | None = None) -> Figure:
         figure = Figure(figsize=(6.4, 1.3 + 0.2 * len(best)), layout="constrained")
         axes = figure.subplots()
         for number, (colour, name, marker) in enumerate(((_MORE, "keywords receive more", "o"), (_LESS, "keywords receive less", "s"))):
-            own = [(place, row) for place, row in enumerate(best) if (row["effect"] <= 0) == bool(number)]
+            ranked = [(place, row) for place, row in enumerate(best) if (row["effect"] <= 0) == bool(number)]
             axes.hlines(
-                [place for place, _ in own], [row["low"] for _, row in own], [row["high"] for _, row in own], color=colour, alpha=0.5
+                [place for place, _ in ranked],
+                [row["low"] for _, row in ranked],
+                [row["high"] for _, row in ranked],
+                color=colour,
+                alpha=0.5,
             )
             axes.plot([], [], marker, color=colour, markersize=5, linestyle="none", label=name)
-            for place, row in own:
+            for place, row in ranked:
                 fill = "white" if row["gain_low"] <= 0 else colour
                 axes.plot([row["cross_entropy"]], [place], marker, color=colour, markerfacecolor=fill, markersize=5)
         axes.axvline(constant, color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="the share of keywords alone")
@@ -134,8 +138,8 @@ def scores(results: Results, kind: str | None = None) -> Figure:
 
 def _bars(axes: Axes, results: Results, level: str, first: str) -> None:
     """The bars of one level, in the order of the first."""
-    own = {row["system"]: row for row in results["keywords_scores"].where(level=level)}
-    rows = [own[row["system"]] for row in sorted(results["keywords_scores"].where(level=first), key=lambda row: row["f1"])]
+    by_system = {row["system"]: row for row in results["keywords_scores"].where(level=level)}
+    rows = [by_system[row["system"]] for row in sorted(results["keywords_scores"].where(level=first), key=lambda row: row["f1"])]
     values = [row["f1"] for row in rows]
     errors = np.abs(np.array([[row["f1"] - row["low"], row["high"] - row["f1"]] for row in rows]).T)
     colours = ["0.7" if row["system"] in BASELINES else COLOURS[0] for row in rows]

@@ -20,20 +20,20 @@ from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.results.columns import Kept
+from headscope.results.counts import Counts
 from headscope.results.results import Results
+from headscope.results.specification import validated
 from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.logistic import LogisticFit
-from headscope.studies.keywords.features import Source, read_words
-from headscope.studies.keywords.learning import SYSTEMS, Standard, counts, tuned
+from headscope.studies.keywords.features import Words, read_words
+from headscope.studies.keywords.learning import SYSTEMS, TOGETHER, Standard, counts, folds_of, tuned, tuning
 from headscope.studies.keywords.phrases import Phrase, phrases
-from headscope.studies.keywords.spec import make_keyword_spec
-from headscope.studies.keywords.study import STUDY, Study
+from headscope.studies.keywords.spec import KeywordSpec, Source
+from headscope.studies.keywords.texts import texts_with_keyphrases
 from headscope.studies.keywords.windows import Window, centrality, windows
 
 if TYPE_CHECKING:
     from jaxtyping import Float64, Int64
-
-SYSTEM = "all heads"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Finder:
     def of(cls, results: Results, model: Model | None = None, device: str | None = None) -> Finder:
         """The same of results in hand."""
         folder = results.path or "this"
-        if results.study != STUDY:
+        if results.study != "keywords":
             raise RunError(f"{folder} is no study of keywords", "Make one with headscope probe keywords --out FOLDER")
         settings, identity = results.manifest["settings"], results.manifest["identity"]
         model = model or load(settings["model"], device, settings["dtype"])
@@ -101,13 +101,13 @@ class Finder:
                 f"{folder} was learnt from the heads of {settings['model']} ({identity['model']}), not {model.name} ({model.fingerprint})",
                 f"Use --model {settings['model']}, or learn from this model with headscope probe keywords",
             )
-        row = next(iter(results["keywords_scores"].where(system=SYSTEM, level="words")))
+        row = next(iter(results["keywords_scores"].where(system=TOGETHER, level="words")))
         kept = Kept(results.state("whole"))
         lengths = kept.numbers("lengths")
         if not len(lengths):
             raise RunError(f"{folder} is of an older version and does not say how long its texts were", "Run it again with --overwrite")
         corpus = ", ".join(Path(name).name for name in settings["corpus"])
-        held = ", ".join(Path(name).name for name in settings["dev"])
+        held = ", ".join(Path(name).name for name in settings["dev"] or ())
         tried = f"{row['documents']:,} of {held}" if held else f"each in turn, in {settings['folds']} folds"
         trained = Trained(Path(settings["model"]).name, model.fingerprint, corpus, len(lengths), row["f1"], tried, row["low"], row["high"])
         return cls._of(model, kept, settings["max_length"], settings["source"], trained)
@@ -156,13 +156,13 @@ class Finder:
         weights = np.zeros(len(words))
         best = np.full(len(words), -1.0)
         begin = 0
-        for (start, end), one in zip(parts, texts, strict=True):
-            own = np.array(one.annotation.positions, dtype=np.int64)  # fewer than there should be if a word is lost after all
-            places, central = fits[start + own], centrality((start, end), len(fits))[own]
+        for (start, end), window in zip(parts, texts, strict=True):
+            seen = np.array(window.annotation.positions, dtype=np.int64)  # fewer than there should be if a word is lost after all
+            places, central = fits[start + seen], centrality((start, end), len(fits))[seen]
             better = central > best[places]
-            weights[places[better]] = _chance(logits[begin : begin + len(own)][better])
+            weights[places[better]] = _chance(logits[begin : begin + len(seen)][better])
             best[places] = np.maximum(best[places], central)
-            begin += len(own)
+            begin += len(seen)
         notes = [f"{n:,} {reason}" for reason, n in sorted(tally.counts.items())]
         if len(parts) > 1:
             notes.append(
@@ -175,30 +175,46 @@ class Finder:
 
 def learn(model: Model, corpus: Corpus | None = None, name: str = SAMPLER, folds: int = 5, progress: Progress | None = None) -> Finder:
     """A finder from all heads of a model, learnt from a corpus with keyphrases, and tried on its documents in turn."""
-    spec = make_keyword_spec({"folds": folds, "corpus": name})
-    study = Study(spec, model, progress)
-    words = study.words(Corpus.of(map(plain, corpus or read(SAMPLER))), None)
-    system = SYSTEMS[SYSTEM]
+    spec = validated(KeywordSpec, {"folds": folds, "corpus": name})
+    texts = texts_with_keyphrases(Corpus.of(map(plain, corpus or read(SAMPLER))), model, spec, None, Counts())
+    words = read_words(model, texts, spec.source, progress=progress)
+    system = SYSTEMS[TOGETHER]
     counted = []
-    for learnt_from, held in study.folds(words):
-        cut, _ = tuned(system, learnt_from, spec.penalty, study.tuning(learnt_from))
+    for learnt_from, held in folds_of(words, spec.folds, spec.seed):
+        cut, _ = tuned(system, learnt_from, spec.penalty, tuning(learnt_from))
         counted.append(counts(system(learnt_from, spec.penalty).score(held), held, "token", cut))
     f1 = float(KeyphraseF1("token").of(np.concatenate(counted)))
     tried = f"each in turn, in {len(counted)} folds"
     trained = Trained(Path(model.name).name, model.fingerprint, name, len(words.texts), f1, tried)
-    return Finder._of(model, study.whole(words), spec.max_length, spec.source, trained)
+    return Finder._of(model, kept_for_finder(words, spec.penalty), spec.max_length, spec.source, trained)
+
+
+def kept_for_finder(words: Words, penalty: float) -> Kept:
+    """What a study keeps for finders: the regression on all heads, learnt from all documents, and how long its texts were."""
+    system = SYSTEMS[TOGETHER]
+    learnt = system(words, penalty)
+    assert learnt.scale is not None
+    assert learnt.fit is not None
+    kept = Kept()
+    kept.add("mean", learnt.scale.mean)
+    kept.add("spread", learnt.scale.spread)
+    kept.add("coefficients", learnt.fit.coefficients)
+    kept.add("intercept", [learnt.fit.intercept])
+    kept.add("cuts", tuned(system, words, penalty, tuning(words)))
+    kept.add("lengths", [len(text) for text in words.texts])
+    return kept
 
 
 def plain(text: str | Document) -> Document:
     """A text with words and signs apart, whatever a corpus takes for words: `mining),` is three."""
     document = text if isinstance(text, Document) else Document("text", tuple(text_paragraphs(text.replace("\r\n", "\n"))))
-    found = []
-    for one in document.sentences:
-        if spans := word_spans(one.text):
-            found.append(replace(one, words=sentence(one.text, spans).words, parse=None))
-    return Document(document.id, tuple(found), keyphrases=document.keyphrases)
+    sentences = []
+    for written in document.sentences:
+        if spans := word_spans(written.text):
+            sentences.append(replace(written, words=sentence(written.text, spans).words, parse=None))
+    return Document(document.id, tuple(sentences), keyphrases=document.keyphrases)
 
 
 def _chance(logits: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    found: Float64[np.ndarray, "*shape"] = 1 / (1 + np.exp(-np.clip(logits, -50, 50)))
-    return found
+    chances: Float64[np.ndarray, "*shape"] = 1 / (1 + np.exp(-np.clip(logits, -50, 50)))
+    return chances

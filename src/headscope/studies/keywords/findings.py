@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from headscope.results.table import Table
-from headscope.studies.keywords import BASELINES
+from headscope.studies.keywords.spec import BASELINES
 
 LISTED = 5
 _WHAT = {"words": "the words of keyphrases", "phrases": "whole keyphrases"}
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """The findings."""
+    """How well heads find keywords together and alone, and which of them weigh most."""
     return [*_together(tables["keywords_scores"]), *_alone(tables["keywords_heads"]), *_weights(tables["keywords_weights"])]
 
 

@@ -24,10 +24,10 @@ FLOOR = 1e-6  # a share of attention is kept this far from 0 and 1 where its log
 
 
 def observe(learnt_from: Words, words: Words, penalty: float, kept: Kept) -> None:
-    """Add what the texts show of each head, a row a text: means, effect and AUC, and the losses of regressions learnt from other texts."""
+    """Add what the texts show of each head, one row per text: means, effect, AUC, and losses of regressions learnt from other texts."""
     from scipy.stats import rankdata
 
-    flat, other = (one.received.reshape(len(one.received), -1) for one in (learnt_from, words))
+    flat, other = (part.received.reshape(len(part.received), -1) for part in (learnt_from, words))
     scale = Standard.learnt(flat)
     slopes, bases = one_by_one(scale.of(flat), learnt_from.keys, penalty)
     truth = words.keys.astype(np.float64)
@@ -38,32 +38,32 @@ def observe(learnt_from: Words, words: Words, penalty: float, kept: Kept) -> Non
     constant = np.where(words.keys, -np.log(rate), -np.log1p(-rate))
     shape = words.received.shape[1:]
     for number in range(len(words.texts)):
-        own = words.text_of == number
-        keys, x = words.keys[own], other[own].astype(np.float64)
-        found = np.full((len(NUMBERS), x.shape[1]), np.nan)
+        here = words.text_of == number
+        keys, x = words.keys[here], other[here].astype(np.float64)
+        numbers = np.full((len(NUMBERS), x.shape[1]), np.nan)
         if 0 < keys.sum() < len(keys):
             key, rest = x[keys], x[~keys]
             pooled = np.sqrt((key.var(0) * len(key) + rest.var(0) * len(rest)) / len(x))
             with np.errstate(invalid="ignore", divide="ignore"):
                 effect = np.where(pooled > 0, (key.mean(0) - rest.mean(0)) / pooled, np.nan)
             ranks = rankdata(x, axis=0)[keys].sum(0)
-            found[:] = key.mean(0), rest.mean(0), effect, (ranks - len(key) * (len(key) + 1) / 2) / (len(key) * len(rest))
-        for name, row in zip(NUMBERS, found, strict=True):
+            numbers[:] = key.mean(0), rest.mean(0), effect, (ranks - len(key) * (len(key) + 1) / 2) / (len(key) * len(rest))
+        for name, row in zip(NUMBERS, numbers, strict=True):
             kept.add(name, row.reshape(1, *shape))
-        kept.add("loss", losses[own].sum(0).reshape(1, *shape))
-        kept.add("direct", direct[own].sum(0).reshape(1, *shape))
-        kept.add("constant", [constant[own].sum()])
-        kept.add("words", [float(own.sum())])
+        kept.add("loss", losses[here].sum(0).reshape(1, *shape))
+        kept.add("direct", direct[here].sum(0).reshape(1, *shape))
+        kept.add("constant", [constant[here].sum()])
+        kept.add("words", [float(here.sum())])
 
 
 def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates: int, seed: int) -> Table:
-    """`keywords_heads`: a row a head and way of summing up.
+    """`keywords_heads`: one row per head and way of summing up.
 
     `relative` is what a word of a keyphrase receives less what another word does, the mean over texts, with its interval; `effect` the same
     in units of the spread within a text; `t` and `p` are Welch's over texts, `paired_t` and `paired_p` those of the two means
     of each text, and `p_holm` the latter corrected for all heads; `loss` is the cross-entropy of a regression on this one feature, with its
     interval; `gain`, with its own, is how much smaller the loss of a regression on this
-    one feature is than that of knowing the share of keywords alone, in nats a word; `direct` takes attention itself for the chance.
+    one feature is than that of knowing the share of keywords alone, in nats per word; `direct` takes attention itself for the chance.
     """
     key, other, effect, auc = (kept.numbers(name) for name in NUMBERS)
     weights = poisson_weights(documents, replicates, seed)
@@ -126,5 +126,5 @@ def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates
 def _mean(values: Float64[np.ndarray, "text how head"]) -> Float64[np.ndarray, "how head"]:
     """The mean over texts that have the value."""
     there = np.isfinite(values)
-    found: Float64[np.ndarray, "how head"] = np.where(there, values, 0.0).sum(0) / np.maximum(there.sum(0), 1)
-    return np.where(there.any(0), found, np.nan)
+    means: Float64[np.ndarray, "how head"] = np.where(there, values, 0.0).sum(0) / np.maximum(there.sum(0), 1)
+    return np.where(there.any(0), means, np.nan)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from headscope.errors import RunError
+from headscope.stats.bootstrap import group_of
 from headscope.stats.keyphrases import KeyphraseF1, Level
 from headscope.stats.logistic import LogisticFit, log_losses, logistic, one_by_one
 from headscope.studies.keywords.features import Rarity, Words
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 LEVELS: tuple[Level, ...] = ("token", "span")
 STEPS = 300  # of the scalar mix
+TUNING = 7  # one group of so many is what thresholds are tuned on
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class Standard:
 
     def of(self, x: Float[np.ndarray, "word feature"]) -> Float[np.ndarray, "word feature"]:
         """The same features of any words."""
-        found: Float[np.ndarray, "word feature"] = ((x - self.mean) / self.spread).astype(np.float32)
-        return found
+        scaled: Float[np.ndarray, "word feature"] = ((x - self.mean) / self.spread).astype(np.float32)
+        return scaled
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,8 @@ def best_head(words: Words, penalty: float) -> Learnt:
 
     def score(other: Words) -> Float64[np.ndarray, "word"]:
         column = other.received.reshape(len(other.received), -1)[:, best]
-        found: Float64[np.ndarray, "word"] = slopes[best] * (column - scale.mean[best]) / scale.spread[best] + bases[best]
-        return found
+        logits: Float64[np.ndarray, "word"] = slopes[best] * (column - scale.mean[best]) / scale.spread[best] + bases[best]
+        return logits
 
     return Learnt(score, weights.reshape(words.received.shape[1:]))
 
@@ -146,11 +149,11 @@ def _received(words: Words) -> Float[np.ndarray, "word feature"]:
 
 def regression(features: Callable[[Words], Float[np.ndarray, "word feature"]], words: Words, penalty: float) -> Learnt:
     """A logistic regression on some features of words, put on one scale."""
-    given = features(words)
-    scale = Standard.learnt(given)
-    fit = logistic(scale.of(given), words.keys, penalty)
+    x = features(words)
+    scale = Standard.learnt(x)
+    fit = logistic(scale.of(x), words.keys, penalty)
     size = words.received[0].size if len(words.received) else 0
-    weights = fit.coefficients[:size].reshape(words.received.shape[1:]) if given.shape[1] >= size > 0 else None
+    weights = fit.coefficients[:size].reshape(words.received.shape[1:]) if x.shape[1] >= size > 0 else None
     return Learnt(lambda other: fit.logits(scale.of(features(other))), weights, scale, fit)
 
 
@@ -163,8 +166,22 @@ def threshold(scores: Float64[np.ndarray, "word"], words: Words, level: Level, m
 
 def counts(scores: Float64[np.ndarray, "word"], words: Words, level: Level, cut: float) -> Float64[np.ndarray, "text 3"]:
     """Of each text what is found, wrongly found and missed, if words from that score on are taken; neighbours are one phrase."""
-    found: Int64[np.ndarray, "word"] = (scores >= cut).astype(np.int64)
-    return KeyphraseF1(level).counted(found, words.kinds, words.text_of, len(words.texts))
+    taken: Int64[np.ndarray, "word"] = (scores >= cut).astype(np.int64)
+    return KeyphraseF1(level).counted(taken, words.kinds, words.text_of, len(words.texts))
+
+
+def folds_of(words: Words, number: int, seed: int) -> Iterator[tuple[Words, Words]]:
+    """To learn from and to try on, so that each document is tried once; which fold a document is in depends on its name alone."""
+    fold = np.array([group_of(f"{seed}/{name}", number) for name in words.documents])
+    if len(set(fold)) < 2:
+        raise RunError(f"{len(words.texts)} documents all fall into one fold", "Give more documents, or a dev corpus")
+    for held in sorted(set(fold)):
+        yield words.some(fold != held), words.some(fold == held)
+
+
+def tuning(words: Words) -> Bool[np.ndarray, "text"]:
+    """The texts that thresholds are tuned on, by their names alone."""
+    return np.array([group_of(f"tuning/{name}", TUNING) == 0 for name in words.documents], dtype=bool)
 
 
 def tuned(learn: Callable[[Words, float], Learnt], words: Words, penalty: float, tuning: Bool[np.ndarray, "text"]) -> Sequence[float]:

@@ -32,8 +32,8 @@ def scores_by_yake(words: Words) -> Float64[np.ndarray, "word"]:
         sentence = Sentence(text.words)
         worth = np.full(len(text.words), -1e3)
         for phrase, score in extractor.extract_keywords(sentence.text):
-            found = phrase_tags(Document("", (sentence,), keyphrases=(phrase,)))
-            here = np.array([tag != OUTSIDE for tag in found])
+            tags = phrase_tags(Document("", (sentence,), keyphrases=(phrase,)))
+            here = np.array([tag != OUTSIDE for tag in tags])
             worth[here] = np.maximum(worth[here], -np.log(max(float(score), 1e-12)))
         parts.append(worth)
     return np.concatenate(parts) if parts else np.zeros(0)

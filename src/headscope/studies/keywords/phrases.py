@@ -46,11 +46,11 @@ def phrases(document: Document, weights: Float64[np.ndarray, "word"], cut: float
     places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
     for start, end in runs(document, weights, cut):
         places.setdefault(tuple(forms[start:end]), []).append((start, end))
-    found = []
+    ranked = []
     for at in places.values():
         score = float(sum(weights[start:end].sum() for start, end in at))
-        found.append(Phrase(written(document, at[0]), score, tuple(at)))
-    return sorted(found, key=lambda phrase: (-phrase.score, phrase.places[0]))
+        ranked.append(Phrase(written(document, at[0]), score, tuple(at)))
+    return sorted(ranked, key=lambda phrase: (-phrase.score, phrase.places[0]))
 
 
 def runs(document: Document, weights: Float64[np.ndarray, "word"], cut: float) -> Iterator[tuple[int, int]]:

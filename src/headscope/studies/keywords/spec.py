@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from headscope.results.specification import Role, Specification, validated
-from headscope.studies.keywords.features import Source
+from headscope.results.specification import Role
+from headscope.studies.spec import StudySpec, some_and_once
+
+Source = Literal["all", "cls", "words"]
+BASELINES = ("every word", "position", "tf-idf", "yake")  # ways to find keywords that look at no attention
 
 
-class KeywordSpec(Specification):
-    """The settings of a study. Without `dev` documents, those of the corpus take turns: learnt from in all folds but one."""
+class KeywordSpec(StudySpec):
+    """The settings of a study of keywords. Without `dev` documents, those of the corpus take turns: learnt from in all folds but one."""
 
-    model: Annotated[str, Role.CONTENT] = "mini"
-    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
-    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
-    dev: Annotated[tuple[str, ...], Role.CONTENT] = ()
-    format: str | None = None
-    on_error: Literal["raise", "skip"] = "raise"
-    source: Source = "all"
-    penalty: float = Field(1.0, gt=0)
-    folds: int = Field(5, ge=2, le=100)
-    max_length: int = Field(512, ge=8)
-    limit: int | None = Field(None, ge=2)
-    replicates: int = Field(1000, ge=0, le=100_000)
-    seed: int = 0
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
+        ("sampler",), description="file with keyphrases, or 'sampler' (embedded); may be repeated"
+    )
+    dev: Annotated[tuple[str, ...] | None, Role.CONTENT] = Field(
+        None, description="file to try on what was learnt [default: documents of the corpus in turn]"
+    )
+    source: Source = Field("all", description="attention from all positions, from the opening token (cls), or from words")
+    folds: int = Field(5, ge=2, le=100, description="parts of the documents, each tried once, where there is no --dev")
+    penalty: float = Field(1.0, gt=0, description="weight of the squares of coefficients")
+    max_length: int = Field(512, ge=8, description="tokens of a document that are read")
+    limit: int | None = Field(None, ge=2, description="documents to learn from, drawn from all; 0: all of them")
 
-    @field_validator("corpus", "dev", mode="before")
+    @field_validator("dev", mode="before")
     @classmethod
-    def _one(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
+    def _in_turn(cls, value: object) -> object:
+        """No file to try on, as older studies have it."""
+        return value or None
 
-    @field_validator("corpus")
+    @field_validator("dev")
     @classmethod
-    def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if not value:
-            raise ValueError("name at least one corpus")
-        return value
-
-
-def make_keyword_spec(settings: Mapping[str, Any], where: str = "the settings") -> KeywordSpec:
-    """The specification of a study from plain values."""
-    return validated(KeywordSpec, settings, where)
+    def _once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return some_and_once(value)

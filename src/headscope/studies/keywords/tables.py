@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.core.heads import HeadId
+from headscope.results.columns import Kept
+from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.contrast import contrast
@@ -17,9 +19,12 @@ from headscope.stats.scores import ratio
 from headscope.studies.keywords.curves import THRESHOLDS, sizes
 from headscope.studies.keywords.features import HOWS
 from headscope.studies.keywords.learning import LEVELS
+from headscope.studies.replicates import replicate_maker
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
+
+    from headscope.studies.replicates import ReplicatedTables
 
 BASE = "tf-idf"
 NAMES = {"token": "words", "span": "phrases"}
@@ -34,13 +39,13 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
     for place, level in enumerate(LEVELS):
         score = KeyphraseF1(level)
         for name, numbers in counted.items():
-            own = numbers[:, place]
-            against = contrast(score, counted[BASE][:, place], own, documents, "bootstrap", replicates, seed)
+            counts = numbers[:, place]
+            against = contrast(score, counted[BASE][:, place], counts, documents, "bootstrap", replicates, seed)
             rows.append(
                 {
                     "level": NAMES[level],
                     "system": name,
-                    **_f1(score, own, units, weights),
+                    **_f1(score, counts, units, weights),
                     "above": float(against.difference),
                     "above_low": float(against.low),
                     "above_high": float(against.high),
@@ -53,13 +58,13 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
 
 
 def _f1(
-    score: KeyphraseF1, own: Float64[np.ndarray, "text 3"], units: np.ndarray[Any, Any], weights: Float64[np.ndarray, "unit replicate"]
+    score: KeyphraseF1, counts: Float64[np.ndarray, "text 3"], units: np.ndarray[Any, Any], weights: Float64[np.ndarray, "unit replicate"]
 ) -> dict[str, float]:
     """Precision, recall, and F1 with its interval, of what is found, wrongly found and missed in each text."""
-    found, wrong, missed = own.sum(0)
-    again = score.resampled(own, units, weights)
+    right, wrong, missed = counts.sum(0)
+    again = score.resampled(counts, units, weights)
     low, high = interval(again[0], again[1:], Support.of(np.bincount(units)), (0, 1))
-    numbers = (ratio(found, found + wrong), ratio(found, found + missed), score.of(own), low, high)
+    numbers = (ratio(right, right + wrong), ratio(right, right + missed), score.of(counts), low, high)
     return {name: float(value) for name, value in zip(("precision", "recall", "f1", "low", "high"), numbers, strict=True)}
 
 
@@ -80,8 +85,8 @@ def curve_table(
         for place, level in enumerate(LEVELS):
             for step, value in enumerate(steps):
                 at = {"threshold": value if by == "threshold" else None, "heads": heads if by == "threshold" else value}
-                own = _f1(KeyphraseF1(level), numbers[:, step, place], units, weights)
-                rows.append({"by": by, "level": NAMES[level], **at, **own, "n": len(documents), "documents": len(weights)})
+                scores = _f1(KeyphraseF1(level), numbers[:, step, place], units, weights)
+                rows.append({"by": by, "level": NAMES[level], **at, **scores, "n": len(documents), "documents": len(weights)})
     return Table.of({name: [row[name] for row in rows] for name in rows[0]})
 
 
@@ -98,8 +103,8 @@ def ranking_table(heads: Table) -> Table:
         "high": [row["loss_high"] for row in rows],
         "constant": [row["loss"] + row["gain"] for row in rows],
     }
-    told = ("gain", "gain_low", "gain_high", "effect", "auc", "n", "documents")
-    return Table.of({**columns, **{name: [row[name] for row in rows] for name in told}})
+    rest = ("gain", "gain_low", "gain_high", "effect", "auc", "n", "documents")
+    return Table.of({**columns, **{name: [row[name] for row in rows] for name in rest}})
 
 
 def _units(
@@ -145,3 +150,19 @@ def summary(scores: Table, heads: Table) -> Table:
         rows.append((f"highest AUC of a head ({how})", name, best["auc"], np.nan, np.nan, best["n"], best["documents"]))
     columns = ("quantity", "which", "value", "low", "high", "n", "documents")
     return Table.of({name: [row[place] for row in rows] for place, name in enumerate(columns)})
+
+
+def replicates(results: Results) -> ReplicatedTables:
+    """The F1 of each system in `keywords_scores` with its replicates."""
+    settings = results.manifest["settings"]
+    kept = Kept(results.state("fold"))
+    documents = kept.words("document")
+    units, weights = _units(documents, settings["replicates"], settings["seed"])
+    made = replicate_maker(documents, settings["seed"])
+    return {
+        "keywords_scores": {
+            (NAMES[level], system): made(KeyphraseF1(level).resampled(kept.numbers(f"counts/{system}")[:, place], units, weights))
+            for place, level in enumerate(LEVELS)
+            for system in kept.under("counts/")
+        }
+    }

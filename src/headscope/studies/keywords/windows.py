@@ -16,18 +16,18 @@ Window = tuple[int, int]  # words [start, end)
 def windows(sizes: Sequence[int], room: int) -> list[Window]:
     """Windows of at most `room` tokens over words of these sizes, each beginning halfway through the one before; the last is as full."""
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    found: list[Window] = []
+    listed: list[Window] = []
     start, words = 0, len(sizes)
     while True:
         end = int(np.searchsorted(ends, ends[start] + room, "right")) - 1
         if end >= words:
             first = int(np.searchsorted(ends, ends[words] - room, "left"))
             # What lies within the last window, as it reaches back, would add nothing.
-            return [*(window for window in found if window[0] < first), (first, words)]
-        if found and end == found[-1][1]:  # before a long word: not further than the window before
+            return [*(window for window in listed if window[0] < first), (first, words)]
+        if listed and end == listed[-1][1]:  # before a long word: not further than the window before
             start += 1
             continue
-        found.append((start, end))
+        listed.append((start, end))
         start = min(max(int(np.searchsorted(ends, ends[start] + room / 2, "left")), start + 1), end)
 
 
@@ -37,5 +37,5 @@ def centrality(window: Window, words: int) -> Float64[np.ndarray, "word"]:
     places = np.arange(start, end)
     left = places - start if start > 0 else np.full(end - start, np.inf)
     right = end - 1 - places if end < words else np.full(end - start, np.inf)
-    found: Float64[np.ndarray, "word"] = np.minimum(left, right)
-    return found
+    nearer: Float64[np.ndarray, "word"] = np.minimum(left, right)
+    return nearer

@@ -1,0 +1,111 @@
+"""Keywords: learnt from some documents and tried on others, head by head and together, beside plain baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headscope.core.heads import HeadId
+from headscope.core.state import States
+from headscope.corpora import Corpus
+from headscope.results.columns import Kept
+from headscope.results.table import Table
+from headscope.studies.base import Context, Work
+from headscope.studies.keywords.curves import by_heads, by_threshold
+from headscope.studies.keywords.features import Words, read_words
+from headscope.studies.keywords.finder import kept_for_finder
+from headscope.studies.keywords.heads import head_table, observe
+from headscope.studies.keywords.learning import LEVELS, SYSTEMS, TOGETHER, counts, folds_of, tuned, tuning
+from headscope.studies.keywords.peers import has_yake
+from headscope.studies.keywords.spec import KeywordSpec
+from headscope.studies.keywords.tables import curve_table, ranking_table, score_table, summary, weight_table
+from headscope.studies.keywords.texts import texts_with_keyphrases
+
+Fold = tuple[Words, Words | None]  # to learn from and to try on; None: for finding keywords of any text
+
+
+class KeywordWork(Work):
+    """One study of keywords. A job is a fold; the last one learns from all documents."""
+
+    spec: KeywordSpec
+
+    def __init__(self, spec: KeywordSpec, context: Context) -> None:
+        super().__init__(spec, context)
+        self.systems = {name: learn for name, learn in SYSTEMS.items() if name != "yake" or has_yake()}
+
+    @property
+    def heads(self) -> list[HeadId]:
+        """The heads whose attention words receive."""
+        kinds = {site.kind for site in self.model.sites}
+        return [head for head in self.model.layout.ids() if head.kind == ("encoder" if "encoder" in kinds else "decoder")]
+
+    def prepare(self) -> None:
+        """Read the attention that all words receive."""
+        spec, dev = self.spec, self.context.corpora["dev"]
+        self.words = self._words(self.context.corpus, spec.limit)
+        self.folds = [(self.words, self._words(dev, None))] if dev is not None else [*folds_of(self.words, spec.folds, spec.seed)]
+
+    def _words(self, corpus: Corpus, limit: int | None) -> Words:
+        texts = texts_with_keyphrases(corpus, self.model, self.spec, limit, self.counts)
+        return read_words(self.model, texts, self.spec.source, progress=self.context.progress)
+
+    def jobs(self, merged: Callable[[], States]) -> list[Fold]:
+        """The folds, and all documents."""
+        return [*self.folds, (self.words, None)]
+
+    def do(self, job: Fold) -> States:
+        """What is learnt from the one part, tried on the other."""
+        learnt_from, held = job
+        if held is None:
+            return {"fold": Kept().state, "whole": kept_for_finder(learnt_from, self.spec.penalty).state}
+        return {"fold": self._fold(learnt_from, held).state, "whole": Kept().state}
+
+    def _fold(self, learnt_from: Words, held: Words) -> Kept:
+        kept = Kept()
+        kept.say("document", held.documents)
+        observe(learnt_from, held, self.spec.penalty, kept)
+        kept.add("curves/heads", by_heads(learnt_from, held, self.spec.penalty, tuning(learnt_from)))
+        for name, learn in self.systems.items():
+            cuts = tuned(learn, learnt_from, self.spec.penalty, tuning(learnt_from))
+            learnt = learn(learnt_from, self.spec.penalty)
+            scores = learnt.score(held)
+            if name == TOGETHER:
+                kept.add("curves/threshold", by_threshold(scores, held))
+            counted = [counts(scores, held, level, cut) for level, cut in zip(LEVELS, cuts, strict=True)]
+            kept.add(f"counts/{name}", np.stack(counted, 1))
+            if learnt.weights is not None:
+                kept.add(f"weights/{name}", learnt.weights[None])
+        return kept
+
+    def tables(self, states: States) -> dict[str, Table]:
+        """The tables of heads, of systems, and of what each head weighs in them."""
+        spec, kept = self.spec, Kept(states["fold"])
+        documents = kept.words("document")
+        self._remark(len(documents))
+        heads = head_table(kept, documents, self.heads, spec.replicates, spec.seed)
+        counted = {name: kept.numbers(f"counts/{name}") for name in self.systems}
+        scores = score_table(counted, documents, spec.replicates, spec.seed)
+        by_size = np.concatenate([kept.numbers("curves/heads"), counted[TOGETHER][:, None]], 1)  # the last: all heads
+        weights = {name: kept.numbers(f"weights/{name}") for name in self.systems if len(kept.numbers(f"weights/{name}"))}
+        thresholds = kept.numbers("curves/threshold")
+        return {
+            "summary": summary(scores, heads),
+            "keywords_scores": scores,
+            "keywords_heads": heads,
+            "keywords_ranking": ranking_table(heads),
+            "keywords_curves": curve_table(thresholds, by_size, len(self.heads), documents, spec.replicates, spec.seed),
+            "keywords_weights": weight_table(weights, self.heads),
+        }
+
+    def _remark(self, tried: int) -> None:
+        """Note what was learnt from, and what is missing."""
+        how = f" in {len(self.folds)} folds" if self.context.corpora["dev"] is None else f", tried on {tried} others"
+        self.notes.append(f"learnt from {len(self.words.texts)} texts{how}")
+        if not has_yake():
+            self.notes.append("YAKE is not installed and was left out: pip install yake")
+
+    def measured(self) -> dict[str, Any]:
+        """Whose attention words receive."""
+        return {"source": self.spec.source}
