@@ -133,10 +133,10 @@ def _across(found: Comparison) -> None:
     """Whether a model misses on one task what it misses on another."""
     from headscope.cli.tables import print_table
     from headscope.errors import RunError
-    from headscope.studies.ablation.across import across
+    from headscope.studies.ablation.task_correlation import task_correlations
 
     try:
-        table = across(found.results)
+        table = task_correlations(found.results)
     except RunError as error:
         typer.echo(f"left out: correlation over heads: {error}", err=True)
         return

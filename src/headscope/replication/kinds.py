@@ -33,11 +33,6 @@ def kind_of(study: str | None) -> Kind:
 
             kind = REGISTRY[name]
             return Kind(kind.make, partial(execute_study, kind))
-        case "ablation":
-            from headscope.studies.ablation.spec import make_ablation_spec
-            from headscope.studies.ablation.study import ablate
-
-            return Kind(make_ablation_spec, ablate)
         case "attention_probe":
             from headscope.studies.attention_probe.spec import make_attention_probe_spec
             from headscope.studies.attention_probe.study import probe_attention

@@ -10,7 +10,6 @@ from headscope.studies.registry import REGISTRY
 
 # Where the sentences of each kind of study are made; imported when they are asked for.
 _MODULES = {
-    "ablation": "headscope.studies.ablation.findings",
     "attention_probe": "headscope.studies.attention_probe.findings",
     "edge_probe": "headscope.studies.edge_probe.findings",
     "keywords": "headscope.studies.keywords.findings",
@@ -25,7 +24,7 @@ def findings(results: Results) -> list[str]:
         return list(manifest["findings"])
     if study in REGISTRY:
         return [*whose(results), *REGISTRY[study].findings(results)]
-    further = {"ablation": lambda: manifest["settings"]["score"], "structural_probe": lambda: manifest["best_layer"]}
+    further = {"structural_probe": lambda: manifest["best_layer"]}
     found: list[str] = import_module(_MODULES[study]).sentences(results, *([further[study]()] if study in further else []))
     return [*whose(results), *found]
 
