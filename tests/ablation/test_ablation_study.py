@@ -29,11 +29,13 @@ from headscope.stats.bootstrap import group_of
 from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.scores import Function, Mean, Perplexity
 from headscope.studies.ablation.answers import columns_of, scored
-from headscope.studies.ablation.floor import floor_of, nothing_to_lose
-from headscope.studies.ablation.pruning import Curves, ascending, prunable_table
-from headscope.studies.ablation.spec import OWN, make_ablation_spec
-from headscope.studies.ablation.study import ablate
+from headscope.studies.ablation.baseline import baseline_warning, constant_baseline
+from headscope.studies.ablation.orders import ascending
+from headscope.studies.ablation.pruning_curves import Curves, prunable_table
+from headscope.studies.ablation.spec import OWN
 from headscope.studies.ablation.systems import Systems, removal
+from headscope.studies.execute import execute
+from headscope.studies.registry import REGISTRY
 from headscope.views.findings import findings
 
 SETTINGS: dict[str, Any] = {"replicates": 40, "orders": 1, "steps": 3, "mask_share": 0.4}
@@ -68,7 +70,7 @@ def plain(model: Model, texts: list[Encoded], heads: list[HeadId]) -> tuple[floa
 
 def test_every_head_layer_and_single_head_by_a_plain_loop(model: Model) -> None:
     texts = texts_of(model)
-    found = ablate(make_ablation_spec({**SETTINGS, "score": "loss", "parts": ["heads", "all_but_one", "layers"]}), model=model, corpus=MANY)
+    found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["heads", "all_but_one", "layers"]}, model=model, corpus=MANY)
     base, _ = plain(model, texts, [])
     assert found["summary"]["value"][0] == pytest.approx(base, rel=1e-5)
     ids = model.layout.ids()
@@ -87,7 +89,7 @@ def test_every_head_layer_and_single_head_by_a_plain_loop(model: Model) -> None:
 
 def test_all_but_one_chosen_on_the_other_half(model: Model) -> None:
     texts = texts_of(model)
-    found = ablate(make_ablation_spec({**SETTINGS, "score": "loss", "parts": ["all_but_one"]}), model=model, corpus=MANY)
+    found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["all_but_one"]}, model=model, corpus=MANY)
     ids = model.layout.ids()[model.layout.slice(0)]
     halves = [[text for text in texts if group_of(text.document, 2) == fold] for fold in (0, 1)]
     assert all(halves)
@@ -105,7 +107,7 @@ def test_all_but_one_chosen_on_the_other_half(model: Model) -> None:
 
 def test_pruning_tries_an_order_on_documents_it_was_not_found_on(model: Model) -> None:
     texts = texts_of(model)
-    found = ablate(make_ablation_spec({**SETTINGS, "score": "loss", "parts": ["heads", "pruning"]}), model=model, corpus=MANY)
+    found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["heads", "pruning"]}, model=model, corpus=MANY)
     first, second = ([text for text in texts if group_of(text.document, 2) == fold] for fold in (0, 1))
     ids = model.layout.ids()
     base, _ = plain(model, first, [])
@@ -123,7 +125,7 @@ def test_pruning_tries_an_order_on_documents_it_was_not_found_on(model: Model) -
 def test_pruning_from_the_other_end(model: Model) -> None:
     """Without the heads that matter most: what is left of one order is gone in the other."""
     settings = {**SETTINGS, "score": "loss", "parts": ["heads", "pruning"], "most_first": True, "orders": 0}
-    found = ablate(make_ablation_spec(settings), model=model, corpus=MANY)
+    found = execute("ablation", settings, model=model, corpus=MANY)
     assert list(dict.fromkeys(found["pruning"]["order"])) == ["importance", "drop", "importance, most first", "drop, most first"]
     assert found["prunable"]["order"] == ["importance", "drop"]
     texts = [text for text in texts_of(model) if group_of(text.document, 2) == 1]
@@ -140,7 +142,7 @@ def test_pruning_from_the_other_end(model: Model) -> None:
 def test_accuracy_of_a_classifier(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert classes")
     texts = texts_of(model)
-    found = ablate(make_ablation_spec({**SETTINGS, "parts": ["heads", "importance"]}), model=model, corpus=MANY)
+    found = execute("ablation", {**SETTINGS, "parts": ["heads", "importance"]}, model=model, corpus=MANY)
     assert found.manifest["settings"]["score"] == "accuracy"
     for row, head in zip(found["ablation"], model.layout.ids(), strict=True):
         assert row["score"] == pytest.approx(plain(model, texts, [head])[1])
@@ -172,7 +174,7 @@ def test_keyphrases_of_a_tagger(tmp_path: Path, level: Any) -> None:
     assert len(texts) == len(list(MANY))
     score = KeyphraseF1(level)
     settings = {"score": score.name, "parts": ["heads", "importance", "pruning"], "replicates": 20, "orders": 0}
-    found = ablate(make_ablation_spec(settings), model=model, corpus=MANY)
+    found = execute("ablation", settings, model=model, corpus=MANY)
     assert (found.manifest["settings"]["tags"], found.manifest["settings"]["unit"]) == ("keyphrases", "document")
     seen = set()
     for row, head in zip(found["ablation"], model.layout.ids(), strict=True):
@@ -189,7 +191,7 @@ def test_a_tagger_that_finds_nothing_has_nothing_to_lose(tmp_path: Path) -> None
     assert model.whole is not None
     with torch.no_grad():  # so that every word is outside
         model.whole.classifier.bias[model.classes["O"]] += 100
-    found = ablate(make_ablation_spec({"parts": ["heads", "pruning"], "replicates": 0, "orders": 0, "steps": 2}), model=model, corpus=MANY)
+    found = execute("ablation", {"parts": ["heads", "pruning"], "replicates": 0, "orders": 0, "steps": 2}, model=model, corpus=MANY)
     (warning,) = found.manifest["warnings"][-1:]
     assert "keyphrase_tokens of the whole model is 0.0000, no better than its lowest value (0.0000): it has nothing to lose" in warning
     assert findings(found) == []
@@ -209,32 +211,32 @@ def test_the_score_of_an_answer_that_does_not_depend_on_the_text(tmp_path: Path)
     expected = {"accuracy": 0.75, "f1_macro": 3 / 7, "matthews": 0.0, "loss": entropy}
     for name, value in expected.items():
         score, _ = scored(name, table, model)
-        floor = floor_of(score, table, model)
-        assert floor is not None
-        assert floor.value == pytest.approx(value), name
+        baseline = constant_baseline(score, table, model)
+        assert baseline is not None
+        assert baseline.value == pytest.approx(value), name
         slightly = 0.01 if score.better == "higher" else -0.01
-        assert nothing_to_lose(score, floor.value + slightly, table, model) is None
-        assert nothing_to_lose(score, floor.value, table, model) is not None
-        assert nothing_to_lose(score, floor.value - slightly, table, model) is not None
+        assert baseline_warning(score, baseline.value + slightly, table, model) is None
+        assert baseline_warning(score, baseline.value, table, model) is not None
+        assert baseline_warning(score, baseline.value - slightly, table, model) is not None
     accuracy, _ = scored("accuracy", table, model)
-    assert "no better than the answer 'fair' to every text (0.7500)" in str(nothing_to_lose(accuracy, 0.5, table, model))
+    assert "no better than the answer 'fair' to every text (0.7500)" in str(baseline_warning(accuracy, 0.5, table, model))
     guessing = loaded(tmp_path, "gpt2")
     pieces = np.zeros((4, len(columns_of(guessing))))
-    found = floor_of(Perplexity(), pieces, guessing)
+    found = constant_baseline(Perplexity(), pieces, guessing)
     assert found is not None
     assert found.value == pytest.approx(guessing.answers)
-    assert floor_of(Function(lambda _: 0.0, columns_of(guessing), OWN), pieces, guessing) is None
+    assert constant_baseline(Function(lambda _: 0.0, columns_of(guessing), OWN), pieces, guessing) is None
 
 
 def test_taggers_need_tags(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert tags")
     bare = Corpus.of([replace(document, keyphrases=()) for document in CORPUS])
     with pytest.raises(RunError, match="tags words by keyphrases, and sampler has no keyphrases"):
-        ablate(make_ablation_spec({}), model=model, corpus=bare)
+        execute("ablation", {}, model=model, corpus=bare)
     with pytest.raises(RunError, match="does not tag words by upos"):
-        ablate(make_ablation_spec({"tags": "upos"}), model=model, corpus=MANY)
+        execute("ablation", {"tags": "upos"}, model=model, corpus=MANY)
     some = Corpus.of([*CORPUS, replace(next(iter(bare)), id="none")])
-    found = ablate(make_ablation_spec({"parts": ["layers"], "replicates": 0}), model=model, corpus=some)
+    found = execute("ablation", {"parts": ["layers"], "replicates": 0}, model=model, corpus=some)
     assert found.manifest["dropped"] == ["1 texts without a keyphrase in them left out (first: none)"]
 
 
@@ -246,7 +248,7 @@ def test_importance_over_batches_is_that_of_texts_in_their_order(model: Model, s
     slopes = importance(model, texts, share=0.4).slopes
     sums = [np.abs(slopes[start : start + size].sum(0)) for start in range(0, len(texts), size)]
     for tokens in (16, 4096):
-        found = ablate(make_ablation_spec({**settings, "batch_tokens": tokens}), model=model, corpus=MANY)
+        found = execute("ablation", {**settings, "batch_tokens": tokens}, model=model, corpus=MANY)
         np.testing.assert_allclose(found["importance"]["importance"], sum(sums) / len(texts), rtol=1e-4, atol=1e-6)
 
 
@@ -265,20 +267,41 @@ def test_a_score_of_ones_own(tmp_path: Path) -> None:
     assert own["ablation"]["test"][0] == "bootstrap"
     with pytest.raises(RunError, match="go together"):
         hs.ablate(model, MANY, score="own", **settings)
+    with pytest.raises(RunError, match="go together"):
+        hs.ablate(model, MANY, score="accuracy", function=right, **settings)
+    with pytest.raises(RunError, match=r"scored by a function of your own, which is not kept. Call headscope.ablate"):
+        REGISTRY["ablation"].refuse_rerun(own.results)
+    REGISTRY["ablation"].refuse_rerun(plainly.results)
+
+
+@pytest.mark.parametrize("score", ["loss", "masked_accuracy"])
+def test_differences_with_their_replicates(tmp_path: Path, score: str) -> None:
+    """Where documents are drawn again, as the intervals of the tables have it."""
+    model = loaded(tmp_path, "bert")
+    found = execute("ablation", {**SETTINGS, "score": score, "parts": ["heads", "layers"]}, model=model, corpus=MANY)
+    replicates = REGISTRY["ablation"].replicates(found)
+    assert list(replicates) == ["ablation", "ablation_layers"]
+    for name, keys in (("ablation", ("kind", "layer", "head")), ("ablation_layers", ("kind", "layer"))):
+        assert len(replicates[name]) == len(found[name])
+        for row in found[name]:
+            numbers = replicates[name][tuple(row[key] for key in keys)].numbers
+            assert numbers.values[0, 0] == pytest.approx(row["difference"])
+            np.testing.assert_allclose(np.ravel(numbers.bounds()), [row["low"], row["high"]])
+    without = execute("ablation", {**SETTINGS, "parts": ["layers"], "replicates": 0}, model=model, corpus=MANY)
+    assert REGISTRY["ablation"].replicates(without) == {}
 
 
 def test_stopped_and_gone_on_with(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
-    spec = make_ablation_spec(SETTINGS)
-    whole = ablate(spec, tmp_path / "whole", model=model, corpus=MANY)
+    whole = execute("ablation", SETTINGS, tmp_path / "whole", model=model, corpus=MANY)
 
     def stop(share: float | None, texts: int, tokens: int) -> None:
         if share is not None and share > 0.6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ablate(spec, tmp_path / "stopped", model=model, corpus=MANY, progress=stop)
-    resumed = ablate(spec, tmp_path / "stopped", model=model, corpus=MANY, resume=True)
+        execute("ablation", SETTINGS, tmp_path / "stopped", model=model, corpus=MANY, progress=stop)
+    resumed = execute("ablation", SETTINGS, tmp_path / "stopped", model=model, corpus=MANY, resume=True)
     assert resumed.manifest["counts"]["resumed_shards"] > 0
     for name in whole:
         assert [repr(row) for row in resumed[name]] == [repr(row) for row in whole[name]]
@@ -288,9 +311,9 @@ def test_stopped_and_gone_on_with(tmp_path: Path) -> None:
 def test_batches_and_mean_replacement(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     spec = {**SETTINGS, "parts": ["heads"], "how": "mean"}
-    one, other = (ablate(make_ablation_spec({**spec, "batch_tokens": size}), model=model, corpus=MANY) for size in (12, 2000))
+    one, other = (execute("ablation", {**spec, "batch_tokens": size}, model=model, corpus=MANY) for size in (12, 2000))
     np.testing.assert_allclose(one["ablation"]["score"], other["ablation"]["score"], rtol=1e-5)
-    zero = ablate(make_ablation_spec({**spec, "how": "zero"}), model=model, corpus=MANY)
+    zero = execute("ablation", {**spec, "how": "zero"}, model=model, corpus=MANY)
     assert not np.allclose(zero["ablation"]["score"], one["ablation"]["score"], rtol=1e-4)
 
 
@@ -300,15 +323,13 @@ def test_translations(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bart")
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text("".join(f'{{"id": "{n}", "source": "The cat sat .", "target": "The dog sat on a mat ."}}\n' for n in range(3)))
-    found = ablate(
-        make_ablation_spec({**SETTINGS, "corpus": str(pairs), "score": "chrf", "beams": 2, "max_length": 32, "parts": ["heads"]}),
-        model=model,
-    )
+    settings = {**SETTINGS, "corpus": str(pairs), "score": "chrf", "beams": 2, "max_length": 32, "parts": ["heads"]}
+    found = execute("ablation", settings, model=model)
     assert len(found["ablation"]) == 3 * 4 + 2 * 3 + 2 * 3
     assert {*found["ablation"]["kind"]} == {"encoder", "decoder", "cross"}
     assert any(found["ablation"]["difference"])
     with pytest.raises(RunError, match=r"sampler has no pairs of texts.*the keys a and b or .* or source and target"):
-        ablate(make_ablation_spec({"score": "bleu", "max_length": 32}), model=model, corpus=MANY)
+        execute("ablation", {"score": "bleu", "max_length": 32}, model=model, corpus=MANY)
 
 
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
@@ -318,23 +339,23 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
         ({"max_length": 4000}, "max_length is 4000"),
     ):
         with pytest.raises(RunError, match=message):
-            ablate(make_ablation_spec({**SETTINGS, **settings}), model=model, corpus=MANY)
+            execute("ablation", {**SETTINGS, **settings}, model=model, corpus=MANY)
     classifier = loaded(tmp_path, "bert classes")
     bare = Corpus.of(Document(document.id, document.sentences) for document in CORPUS)
     with pytest.raises(RunError, match="is a classifier, whose score needs labels"):
-        ablate(make_ablation_spec(SETTINGS), model=classifier, corpus=bare)
+        execute("ablation", SETTINGS, model=classifier, corpus=bare)
     with pytest.raises(RunError, match=r"no run.json"):
-        ablate(make_ablation_spec({**SETTINGS, "run": str(tmp_path), "by": "entropy"}), model=model, corpus=MANY)
+        execute("ablation", {**SETTINGS, "run": str(tmp_path), "by": "entropy"}, model=model, corpus=MANY)
     with pytest.raises(RunError, match="nothing to ablate on"):
-        ablate(make_ablation_spec(SETTINGS), model=model, corpus=Corpus.of([]))
-    one = ablate(make_ablation_spec({**SETTINGS, "parts": ["pruning"]}), model=model, corpus=Corpus.of(list(CORPUS)[:1]))
+        execute("ablation", SETTINGS, model=model, corpus=Corpus.of([]))
+    one = execute("ablation", {**SETTINGS, "parts": ["pruning"]}, model=model, corpus=Corpus.of(list(CORPUS)[:1]))
     assert one.manifest["notes"] == ["pruning: orders were found on the texts they were tried on, which flatters: too few documents"]
     with pytest.raises(RunError, match="batch_texts = 0"):
-        make_ablation_spec({"batch_texts": 0})
+        REGISTRY["ablation"].make({"batch_texts": 0})
     with pytest.raises(RunError, match="none twice"):
-        make_ablation_spec({"parts": ["heads", "heads"]})
+        REGISTRY["ablation"].make({"parts": ["heads", "heads"]})
     with pytest.raises(RunError, match=r"parts.0 = 'feet'"):
-        make_ablation_spec({"parts": "feet"})
+        REGISTRY["ablation"].make({"parts": "feet"})
 
 
 def test_systems_and_curves_by_hand() -> None:

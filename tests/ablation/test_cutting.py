@@ -19,31 +19,34 @@ from headscope.models.asking import ask
 from headscope.models.prune import prune
 from headscope.results.quantities import by_head
 from headscope.studies.ablation import task_figures as tasks
-from headscope.studies.ablation.across import across, losses
-from headscope.studies.ablation.cutting import least, share, sizes, speeds
-from headscope.studies.ablation.spec import make_ablation_spec
-from headscope.studies.ablation.study import ablate
+from headscope.studies.ablation.orders import ascending
+from headscope.studies.ablation.prune import parse_share, removed_heads
+from headscope.studies.ablation.size_and_speed import size_table, speed_table
+from headscope.studies.ablation.task_correlation import losses, task_correlations
+from headscope.studies.execute import execute
+from headscope.studies.registry import REGISTRY
 
 
 def test_shares_and_the_least_by_hand() -> None:
-    assert (share("60%"), share("0.6"), share("1"), share("0%")) == (0.6, 0.6, 1.0, 0.0)
+    assert [parse_share(text) for text in ("60%", "0.6", "1", "0%")] == [0.6, 0.6, 1.0, 0.0]
     for text in ("many", "140%", "-1", "7"):
         with pytest.raises(RunError, match="Write"):
-            share(text)
-    assert least(np.array([3.0, 1.0, np.nan, 1.0, 2.0]), 0.6) == [1, 3]
-    assert least(np.arange(10.0), 0.65) == [0, 1, 2]  # seven of ten are kept: more than asked for rather than fewer
-    assert least(np.arange(10.0), 1.0) == []
+            parse_share(text)
+    assert ascending(np.array([3.0, 1.0, np.nan, 1.0, 2.0])) == [1, 3, 4, 0, 2]
+    assert removed_heads(5, 0.6) == 2
+    assert removed_heads(10, 0.65) == 3  # seven of ten are kept: more than asked for rather than fewer
+    assert removed_heads(10, 1.0) == 0
 
 
 def test_sizes_and_speeds(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     smaller = prune(model, model.layout.ids()[:6])
-    table = sizes(model, smaller)
+    table = size_table(model, smaller)
     assert table["heads"] == [12, 6]
     weights, width, features = table["weights"], 6, 24
     assert weights[0] - weights[1] == 6 * (4 * width * features + 3 * width)  # of a head: four matrices and three biases
     texts = list(Encoder(model.tokenizer).texts(CORPUS, Tally()))
-    timed = speeds(model, smaller, texts, (1, 3), rounds=1)
+    timed = speed_table(model, smaller, texts, (1, 3), rounds=1)
     assert timed["batch"] == [1, 3]
     assert all(value > 0 for value in [*timed["whole"], *timed["pruned"]])
 
@@ -77,13 +80,13 @@ def test_heads_by_a_quantity_of_a_run(tmp_path: Path) -> None:
     values = by_head(run.results, "entropy", model.layout)
     assert values.tolist() == run["entropy"].table.where(quantity="entropy")["value"]
     settings = {"run": str(folder), "by": ["entropy", "-entropy"], "steps": 2, "orders": 0, "parts": ["pruning"], "replicates": 0}
-    study = ablate(make_ablation_spec({**settings, "reestimate": True}), model=model, corpus=CORPUS)
+    study = execute("ablation", {**settings, "reestimate": True}, model=model, corpus=CORPUS)
     assert list(dict.fromkeys(study["pruning"]["order"])) == ["importance", "importance, estimated anew", "entropy", "-entropy"]
     assert study["pruning"].where(order="entropy", heads=6)["score"] != study["pruning"].where(order="-entropy", heads=6)["score"]
     ends = [row["score"] for row in study["pruning"] if row["heads"] == 12]
     assert ends == pytest.approx([ends[0]] * 4), "in whatever order, in the end all are gone"
     with pytest.raises(RunError, match="run and by go together"):
-        make_ablation_spec({"by": ["entropy"]})
+        REGISTRY["ablation"].make({"by": ["entropy"]})
     with pytest.raises(RunError, match="not of the heads of this model"):
         by_head(run.results, "entropy", loaded(tmp_path, "bart").layout)
     done = CliRunner().invoke(app, ["prune", "mini", "--keep", "50%", "--by", "size", "--out", str(tmp_path / "x")])
@@ -100,20 +103,20 @@ def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
         output.weight *= 0.3
         output.bias[torch.from_numpy(np.concatenate(asked))] += 3
     settings = {"parts": ["heads"], "replicates": 0, "mask_share": 0.4}
-    one = ablate(make_ablation_spec(settings), tmp_path / "one", model=model, corpus=CORPUS)
-    other = ablate(make_ablation_spec({**settings, "score": "masked_accuracy"}), tmp_path / "other", model=model, corpus=CORPUS)
-    same = across([one, one])
+    one = execute("ablation", settings, tmp_path / "one", model=model, corpus=CORPUS)
+    other = execute("ablation", {**settings, "score": "masked_accuracy"}, tmp_path / "other", model=model, corpus=CORPUS)
+    same = task_correlations([one, one])
     assert (same["first"][0], same["second"][0]) == ("one (1)", "one (2)")
     assert same["value"] == pytest.approx([1, 1])
     assert all(p < 0.001 for p in same["p"])
-    found = next(iter(across([one, other]).where(method="pearson")))
+    found = next(iter(task_correlations([one, other]).where(method="pearson")))
     lost, missed = one["ablation"]["difference"], [-value for value in other["ablation"]["difference"]]
     assert found["value"] == pytest.approx(np.corrcoef(lost, missed)[0, 1])
     assert found["n"] == 12
     done = CliRunner().invoke(app, ["compare", str(tmp_path / "one"), str(tmp_path / "other")])
     assert "correlation over heads" in done.output
     names = [str(tmp_path / "one"), str(tmp_path / "other"), str(tmp_path / "one")]
-    assert len(across([one, other, one])) == 6
+    assert len(task_correlations([one, other, one])) == 6
     done = CliRunner().invoke(app, ["compare", *names, "-o", str(tmp_path / "tasks.svg")])
     assert done.exit_code == 0
     drawn = (tmp_path / "tasks.svg").read_text()
@@ -134,4 +137,4 @@ def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
     shares = losses([one], relative=True)["one"]
     assert shares["encoder", 1, 1] == pytest.approx(one["ablation"]["difference"][0] / one["summary"]["value"][0])
     with pytest.raises(RunError, match="different heads"):
-        across([one, ablate(make_ablation_spec({**settings, "max_length": 32}), model=loaded(tmp_path, "bart"), corpus=CORPUS)])
+        task_correlations([one, execute("ablation", {**settings, "max_length": 32}, model=loaded(tmp_path, "bart"), corpus=CORPUS)])

@@ -16,7 +16,7 @@ import headscope as hs
 from headscope.cli.main import app, main
 from headscope.cli.train import train
 from headscope.models.recipe import METRICS
-from headscope.stats.contrast import TESTS
+from headscope.stats.choices import TESTS
 
 ROOT = Path(__file__).parents[2]
 runner = CliRunner()

@@ -15,7 +15,6 @@ from headscope.corpora import read
 from headscope.engine.spec import make_spec
 from headscope.results.signature import differences, identity, key, signature
 from headscope.results.specification import Role, Specification
-from headscope.studies.ablation.spec import make_ablation_spec
 from headscope.studies.edge_probe.spec import make_edge_spec
 from headscope.studies.legacy import study_identity
 from headscope.studies.registry import REGISTRY
@@ -118,7 +117,7 @@ def test_what_flow_and_ablation_kept_to_themselves() -> None:
         "limit": "none",
     }
     assert REGISTRY["flow"].make({"preset": "reference", "draw": "balanced"}).shown() == {"preset": "reference", "draw": "balanced"}
-    assert make_ablation_spec({"beams": 2}).shown() == {"beams": "2"}
+    assert REGISTRY["ablation"].make({"beams": 2}).shown() == {"beams": "2"}
 
 
 def test_a_corpus_by_its_name_and_hash() -> None:

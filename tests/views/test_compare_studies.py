@@ -97,7 +97,7 @@ def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) 
 @pytest.mark.parametrize("score", ["loss", "masked_accuracy"])
 def test_ablation_is_drawn_again(score: str, tmp_path: Path) -> None:
     settings = {"parts": ["layers"], "replicates": 30, "score": score}
-    one, other = (hs.ablate("mini", excerpt(8, 2), tmp_path / how, how=how, **settings) for how in ("zero", "mean"))  # type: ignore[arg-type]
+    one, other = (hs.ablate("mini", excerpt(8, 2), tmp_path / how, how=how, **settings) for how in ("zero", "mean"))
     found = replicated(one.results)["ablation_layers"]
     for row in one["ablation_layers"]:
         numbers = found[row["kind"], row["layer"]].numbers

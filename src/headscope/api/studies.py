@@ -65,11 +65,6 @@ def ablate(
     model: Model | str | Path = "mini",
     corpus: Texts = "sampler",
     out: str | Path | None = None,
-    *,
-    device: str | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: Progress | None = None,
     **settings: Any,
 ) -> Study:
     """What a model loses without some of its heads: one by one, all but one, layer by layer, more and more of them.
@@ -83,14 +78,9 @@ def ablate(
     >>> study["ablation_layers"].columns[:4]
     ['kind', 'layer', 'score', 'difference']
     """
-    from headscope.studies.ablation.spec import make_ablation_spec
-    from headscope.studies.ablation.study import ablate as study
-
-    function = settings["score"] if callable(settings.get("score")) else None
-    if function is not None:
-        settings["score"] = "own"
-    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress, "function": function}
-    return _studied(study, make_ablation_spec, model, {"corpus": corpus}, out, settings, how)
+    if callable(settings.get("score")):
+        settings |= {"score": "own", "function": settings["score"]}
+    return study("ablation", model, out, corpus=corpus, **settings)
 
 
 def probe_attention(

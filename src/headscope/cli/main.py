@@ -8,12 +8,12 @@ import sys
 import typer
 
 from headscope.cli import (
-    ablate,
     alike,
     annotate,
     compare,
     corpus,
     doctor,
+    importance,
     inspect,
     keywords,
     plot,
@@ -72,8 +72,7 @@ _VERBS = (
     keywords.keywords,
     rerun.rerun,
     annotate.annotate,
-    ablate.ablate,
-    ablate.importance,
+    importance.importance,
     prune.prune,
     replicate.replicate,
     train.train,

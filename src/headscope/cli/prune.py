@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from headscope.results.table import Table
 
 Option = typer.Option
 
@@ -22,7 +25,8 @@ def prune(
     score: Annotated[str | None, Option(help="what to try it by [default: by what the model does]")] = None,
     limit: Annotated[int, Option(help="texts; 0: all of them", min=0)] = 200,
     max_length: Annotated[int, Option(help="tokens a text may have")] = 128,
-    format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
+    format: Annotated[str | None, Option("--corpus-format", help="format of the corpus, if the file name does not tell")] = None,
+    old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     speed: Annotated[bool, Option("--speed", help="also measure how much faster it is, at batches of 1, 4, 16 and 64")] = False,
     keep_shape: Annotated[
         bool, Option("--keep-shape", help="write zeros for the heads instead of smaller matrices: no faster, but every tool can load it")
@@ -46,31 +50,32 @@ def prune(
     from headscope.errors import RunError
     from headscope.models.prune import save
     from headscope.models.saving import require_room
-    from headscope.studies.ablation.cutting import share, sizes, speeds
-    from headscope.studies.ablation.prune import pruned
+    from headscope.studies.ablation.prune import parse_share, prune_model
+    from headscope.studies.ablation.size_and_speed import size_table, speed_table
 
-    kept = share(keep)
+    share = parse_share(keep)
     require_room(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} is there already", "Choose another folder with --out")
     settings: dict[str, Any] = {
-        "model": model, "corpus": corpus or ["sampler"], "score": score, "limit": limit or None, "max_length": max_length,
-        "format": format, "seed": seed,
+        "model": model, "corpus": corpus or ["sampler"], "score": score, "limit": limit, "max_length": max_length,
+        "format": format or old_format, "seed": seed,
     }  # fmt: skip
     with bar("weighing heads", hidden=quiet) as progress:
-        found = pruned(settings, kept, by, run, device, progress)
-    save(found.smaller, out, keep_shape)
+        result = prune_model(settings, share, by, run, device, progress)
+    save(result.smaller, out, keep_shape)
     if not quiet:
         if keep_shape:
             typer.echo("written with zeros for the heads that are gone, in its full size; the tables are of the model without them")
-        _print(found.tried, sizes(found.whole, found.smaller), speeds(found.whole, found.smaller, found.texts) if speed else None)
+        models = result.whole, result.smaller
+        _print(result.scores, size_table(*models), speed_table(*models, result.texts) if speed else None)
     typer.echo(out)
 
 
-def _print(tried: Any, sizes: Any, speeds: Any) -> None:
+def _print(scores: Table, sizes: Table, speeds: Table | None) -> None:
     from headscope.cli.tables import print_table
 
     print_table(sizes, "what is left")
-    print_table(tried, "what it scores on documents that had no say in the choice")
+    print_table(scores, "what it scores on documents that had no say in the choice")
     if speeds is not None:
         print_table(speeds, "texts a second, by batch")

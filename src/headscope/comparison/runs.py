@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.comparison.base import Comparison, adjusted, chosen_pairs, corrected, names_of, same_draws, table, unlike
-from headscope.core.heads import HeadLayout, Site
+from headscope.core.heads import HeadLayout
 from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
 from headscope.measures.base import Champion
@@ -248,8 +248,7 @@ def _ways(results: Results) -> dict[str, str]:
 
 def layout_of(results: Results) -> HeadLayout:
     """Where the heads of a run lie on the head axis of its states."""
-    sites = results.manifest["sites"]
-    return HeadLayout(tuple(Site(site["kind"], site["layer"] - 1, site["heads"], site["kv_heads"], "") for site in sites))
+    return results.layout
 
 
 def _shape(layout: HeadLayout) -> list[tuple[str, int, int]]:

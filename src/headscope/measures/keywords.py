@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from headscope.core.batch import WORD, MapBatch
-from headscope.encoding.texts import Overlong, Unit
+from headscope.encoding.choices import Overlong, Unit
 from headscope.errors import MeasureError
 from headscope.measures.base import Level
 from headscope.measures.groups import group

@@ -20,6 +20,7 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.models.asking import ask, asking_inputs, only, whole_of
 from headscope.models.contexts import changed
+from headscope.models.importance_choices import BATCH_TEXTS, AbsOver, Normalise
 from headscope.models.model import Model
 from headscope.models.predictions import Predictions
 
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Float64, Int64
 
     from headscope.models.contexts import Contexts
-
-AbsOver = Literal["example", "token", "batch"]
-Normalise = Literal["layer_l2", "none", "global_minmax"]
-BATCH_TEXTS = 8
 
 
 @dataclass(frozen=True)

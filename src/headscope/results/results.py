@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.core.batch import CLS, SEP
-from headscope.core.heads import HeadLayout
+from headscope.core.heads import HeadLayout, Site
 from headscope.core.state import State, States
 from headscope.errors import RunError, StaleError
 from headscope.results.files import checksum
@@ -103,6 +103,12 @@ class Results(Mapping[str, Table]):
     def study(self) -> str | None:
         """What a study is of; None for a run."""
         return self.manifest.get("study")
+
+    @property
+    def layout(self) -> HeadLayout:
+        """Where the heads lie on the head axis of the states."""
+        sites = self.manifest["sites"]
+        return HeadLayout(tuple(Site(site["kind"], site["layer"] - 1, site["heads"], site["kv_heads"], "") for site in sites))
 
     @classmethod
     def open(cls, path: Path) -> Results:

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headscope.errors import MeasureError
 from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.choices import TESTS, Test
 from headscope.stats.inference import Support, interval, p_value
 from headscope.stats.scores import Score
 from headscope.stats.significance import benjamini_hochberg, holm, paired, welch
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64, Int64
-
-Test = Literal["mcnemar", "bootstrap", "paired_t", "unpaired_t"]
-TESTS: tuple[Test, ...] = get_args(Test)
 
 
 @dataclass(frozen=True)

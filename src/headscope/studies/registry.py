@@ -12,6 +12,7 @@ _CLASSES = {
     "attention_probe": "headscope.studies.attention_probe:AttentionProbeStudy",
     "flow": "headscope.studies.flow:FlowStudy",
     "keywords": "headscope.studies.keywords:KeywordStudy",
+    "ablation": "headscope.studies.ablation:AblationStudy",
 }
 
 

@@ -1,4 +1,4 @@
-"""What a model answers, with heads switched off, and how it is counted: a few numbers an example, whatever is scored by them."""
+"""What a model answers, with heads switched off, and how it is counted: a few numbers per example, whatever is scored by them."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def answering(
     def answer(texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Float64[np.ndarray, "cut example k"]:
         asked = ask(model, texts, share, f"{seed}/0")
         gates = [{site: torch.from_numpy(np.asarray(gate, dtype=np.float32)) for site, gate in cut.items()} for cut in cuts]
-        found = np.zeros((len(cuts), len(texts), len(columns_of(model))))
+        answers = np.zeros((len(cuts), len(texts), len(columns_of(model))))
         for number, logits in ablated(model, texts, gates, asked, replace, tokens):
-            found[number] = counted(logits, asked, len(texts), model)
-        return found
+            answers[number] = counted(logits, asked, len(texts), model)
+        return answers
 
     return answer
 
@@ -62,15 +62,15 @@ def counted(logits: Float[torch.Tensor, "n class"], asked: Predictions, size: in
     """The numbers of each text, from what was answered wherever something was asked."""
     labels = torch.from_numpy(asked.labels).to(logits.device)
     losses = torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none").double().cpu().numpy()
-    found = logits.argmax(-1).cpu().numpy()
-    sums = [np.bincount(asked.texts, part, minlength=size) for part in (losses, found == asked.labels, np.ones(len(losses)))]
+    chosen = logits.argmax(-1).cpu().numpy()
+    sums = [np.bincount(asked.texts, part, minlength=size) for part in (losses, chosen == asked.labels, np.ones(len(losses)))]
     if model.objective == "classes":
-        sums += [found, asked.labels]  # one a text
+        sums += [chosen, asked.labels]  # one per text
     table = np.stack(sums, -1).astype(np.float64)
     if model.tagging == "keyphrases":
         kind_of = np.zeros(max(model.classes.values()) + 1, dtype=np.int64)
         kind_of[list(model.classes.values())] = phrase_kinds(model.classes)
-        sides = kind_of[found], kind_of[asked.labels], asked.texts, size
+        sides = kind_of[chosen], kind_of[asked.labels], asked.texts, size
         table = np.concatenate([table, *(KeyphraseF1(level).counted(*sides) for level in _LEVELS)], -1)
     return table
 

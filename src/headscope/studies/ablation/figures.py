@@ -9,15 +9,16 @@ import numpy as np
 from headscope.drawing.cells import Scale, write
 from headscope.drawing.theme import COLOURS, sign, theme
 from headscope.errors import RunError
-from headscope.results.results import Results
 from headscope.results.table import Table
-from headscope.studies.ablation.pruning import MOST_FIRST
+from headscope.studies.ablation.pruning_curves import MOST_FIRST
 from headscope.studies.ablation.summary import LOWER, SURE, base_score, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
+
+    from headscope.results.results import Results
 
 _ORDERS = {"importance": "by importance", "drop": "by measured loss"}
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.heads import HeadLayout
-from headscope.models.importance import Normalise, normalised
+from headscope.models.importance import normalised
+from headscope.models.importance_choices import Normalise
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.correlation import pearson, spearman
@@ -40,18 +41,18 @@ def replicated(
     return np.stack([normalised(row, layout, normalise) for row in np.nan_to_num(means)])
 
 
-def importance_table(found: Float64[np.ndarray, "replicate+1 head"], layout: HeadLayout, n: int, documents: int) -> Table:
-    """`importance`: a row a head."""
-    low, high = interval(found[0], found[1:], Support.alike(documents), (0, np.inf))
+def importance_table(weights: Float64[np.ndarray, "replicate+1 head"], layout: HeadLayout, n: int, documents: int) -> Table:
+    """`importance`: one row per head."""
+    low, high = interval(weights[0], weights[1:], Support.alike(documents), (0, np.inf))
     ids = layout.ids()
     ranks = np.empty(layout.size, dtype=np.int64)
-    ranks[np.argsort(-found[0], kind="stable")] = np.arange(1, layout.size + 1)
+    ranks[np.argsort(-weights[0], kind="stable")] = np.arange(1, layout.size + 1)
     return Table.of(
         {
             "kind": [head.kind for head in ids],
             "layer": [head.layer + 1 for head in ids],
             "head": [head.head + 1 for head in ids],
-            "importance": found[0].tolist(),
+            "importance": weights[0].tolist(),
             "low": low.tolist(),
             "high": high.tolist(),
             "rank": ranks.tolist(),
@@ -61,7 +62,7 @@ def importance_table(found: Float64[np.ndarray, "replicate+1 head"], layout: Hea
     )
 
 
-def foretold_table(found: Float64[np.ndarray, "head"], scores: Scores) -> Table:
+def foretold_table(weights: Float64[np.ndarray, "head"], scores: Scores) -> Table:
     """`importance_foretells`: correlation of importance with how much worse the model is without the head, by kind and over all."""
     harm = scores.harm("heads", np.ones(len(scores.documents), dtype=bool))
     kinds = scores.layout.by_kind()
@@ -69,7 +70,7 @@ def foretold_table(found: Float64[np.ndarray, "head"], scores: Scores) -> Table:
     if len(kinds) > 1:
         groups["all"] = [*range(scores.layout.size)]
     rows = [
-        (kind, method, *(float(part) for part in correlate(found[places], harm[places])))
+        (kind, method, *(float(part) for part in correlate(weights[places], harm[places])))
         for kind, places in groups.items()
         for method, correlate in (("pearson", pearson), ("spearman", spearman))
     ]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from headscope.corpora.fields import PAIRS
 from headscope.corpora.tags import Tagging
-from headscope.encoding.texts import Unit
+from headscope.encoding.choices import Unit
 from headscope.errors import RunError
-from headscope.models.importance import BATCH_TEXTS, AbsOver, Normalise
-from headscope.results.specification import Role, Specification, validated
-from headscope.stats.contrast import Test
+from headscope.models.importance_choices import BATCH_TEXTS, AbsOver, Normalise
+from headscope.results.specification import Role
+from headscope.stats.choices import Test
+from headscope.studies.spec import StudySpec, some_and_once
 
 Part = Literal["heads", "all_but_one", "layers", "importance", "pruning"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -26,54 +27,57 @@ SCORES: Mapping[str, tuple[str, ...]] = {
     "keyphrases": ("keyphrase_tokens", "keyphrase_spans", "accuracy", "loss"),
     "translation": ("bleu", "bleu_tokenized", "chrf"),
 }
-
-
 OWN = "own"  # a score that is a function of the user's
 
 
-class AblationSpec(Specification):
-    """The settings of a study. A field left at None is decided by the model; `resolved` fills it in."""
+class AblationSpec(StudySpec):
+    """The settings of a study of ablation. A field left at None is decided by the model; `resolved` fills it in."""
 
-    model: Annotated[str, Role.CONTENT] = "mini"
-    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
-    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
-    format: str | None = None
-    on_error: Literal["raise", "skip"] = "raise"
-    parts: tuple[Part, ...] = PARTS
-    score: str | None = None
-    how: Literal["zero", "mean"] = "zero"
-    tags: Tagging | None = None
-    unit: Unit | None = None
-    max_length: int = Field(128, ge=8)
-    limit: int | None = Field(200, ge=1)
-    mask_share: float = Field(0.15, gt=0, le=1)
-    test: Test | None = None
-    abs_over: AbsOver = "example"
-    batch_texts: int = Field(BATCH_TEXTS, ge=1)
-    normalise: Normalise = "layer_l2"
-    steps: int = Field(10, ge=1)
-    orders: int = Field(3, ge=0)
-    run: Annotated[str | None, Role.CONTENT] = Field(None, title="by_run")
-    by: tuple[str, ...] = ()
-    reestimate: bool = False
-    most_first: bool = False
-    tolerance: float = Field(0.01, ge=0)
-    beams: int = Field(5, ge=1)
-    replicates: int = Field(10_000, ge=0, le=100_000)
-    seed: int = 0
-    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
+    model: Annotated[str, Role.CONTENT] = Field(
+        "mini", description="mini (embedded), a local folder, or a hub id; with what it predicts with"
+    )
+    parts: tuple[Part, ...] = Field(
+        PARTS, description="heads (one by one), all_but_one (of a layer), layers, importance, pruning (more and more)"
+    )
+    score: str | None = Field(
+        None,
+        description="accuracy, f1, f1_macro, matthews, loss, perplexity, masked_accuracy, bleu, chrf, keyphrase_tokens, keyphrase_spans "
+        "[default: by what the model does]",
+    )
+    how: Literal["zero", "mean"] = Field("zero", description="what a head gives that is off: zero, or its mean over the texts")
+    tags: Tagging | None = Field(
+        None, description="what a model that tags words was trained on: upos, xpos, keyphrases [default: by its tags]"
+    )
+    unit: Unit | None = Field(None, description="what one text is: sentence, paragraph, document, pair [default: as the model needs it]")
+    limit: int | None = Field(200, ge=1, description="texts, drawn from all documents; 0: all of them")
+    mask_share: float = Field(0.15, gt=0, le=1, description="share of the pieces that a masked model is to guess")
+    test: Test | None = Field(
+        None,
+        description="mcnemar, bootstrap, paired_t, unpaired_t [default: bootstrap, mcnemar for accuracy of documents of one example]",
+    )
+    abs_over: AbsOver = Field(
+        "example",
+        description="importance: sizes of gradients by example (the paper), by token (its code), or by batch (Hugging Face)",
+    )
+    batch_texts: int = Field(BATCH_TEXTS, ge=1, description="importance by batch: texts of a batch, in the order of the corpus")
+    normalise: Normalise = Field("layer_l2", description="importance: layer_l2, global_minmax or none")
+    steps: int = Field(10, ge=1, description="pruning: steps from all heads to none")
+    orders: int = Field(3, ge=0, description="pruning: orders of chance, as a control")
+    run: Annotated[str | None, Role.CONTENT] = Field(
+        None, title="by_run", description="pruning: a run of the same model, whose quantities give further orders"
+    )
+    by: tuple[str, ...] = Field((), description="pruning: those quantities, lowest first; with - highest first: entropy,-to_sep")
+    reestimate: bool = Field(False, description="pruning: also estimate importance anew after each step")
+    most_first: bool = Field(False, description="pruning: also begin with the heads that matter most")
+    tolerance: float = Field(0.01, ge=0, description="pruning: the share of the score that may be lost")
+    beams: int = Field(5, ge=1, description="translations: beams of the search")
+    replicates: int = Field(10_000, ge=0, le=100_000, description="bootstrap replicates for intervals")
+    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1, description="tokens in a batch")
 
-    @field_validator("corpus", "parts", "by", mode="before")
+    @field_validator("parts")
     @classmethod
-    def _one(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
-
-    @field_validator("corpus", "parts")
-    @classmethod
-    def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if not value or len(set(value)) < len(value):
-            raise ValueError("name at least one, and none twice")
-        return value
+    def _once(cls, value: tuple[Part, ...]) -> tuple[Part, ...]:
+        return some_and_once(value)
 
     @model_validator(mode="after")
     def _run_and_by(self) -> AblationSpec:
@@ -92,8 +96,3 @@ class AblationSpec(Specification):
             raise RunError(problem, f"Use JSON lines or a table with the keys {' or '.join(' and '.join(pair) for pair in PAIRS)}")
         unit: Unit = self.unit or ("pair" if pairs else "document" if objective == "classes" or tags == "keyphrases" else "sentence")
         return self.model_copy(update={"score": score, "unit": unit, "tags": tags})
-
-
-def make_ablation_spec(settings: Mapping[str, Any], where: str = "the settings") -> AblationSpec:
-    """The specification of a study from plain values."""
-    return validated(AblationSpec, settings, where)

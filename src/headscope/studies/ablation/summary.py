@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.stats.scores import Score
+
+if TYPE_CHECKING:
+    from headscope.results.results import Results
 
 SURE = 0.01  # as in the paper's Table 1
 LOWER = ("loss", "perplexity")  # scores of which less is better

@@ -35,7 +35,7 @@ class Systems:
         return made
 
     def places(self, part: str) -> slice:
-        """Where the systems of a part are among all: one a head, or for layers one a site."""
+        """Where the systems of a part are among all: one per head, or for layers one per site."""
         start = sum(len(self._of(name)) for name in SINGLE[: SINGLE.index(part)] if name in self.parts)
         return slice(start, start + (len(self._of(part)) if part in self.parts else 0))
 

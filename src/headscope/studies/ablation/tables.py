@@ -12,7 +12,8 @@ import numpy as np
 from headscope.core.heads import HeadId, HeadLayout
 from headscope.results.table import Table
 from headscope.stats.bootstrap import group_of
-from headscope.stats.contrast import Contrast, Test, contrast
+from headscope.stats.choices import Test
+from headscope.stats.contrast import Contrast, contrast
 from headscope.stats.scores import Score
 from headscope.stats.significance import benjamini_hochberg, holm
 from headscope.studies.ablation.systems import Systems
@@ -65,20 +66,19 @@ class Scores:
         """How much worse each system of a part is, over some examples: above 0 is worse whatever is scored."""
         score, base = self.statistics(self.base[some])
         _, systems = self.statistics(self.of(part)[:, some])
-        found: Float64[np.ndarray, "system"] = (score.of(base) - score.of(systems)) * (1 if score.better == "higher" else -1)
-        return found
+        harm: Float64[np.ndarray, "system"] = (score.of(base) - score.of(systems)) * (1 if score.better == "higher" else -1)
+        return harm
 
 
 def head_table(scores: Scores) -> Table:
-    """`ablation`: each head switched off, a row a head."""
-    found = scores.contrasted(scores.of("heads"))
-    return _table([_named(head) for head in scores.layout.ids()], found)
+    """`ablation`: each head switched off, one row per head."""
+    return _table([_named(head) for head in scores.layout.ids()], scores.contrasted(scores.of("heads")))
 
 
 def layer_table(scores: Scores) -> Table:
-    """`ablation_layers`: all heads of a layer switched off, a row a layer."""
-    found = scores.contrasted(scores.of("layers"))
-    return _table([{"kind": site.kind, "layer": site.layer + 1} for site in scores.layout.sites], found)
+    """`ablation_layers`: all heads of a layer switched off, one row per layer."""
+    names = [{"kind": site.kind, "layer": site.layer + 1} for site in scores.layout.sites]
+    return _table(names, scores.contrasted(scores.of("layers")))
 
 
 def only_table(scores: Scores) -> Table:
@@ -89,40 +89,35 @@ def only_table(scores: Scores) -> Table:
     whole = np.ones(len(scores.documents), dtype=bool)
     seen, held, names = [], [], []
     for number, site in enumerate(scores.layout.sites):
-        own = slice(scores.layout.slice(number).start, scores.layout.slice(number).stop)
-        best = int(scores.harm("all_but_one", whole)[own].argmin())
+        layer = slice(scores.layout.slice(number).start, scores.layout.slice(number).stop)
+        best = int(scores.harm("all_but_one", whole)[layer].argmin())
         chosen = [
-            int(scores.harm("all_but_one", scores.fold != fold)[own].argmin()) if (scores.fold != fold).any() else best
+            int(scores.harm("all_but_one", scores.fold != fold)[layer].argmin()) if (scores.fold != fold).any() else best
             for fold in range(FOLDS)
         ]
-        rows = everything[own]
+        rows = everything[layer]
         seen.append(rows[best])
         held.append(np.where((scores.fold == 0)[:, None], rows[chosen[0]], rows[chosen[1]]))
         heads = dict.fromkeys(head + 1 for head in chosen)
         names.append({"kind": site.kind, "layer": site.layer + 1, "best": best + 1, "chosen": " ".join(map(str, heads))})
     first, second = scores.contrasted(np.stack(seen)), scores.contrasted(np.stack(held))
-    told = [{**name, "selection": how} for how in ("in-sample", "held-out") for name in names]
-    return Table.of(_columns(told[: len(names)], first, told[len(names) :], second))
+    both = {name: [*values, *others] for (name, values), others in zip(numbers(first).items(), numbers(second).values(), strict=True)}
+    named = [{**name, "selection": how} for how in ("in-sample", "held-out") for name in names]
+    return Table.of({**{key: [name[key] for name in named] for key in named[0]}, **both})
 
 
 def _named(head: HeadId) -> dict[str, Any]:
     return {"kind": head.kind, "layer": head.layer + 1, "head": head.head + 1}
 
 
-def _table(names: Sequence[Mapping[str, Any]], found: Contrast) -> Table:
-    return Table.of({**{key: [name[key] for name in names] for key in names[0]}, **numbers(found)})
+def _table(names: Sequence[Mapping[str, Any]], contrast: Contrast) -> Table:
+    return Table.of({**{key: [name[key] for name in names] for key in names[0]}, **numbers(contrast)})
 
 
-def _columns(first: Sequence[Mapping[str, Any]], one: Contrast, second: Sequence[Mapping[str, Any]], other: Contrast) -> dict[str, Any]:
-    told = [*first, *second]
-    both = {name: [*left, *right] for (name, left), right in zip(numbers(one).items(), numbers(other).values(), strict=True)}
-    return {**{key: [name[key] for name in told] for key in told[0]}, **both}
-
-
-def numbers(found: Contrast) -> dict[str, list[Any]]:
-    """The columns that tell of systems against the model as it is. A p of 0 by the bootstrap is no smaller than it could have found."""
-    size = len(found.score)
-    p = found.p
-    values = (found.score, found.difference, found.low, found.high, p, holm(p), benjamini_hochberg(p))
+def numbers(contrast: Contrast) -> dict[str, list[Any]]:
+    """The columns that compare systems with the model as it is. A p of 0 by the bootstrap is no smaller than it could have found."""
+    size = len(contrast.score)
+    p = contrast.p
+    values = (contrast.score, contrast.difference, contrast.low, contrast.high, p, holm(p), benjamini_hochberg(p))
     columns = {name: column.tolist() for name, column in zip(NUMBERS, values, strict=False)}
-    return {**columns, "n": [found.n] * size, "documents": [found.units] * size, "test": [found.test] * size}
+    return {**columns, "n": [contrast.n] * size, "documents": [contrast.units] * size, "test": [contrast.test] * size}

@@ -7,14 +7,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from headscope.drawing.theme import COLOURS, sign, theme
-from headscope.results.results import Results
-from headscope.studies.ablation.across import across, called, losses, scores
 from headscope.studies.ablation.summary import base_score
+from headscope.studies.ablation.task_correlation import losses, named_studies, scores, task_correlations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from headscope.results.results import Results
     from headscope.results.table import Table
 
     Values = Mapping[tuple[str, int, int], float]
@@ -31,7 +31,7 @@ def draw(studies: Sequence[Results], change: bool = False) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    named = called(studies)
+    named = named_studies(studies)
     if change:
         tasks = {name: {place: 100 * value for place, value in lost.items()} for name, lost in losses(studies, relative=True).items()}
         wholes, labels = dict.fromkeys(named, 0.0), {name: f"{name}: lost without the head (%)" for name in named}
@@ -39,7 +39,7 @@ def draw(studies: Sequence[Results], change: bool = False) -> Figure:
         tasks, wholes = scores(studies), {name: base_score(results) for name, results in named.items()}
         labels = {name: f"{name}: {results.manifest['settings']['score']} without the head" for name, results in named.items()}
     pairs = list(combinations(tasks, 2))[:_PAIRS]
-    correlations = across(studies)
+    correlations = task_correlations(studies)
     with theme():
         figure = Figure(figsize=(max(6.8, 3.0 * len(pairs)), 1.25 * len(tasks) + 3.3), layout="constrained")
         halves: Any = figure.subfigures(2, 1, height_ratios=[1.25 * len(tasks) + 0.2, 3.0])
@@ -59,20 +59,19 @@ def draw(studies: Sequence[Results], change: bool = False) -> Figure:
             axes.set_xlabel(labels[first], fontsize=8)
             axes.set_ylabel(labels[second], fontsize=8)
             axes.set_title(_told(correlations.where(first=first, second=second, method="pearson")), fontsize=8)
-        texts = ", ".join(f"{max(one['ablation']['n']):,}" for one in studies)
+        texts = ", ".join(f"{max(results['ablation']['n']):,}" for results in studies)
         note = "Dashed: the whole model. r: of what is lost without each head; p: by permutation"
-        sign(figure, f"{texts} texts. {note}", "|".join(one.signature for one in studies))
+        sign(figure, f"{texts} texts. {note}", "|".join(results.signature for results in studies))
     return figure
 
 
-def _pair(axes: Axes, one: Values, other: Values) -> None:
+def _pair(axes: Axes, first: Values, second: Values) -> None:
     """Each head as a point, by kind of attention."""
-    kinds = list(dict.fromkeys(kind for kind, _, _ in one))
+    kinds = list(dict.fromkeys(kind for kind, _, _ in first))
     for number, kind in enumerate(kinds):
-        own = [place for place in one if place[0] == kind]
-        axes.scatter(
-            [one[place] for place in own], [other[place] for place in own], s=10, alpha=0.7, color=COLOURS[number], label=kind, linewidths=0
-        )
+        heads = [place for place in first if place[0] == kind]
+        x, y = [first[head] for head in heads], [second[head] for head in heads]
+        axes.scatter(x, y, s=10, alpha=0.7, color=COLOURS[number], label=kind, linewidths=0)
     if len(kinds) > 1:
         axes.legend(fontsize=7)
 

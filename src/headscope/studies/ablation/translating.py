@@ -33,12 +33,12 @@ def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, F
     def answer(texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Float64[np.ndarray, "cut example k"]:
         score = make_score(name, references=[reference(text) for text in texts])
         assert isinstance(score, Bleu | Chrf)
-        found = []
+        statistics = []
         for cut in cuts:
             gates = {site: torch.from_numpy(np.asarray(gate, dtype=np.float32)).to(model.device) for site, gate in cut.items()}
             with gated(model, gates, replace):
-                found.append(score.statistics(generated(model, texts, beams)))
-        return np.stack(found)
+                statistics.append(score.statistics(generated(model, texts, beams)))
+        return np.stack(statistics)
 
     return answer
 

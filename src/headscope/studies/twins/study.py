@@ -11,7 +11,7 @@ from headscope.core.heads import Kind
 from headscope.core.names import title
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
-from headscope.encoding.texts import Unit
+from headscope.encoding.choices import Unit
 from headscope.encoding.words import Rows
 from headscope.engine.shards import Progress, encoder_for
 from headscope.engine.spec import RunSpec

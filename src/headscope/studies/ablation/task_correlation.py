@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.errors import RunError
-from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.stats.correlation import pearson, spearman
 from headscope.studies.ablation.summary import LOWER, base_score
@@ -17,10 +16,12 @@ from headscope.studies.ablation.summary import LOWER, base_score
 if TYPE_CHECKING:
     from jaxtyping import Float64
 
+    from headscope.results.results import Results
+
     Place = tuple[str, int, int]
 
 
-def across(studies: Sequence[Results]) -> Table:
+def task_correlations(studies: Sequence[Results]) -> Table:
     """Correlation of what is lost without each head in two studies, for all pairs of studies and by kind of attention: above 0, what is
     missed is the same.
 
@@ -29,13 +30,13 @@ def across(studies: Sequence[Results]) -> Table:
     tasks = losses(studies)
     kinds = dict.fromkeys(kind for kind, _, _ in next(iter(tasks.values())))
     rows: list[dict[str, Any]] = []
-    for (name, one), (other_name, other) in combinations(tasks.items(), 2):
+    for (first, lost), (second, also_lost) in combinations(tasks.items(), 2):
         for kind in kinds:
-            values, others = (np.array([side[place] for place in one if place[0] == kind]) for side in (one, other))
+            values, others = (np.array([side[place] for place in lost if place[0] == kind]) for side in (lost, also_lost))
             for method, correlate in (("pearson", pearson), ("spearman", spearman)):
                 value, n = correlate(values, others)
                 numbers = {"value": float(value), "p": _permuted(values, others, correlate), "n": int(n)}
-                rows.append({"first": name, "second": other_name, "kind": kind, "method": method, **numbers})
+                rows.append({"first": first, "second": second, "kind": kind, "method": method, **numbers})
     return Table.of({name: [row[name] for row in rows] for name in rows[0]})
 
 
@@ -43,22 +44,22 @@ def losses(studies: Sequence[Results], relative: bool = False) -> dict[str, dict
     """By study, how much worse the score is without each head: a loss is above 0, whichever way is up; if `relative`, as a share of the
     score.
     """
-    found = {}
-    for name, results in called(studies).items():
+    lost = {}
+    for name, results in named_studies(studies).items():
         sign = 1 if results.manifest["settings"]["score"] in LOWER else -1
         share = abs(base_score(results)) if relative else 1
         if not share:
             raise RunError(f"the score of {name} is 0, so that nothing can be lost", "Show scores instead of what is lost")
-        found[name] = {_place(row): sign * row["difference"] / share for row in results["ablation"]}
-    return found
+        lost[name] = {_place(row): sign * row["difference"] / share for row in results["ablation"]}
+    return lost
 
 
 def scores(studies: Sequence[Results]) -> dict[str, dict[Place, float]]:
     """By study, the score without each head."""
-    return {name: {_place(row): row["score"] for row in results["ablation"]} for name, results in called(studies).items()}
+    return {name: {_place(row): row["score"] for row in results["ablation"]} for name, results in named_studies(studies).items()}
 
 
-def called(studies: Sequence[Results]) -> dict[str, Results]:
+def named_studies(studies: Sequence[Results]) -> dict[str, Results]:
     """Studies of the same heads by name: that of their folder, numbered where two have the same."""
     for results in studies:
         if results.study != "ablation" or "ablation" not in results:
@@ -74,10 +75,10 @@ def _place(row: Mapping[str, Any]) -> Place:
     return row["kind"], row["layer"], row["head"]
 
 
-def _permuted(one: Float64[np.ndarray, "head"], other: Float64[np.ndarray, "head"], correlate: Any, times: int = 9999) -> float:
-    """Two-sided; how often heads dealt out by chance agree as well or as badly."""
+def _permuted(values: Float64[np.ndarray, "head"], others: Float64[np.ndarray, "head"], correlate: Any, times: int = 9999) -> float:
+    """The p of a permutation test, two-sided: how often heads dealt out by chance agree as well or as badly."""
     rng = np.random.default_rng(0)
-    found = abs(float(correlate(one, other)[0]))
-    shuffled = np.stack([rng.permutation(other) for _ in range(times)])
-    chance = np.abs(correlate(np.broadcast_to(one, shuffled.shape), shuffled)[0])
-    return float((1 + (chance >= found - 1e-12).sum()) / (times + 1))
+    correlation = abs(float(correlate(values, others)[0]))
+    shuffled = np.stack([rng.permutation(others) for _ in range(times)])
+    chance = np.abs(correlate(np.broadcast_to(values, shuffled.shape), shuffled)[0])
+    return float((1 + (chance >= correlation - 1e-12).sum()) / (times + 1))

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from math import ceil, nan
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from headscope.core.heads import HeadLayout
 from headscope.results.table import Table
 from headscope.stats.scores import Score
@@ -16,6 +14,7 @@ from headscope.studies.ablation.systems import removal
 from headscope.studies.ablation.tables import Scores, numbers
 
 if TYPE_CHECKING:
+    import numpy as np
     from jaxtyping import Float64
 
     from headscope.studies.ablation.answers import Cut
@@ -35,7 +34,7 @@ class Curves:
     @property
     def sizes(self) -> list[int]:
         """How many heads are gone at each step, from the first step to all of them."""
-        return [ceil(self.layout.size * step / self.steps) for step in range(1, self.steps + 1)]
+        return step_sizes(self.layout.size, self.steps)
 
     def cuts(self) -> list[Cut]:
         """The gates of every order and step."""
@@ -46,21 +45,15 @@ class Curves:
         return [{"order": name, "share": size / self.layout.size, "heads": size} for name in self.orders for size in self.sizes]
 
 
-def ascending(values: Float64[np.ndarray, "head"]) -> list[int]:
-    """Heads in the order in which they go: the smallest value first, of equals the lower layer and head."""
-    return [int(place) for place in np.argsort(values, kind="stable")]
-
-
-def shuffled(layout: HeadLayout, seed: int) -> list[int]:
-    """Heads in an order of chance."""
-    return [int(place) for place in np.random.default_rng(seed).permutation(layout.size)]
+def step_sizes(heads: int, steps: int) -> list[int]:
+    """How many of all heads are gone at each step, from the first step to all of them."""
+    return [ceil(heads * step / steps) for step in range(1, steps + 1)]
 
 
 def curve_table(curves: Curves, scores: Scores, table: Float64[np.ndarray, "system example k"]) -> Table:
-    """`pruning`: a row an order and step; the first row of each order is the model as it is."""
-    found = numbers(scores.contrasted(table))
+    """`pruning`: one row per order and step."""
     names = curves.names()
-    return Table.of({**{key: [name[key] for name in names] for key in names[0]}, **found})
+    return Table.of({**{key: [name[key] for name in names] for key in names[0]}, **numbers(scores.contrasted(table))})
 
 
 def prunable_table(pruning: Table, base: float, score: Score, tolerance: float, losing: bool = True) -> Table:

@@ -1,46 +1,23 @@
-"""Heads cut out of a model for good: which ones, how much smaller and faster it is, and what it loses."""
+"""How much smaller and faster a model is that heads were cut out of."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from itertools import cycle, islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from headscope.encoding.texts import Encoded
-from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.results.table import Table
-
-if TYPE_CHECKING:
-    from jaxtyping import Float64
 
 SIZES = (1, 4, 16, 64)
 
 
-def share(text: str) -> float:
-    """`60%` or `0.6` as a share of the heads."""
-    number = text.removesuffix("%")
-    try:
-        value = float(number) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        raise RunError(f"{text!r} is no share of the heads", "Write 60% or 0.6") from None
-    if not 0 <= value <= 1:
-        raise RunError(f"{text} of the heads cannot be kept", "Write a share from 0% to 100%")
-    return value
-
-
-def least(values: Float64[np.ndarray, "head"], keep: float) -> list[int]:
-    """The heads to go so that a share is kept, rounded up: those of the smallest values, of equals the lower layer and head first."""
-    gone = len(values) - int(np.ceil(keep * len(values) - 1e-9))
-    return [int(place) for place in np.argsort(np.nan_to_num(values, nan=np.inf), kind="stable")[:gone]]
-
-
-def sizes(whole: Model, smaller: Model) -> Table:
-    """How many heads, weights and bytes there are before and after."""
+def size_table(whole: Model, smaller: Model) -> Table:
+    """How many heads, weights and bytes there are before and after: one row per model."""
     models = (whole, smaller)
     return Table.of(
         {
@@ -53,11 +30,11 @@ def sizes(whole: Model, smaller: Model) -> Table:
 
 
 def _weights(model: Model, in_bytes: bool = False) -> int:
-    return sum(one.numel() * (one.element_size() if in_bytes else 1) for one in (model.whole or model.network).parameters())
+    return sum(weight.numel() * (weight.element_size() if in_bytes else 1) for weight in (model.whole or model.network).parameters())
 
 
-def speeds(whole: Model, smaller: Model, texts: Sequence[Encoded], batches: Sequence[int] = SIZES, rounds: int = 5) -> Table:
-    """Texts a second by batch size, of both models in turn on the same texts, the median of the rounds, and the ratio."""
+def speed_table(whole: Model, smaller: Model, texts: Sequence[Encoded], batches: Sequence[int] = SIZES, rounds: int = 5) -> Table:
+    """Texts per second of both models on the same texts, the median over the rounds, and the ratio: one row per batch size."""
     rows = []
     for size in batches:
         batch = list(islice(cycle(texts), size))

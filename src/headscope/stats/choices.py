@@ -1,0 +1,9 @@
+"""Choices that statistics leave to their users, by name. Nothing heavy is imported here, so that specifications can use them."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+# How the difference of two systems on the same examples is tested (stats/contrast.py).
+Test = Literal["mcnemar", "bootstrap", "paired_t", "unpaired_t"]
+TESTS: tuple[Test, ...] = get_args(Test)

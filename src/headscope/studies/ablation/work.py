@@ -1,0 +1,130 @@
+"""Texts answered by the model as it is and without some of its heads, kept as it goes, written as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from headscope.core.state import States
+from headscope.encoding.texts import Encoded
+from headscope.models.restart import why_not
+from headscope.results.columns import Kept
+from headscope.results.results import Results
+from headscope.results.signature import key
+from headscope.results.table import Table
+from headscope.studies.ablation.baseline import baseline_warning
+from headscope.studies.ablation.completion import completed
+from headscope.studies.ablation.importance import foretold_table, importance_table
+from headscope.studies.ablation.orders import pruning_orders
+from headscope.studies.ablation.pruning_curves import Curves, curve_table, prunable_table
+from headscope.studies.ablation.spec import SCORES, AblationSpec
+from headscope.studies.ablation.summary import summary
+from headscope.studies.ablation.tables import head_table, layer_table, only_table
+from headscope.studies.ablation.trial import Trial
+from headscope.studies.base import Context, Work
+
+if TYPE_CHECKING:
+    from headscope.studies.ablation.trial import ScoreFunction
+
+_TABLES = {
+    "heads": ("ablation", head_table),
+    "all_but_one": ("ablation_all_but_one", only_table),
+    "layers": ("ablation_layers", layer_table),
+}
+
+
+class Job(NamedTuple):
+    """Some texts to be answered: by all systems that change a single layer, or with more and more heads gone."""
+
+    systems: Literal["single", "pruning"]
+    texts: Sequence[Encoded]
+
+
+class AblationWork(Work):
+    """One study of ablation. All texts are answered without each head, layer and so on, and then, for pruning, once more."""
+
+    spec: AblationSpec
+
+    def __init__(self, spec: AblationSpec, context: Context) -> None:
+        super().__init__(spec, context)
+        self._function: ScoreFunction | None = context.options.get("function")
+        self.spec = completed(spec, self.model, context.corpus, self._function is not None)
+        self.contents = {"run": None if spec.run is None else key(Results.open_run(Path(spec.run)).manifest["identity"])}
+        self._curves: Curves | None = None
+
+    def prepare(self) -> None:
+        """Read the texts."""
+        self._trial = Trial(self.spec, self.model, self.context.corpus, self._function)
+        self.counts = self._trial.counts
+
+    def jobs(self, merged: Callable[[], States]) -> Iterator[Job]:
+        """The texts, some at a time; for pruning a second time, once the orders of heads are found."""
+        shards = self._trial.shards(self._trial.texts)
+        for number, texts in enumerate(shards, 1):
+            yield Job("single", texts)
+            self._tell(0, shards[:number], len(shards))
+        if "pruning" in self.spec.parts:
+            self._curves = Curves(self.model.layout, pruning_orders(self._trial, Kept(merged()["single"])), self.spec.steps)
+            for number, texts in enumerate(shards, 1):
+                yield Job("pruning", texts)
+                self._tell(1, shards[:number], len(shards))
+
+    def do(self, job: Job) -> States:
+        """Answers to the texts."""
+        single, pruning = Kept(), Kept()
+        if job.systems == "single":
+            self._trial.answer_systems(job.texts, single)
+        else:
+            assert self._curves is not None
+            pruning = self._trial.answer_cuts(self._trial.testing_texts(job.texts), self._curves.cuts())
+        return {"single": single.state, "pruning": pruning.state}
+
+    def _tell(self, turn: int, done: Sequence[Sequence[Encoded]], shards: int) -> None:
+        if self.context.progress is not None:
+            texts = [text for shard in done for text in shard]
+            turns = 1 + ("pruning" in self.spec.parts)
+            self.context.progress((turn + len(done) / shards) / turns, len(texts), sum(map(len, texts)))
+
+    def tables(self, states: States) -> dict[str, Table]:
+        """All tables. If the model has nothing to lose, the summary has no value but its score."""
+        trial, spec, single = self._trial, self.spec, Kept(states["single"])
+        scores = trial.scores(single)
+        score, statistics = trial.statistics(scores.base)
+        value = float(score.of(statistics))
+        warning = baseline_warning(score, value, scores.base, self.model) if {*spec.parts} - {"importance"} else None
+        losing = warning is None
+        self.warnings += [] if warning is None else [warning]
+        self.notes += self._notes()
+        n, documents = len(scores.documents), len(set(scores.documents))
+        tables = {name: make(scores) for part, (name, make) in _TABLES.items() if part in spec.parts}
+        if "importance" in spec.parts:
+            weights = trial.importance(single, np.ones(n, dtype=bool), spec.replicates)
+            tables["importance"] = importance_table(weights, self.model.layout, n, documents)
+            if "heads" in spec.parts:
+                tables["importance_foretells"] = foretold_table(weights[0], scores)
+        if self._curves is not None:
+            pruned = trial.scores(Kept(states["pruning"]))
+            tables["pruning"] = curve_table(self._curves, pruned, pruned.table)
+            _, statistics = trial.statistics(pruned.base)
+            tables["prunable"] = prunable_table(tables["pruning"], float(score.of(statistics)), score, spec.tolerance, losing)
+        return {"summary": summary(tables, score, value, n, documents, losing), **tables}
+
+    def _notes(self) -> list[str]:
+        """What a reader should know of how it was done."""
+        notes = []
+        if "pruning" in self.spec.parts and not self._trial.has_halves:
+            notes.append("pruning: orders were found on the texts they were tried on, which flatters: too few documents")
+        if self.spec.score not in SCORES["translation"] and (reason := why_not(self.model)) is not None:
+            notes.append(f"each set of heads took a full pass: {reason}")
+        return notes
+
+    def measured(self) -> dict[str, Any]:
+        """What was measured, and how."""
+        return self.spec.model_dump(mode="json", include={"parts", "score", "how"})
+
+    def further(self) -> dict[str, Any]:
+        """No findings of a model that has nothing to lose."""
+        return {"findings": []} if self.warnings else {}
