@@ -17,7 +17,11 @@ def layers() -> list[list[str]]:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contract = next(part for part in settings["tool"]["importlinter"]["contracts"] if part["type"] == "layers")
     names = [[part.strip(" ()").removeprefix("headscope.") for part in layer.split("|")] for layer in contract["layers"]]
-    return [[name for name in layer if (ROOT / "src" / "headscope" / name).is_dir()] for layer in reversed(names) if "headscope.errors" not in layer]
+    return [
+        [name for name in layer if (ROOT / "src" / "headscope" / name).is_dir()]
+        for layer in reversed(names)
+        if "headscope.errors" not in layer
+    ]
 
 
 def purpose(package: str) -> str:

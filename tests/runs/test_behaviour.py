@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.comparison.runs import layout_of
 from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.results.behaviour import BROAD, HALF, RECOMMENDED, REFERENCE, Thresholds, behaviours, shown
 from headscope.results.table import Table
@@ -136,6 +135,6 @@ def test_of_a_run() -> None:
     run = hs.measure(
         np.stack([before, to_sep, np.full((n, n), 1 / n)])[None], ["[CLS]", *"a" * 10, "[SEP]"], ["positions", "tokens", "entropy"]
     )
-    layout = layout_of(run.results)
+    layout = run.results.layout
     assert layout.ids()[1] == HeadId("encoder", 0, 1)
     assert behaviours(run.results, layout) == [("previous",), ("[SEP]",), ("broad",)]

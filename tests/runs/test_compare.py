@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli.main import app
 from headscope.comparison.base import adjusted, corrected
-from headscope.comparison.runs import compare, differences, layout_of
+from headscope.comparison.runs import compare, differences
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
 from headscope.measures import make
@@ -70,7 +70,7 @@ def test_differences_by_hand() -> None:
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_replicates_give_the_tables_again(trained: hs.Run, name: str) -> None:
-    results, layout = trained.results, layout_of(trained.results)
+    results, layout = trained.results, trained.results.layout
     measure = make(name, results.measures[name])
     place = {(id.kind, id.layer + 1, id.head + 1): number for number, id in enumerate(layout.ids())}
     found = {one.quantity: one for one in measure.resampled(results.state(name), layout)}
@@ -85,7 +85,7 @@ def test_replicates_give_the_tables_again(trained: hs.Run, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["relations", "coreference"])
 def test_champions_are_those_of_the_table(trained: hs.Run, name: str) -> None:
-    results, layout = trained.results, layout_of(trained.results)
+    results, layout = trained.results, trained.results.layout
     champions = list(make(name, results.measures[name]).champions(results.state(name), layout))
     table = results[f"{name}_best"]
     assert [(one.label, one.heads) for one in champions] == list(zip(table["label"], table["heads"], strict=True))

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
-from headscope.comparison.replicates import replicated
-from headscope.comparison.studies import compare_studies
+from headscope.comparison.studies import compare_studies, replicates_of
 from headscope.errors import RunError
 from headscope.results.columns import Kept
 from headscope.results.results import Results
@@ -98,7 +97,7 @@ def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) 
 def test_ablation_is_drawn_again(score: str, tmp_path: Path) -> None:
     settings = {"parts": ["layers"], "replicates": 30, "score": score}
     one, other = (hs.ablate("mini", excerpt(8, 2), tmp_path / how, how=how, **settings) for how in ("zero", "mean"))
-    found = replicated(one.results)["ablation_layers"]
+    found = replicates_of(one.results)["ablation_layers"]
     for row in one["ablation_layers"]:
         numbers = found[row["kind"], row["layer"]].numbers
         assert numbers.values[0, 0] == pytest.approx(row["difference"])
@@ -131,7 +130,7 @@ def test_keywords_drawn_again() -> None:
     )  # [text, level, found wrong missed]
     kept.add("counts/all heads", counts)
     manifest = {"study": "keywords", "settings": {"replicates": 20, "seed": 3}}
-    found = replicated(Results(manifest, {}, states={"fold": kept.state}))["keywords_scores"]
+    found = replicates_of(Results(manifest, {}, states={"fold": kept.state}))["keywords_scores"]
     values = found["words", "all heads"].numbers.values[:, 0]
     assert values[0] == 2 * 6 / (2 * 6 + 3 + 3)
     x, y = poisson_weights(["x", "y"], 20, 3)
@@ -140,4 +139,4 @@ def test_keywords_drawn_again() -> None:
     assert_allclose(values, expected)
     assert found["phrases", "all heads"].numbers.values[0, 0] == 2 * 2 / (2 * 2 + 1 + 3)
     assert found["words", "all heads"].drawn == (frozenset("xy"), 3)
-    assert replicated(Results({**manifest, "settings": {"replicates": 0, "seed": 0}}, {})) == {}
+    assert replicates_of(Results({**manifest, "settings": {"replicates": 0, "seed": 0}}, {})) == {}

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headscope.comparison.runs import layout_of
 from headscope.core.heads import HeadId, Kind
 from headscope.errors import RunError
 from headscope.results.behaviour import RECOMMENDED, Labels, Thresholds, behaviours, shown
@@ -127,7 +126,7 @@ def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = R
     """
     if PAIRS not in results:
         raise RunError("the run has no distances", "Run again with --measures distances")
-    table, layout = results[PAIRS], layout_of(results)
+    table, layout = results[PAIRS], results.layout
     ids = layout.ids()
     of_kind = {known: [ids[place] for place in places] for known, places in layout.by_kind().items()}
     known = [name for name in of_kind if name in pc.unique(table.arrow["kind"]).to_pylist()]

@@ -50,7 +50,7 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
     chosen = chosen_pairs(len(runs), to, pairs)
     called = tuple(names) if names is not None else names_of(runs)
     measures, left_out = _in_common(runs, called)
-    layouts = [layout_of(one) for one in runs]
+    layouts = [one.layout for one in runs]
     same = all(_shape(layout) == _shape(layouts[0]) for layout in layouts)
     shared = [place for place in _layers(layouts[0]) if all(place in _layers(layout) for layout in layouts)]
     kinds = [list[str](layout.by_kind()) for layout in layouts]
@@ -244,11 +244,6 @@ def _ways(results: Results) -> dict[str, str]:
     """How the texts of each measure were cut."""
     readings = results.manifest.get("readings", ())
     return {name: f"a {way['unit']} at a time (too long: {way['overlong']})" for way in readings for name in way["measures"]}
-
-
-def layout_of(results: Results) -> HeadLayout:
-    """Where the heads of a run lie on the head axis of its states."""
-    return results.layout
 
 
 def _shape(layout: HeadLayout) -> list[tuple[str, int, int]]:

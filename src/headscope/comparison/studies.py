@@ -39,7 +39,7 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
     names = names_of(studies)
     kind = next(iter(kinds))
     known = {compared.table: compared for compared in (REGISTRY[kind].compared if kind in REGISTRY else (_CLAIMS,))}
-    drawn = [_replicates(one) for one in studies]
+    drawn = [replicates_of(one) for one in studies]
     found: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
     left_out = []
     scores = {one.manifest["settings"].get("score") for one in studies}
@@ -75,7 +75,7 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
     )
 
 
-def _replicates(results: Results) -> ReplicatedTables:
+def replicates_of(results: Results) -> ReplicatedTables:
     """Numbers with their replicates by table and by what its rows are of; empty for studies that keep nothing of single documents."""
     if results.study is None or results.study not in REGISTRY or not results.manifest["settings"].get("replicates"):
         return {}

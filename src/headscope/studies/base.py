@@ -203,7 +203,7 @@ class Study(ABC):
         return {}
 
     def compare_further(self, results: Sequence[Results]) -> tuple[str, Table] | None:
-        """A further table of studies side by side, and its title, if this kind has one. A RunError says why these have none."""
+        """The title of a further table of studies side by side and the table, if this kind has one. A RunError says why these have none."""
         return None
 
     def draw_compared(self, results: Sequence[Results], change: bool = False) -> Figure | None:

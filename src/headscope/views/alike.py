@@ -8,7 +8,6 @@ import numpy as np
 
 from headscope.comparison.alike import PAIRS, Alike, alike
 from headscope.comparison.alike_findings import unit
-from headscope.comparison.runs import layout_of
 from headscope.figures.dendrogram import cut_height
 from headscope.results.gallery import NEAREST
 from headscope.results.results import Results
@@ -28,7 +27,7 @@ def alike_data(results: Results) -> dict[str, Any]:
     if not measured(results):
         return {"tree": None}
     found = alike(results)
-    place = {head: number for number, head in enumerate(layout_of(results).ids())}
+    place = {head: number for number, head in enumerate(results.layout.ids())}
     places = [place[head] for head in found.heads]
     return {"map": _map(results, found, places, len(place)), "tree": _tree(results, found, places)}
 

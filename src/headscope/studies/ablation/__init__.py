@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import RunError
 from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from headscope.results.results import Results
+    from headscope.results.table import Table
     from headscope.studies.ablation.spec import AblationSpec
     from headscope.studies.ablation.work import AblationWork
     from headscope.studies.replicates import ReplicatedTables
@@ -83,7 +87,7 @@ class AblationStudy(Study):
         ),
     )
     compared = (
-        ComparedTable("summary", ("kind", "what"), {"value": None}, "what was found"),
+        ComparedTable("summary", ("kind", "what"), {"value": None}, "what was found", drawn=True),
         ComparedTable("ablation_layers", ("kind", "layer"), {"difference": BOUNDS}, "the score without a layer"),
         ComparedTable("ablation", ("kind", "layer", "head"), {"difference": BOUNDS}, "the score without a head"),
         ComparedTable("pruning", ("order", "share"), {"difference": BOUNDS}, "the score without more and more heads"),
@@ -115,6 +119,18 @@ class AblationStudy(Study):
         from headscope.studies.ablation.findings import sentences
 
         return sentences(results, results.manifest["settings"]["score"])
+
+    def compare_further(self, results: Sequence[Results]) -> tuple[str, Table]:
+        """Whether a model misses on one task what it misses on another: correlations over heads."""
+        from headscope.studies.ablation.task_correlation import task_correlations
+
+        return "what is lost without each head, on the one and on the other: correlation over heads", task_correlations(results)
+
+    def draw_compared(self, results: Sequence[Results], change: bool = False) -> Figure:
+        """The scores without each head on each task, or with `change` what is lost of them in percent."""
+        from headscope.studies.ablation.task_figures import draw
+
+        return draw(results, change)
 
     def replicates(self, results: Results) -> ReplicatedTables:
         """Differences of the score without a head, or a layer."""

@@ -78,7 +78,7 @@ class AttentionProbeStudy(Study):
         ),
     )
     compared = (
-        ComparedTable("summary", ("probe",), {"uas": BOUNDS}, "how many governors are found"),
+        ComparedTable("summary", ("probe",), {"uas": BOUNDS}, "how many governors are found", drawn=True),
         ComparedTable("attention_probe_relations", ("probe", "relation"), {"uas": BOUNDS}, "how many of each relation"),
     )
 

@@ -83,7 +83,7 @@ class KeywordStudy(Study):
             "counts only if it is found exactly.",
         ),
     )
-    compared = (ComparedTable("keywords_scores", ("level", "system"), {"f1": BOUNDS}, "how well keywords are found"),)
+    compared = (ComparedTable("keywords_scores", ("level", "system"), {"f1": BOUNDS}, "how well keywords are found", drawn=True),)
 
     @property
     def spec(self) -> type[KeywordSpec]:
