@@ -6,13 +6,12 @@ import typer
 
 from headscope.cli.options import examples
 from headscope.cli.probe_attention import attention
-from headscope.cli.probe_edge import edge, join
+from headscope.cli.probe_join import join
 from headscope.cli.probe_keywords import keywords
-from headscope.cli.probe_structural import structural
 from headscope.cli.study import StudyGroup
 
 app = typer.Typer(
     cls=StudyGroup, help="Train small probes on what a model holds, to see what it knows.", no_args_is_help=True, rich_markup_mode=None
 )
-for verb in (attention, edge, join, keywords, structural):
+for verb in (attention, join, keywords):
     app.command(help=examples(verb.__doc__))(verb)

@@ -43,16 +43,6 @@ def kind_of(study: str | None) -> Kind:
             from headscope.studies.attention_probe.study import probe_attention
 
             return Kind(make_attention_probe_spec, probe_attention)
-        case "structural_probe":
-            from headscope.studies.structural_probe.spec import make_structural_spec
-            from headscope.studies.structural_probe.study import probe_structural
-
-            return Kind(make_structural_spec, probe_structural)
-        case "edge_probe":
-            from headscope.studies.edge_probe.spec import make_edge_spec
-            from headscope.studies.edge_probe.study import probe_edge
-
-            return Kind(make_edge_spec, probe_edge)
         case "keywords":
             from headscope.studies.keywords.spec import make_keyword_spec
             from headscope.studies.keywords.study import keywords

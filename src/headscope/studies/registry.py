@@ -10,6 +10,8 @@ from headscope.studies.base import Study
 
 _CLASSES = {
     "flow": "headscope.studies.flow:FlowStudy",
+    "structural_probe": "headscope.studies.structural_probe:StructuralProbeStudy",
+    "edge_probe": "headscope.studies.edge_probe:EdgeProbeStudy",
 }
 
 

@@ -12,9 +12,7 @@ from headscope.studies.registry import REGISTRY
 _MODULES = {
     "ablation": "headscope.studies.ablation.findings",
     "attention_probe": "headscope.studies.attention_probe.findings",
-    "edge_probe": "headscope.studies.edge_probe.findings",
     "keywords": "headscope.studies.keywords.findings",
-    "structural_probe": "headscope.studies.structural_probe.findings",
 }
 
 
@@ -25,7 +23,7 @@ def findings(results: Results) -> list[str]:
         return list(manifest["findings"])
     if study in REGISTRY:
         return [*whose(results), *REGISTRY[study].findings(results)]
-    further = {"ablation": lambda: manifest["settings"]["score"], "structural_probe": lambda: manifest["best_layer"]}
+    further = {"ablation": lambda: manifest["settings"]["score"]}
     found: list[str] = import_module(_MODULES[study]).sentences(results, *([further[study]()] if study in further else []))
     return [*whose(results), *found]
 

@@ -1,0 +1,9 @@
+"""Choices that statistics leave to their users, by name. Nothing heavy is imported here, so that specifications can use them."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+# What becomes of a layer that makes a score worse (stats/layers.py).
+Negatives = Literal["keep", "clip", "running_max"]
+NEGATIVES: tuple[Negatives, ...] = get_args(Negatives)
