@@ -33,7 +33,7 @@ from headscope.studies.edge_probe.mix import cumulative
 from headscope.studies.edge_probe.probe import Probes, Shape
 from headscope.studies.edge_probe.tasks import inside, targets
 from headscope.studies.edge_probe.training import Recipe, train
-from headscope.studies.hidden_states import States, hidden_states
+from headscope.studies.hidden_states import HiddenStates, hidden_states
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -87,13 +87,13 @@ def together(model: Model, texts: Sequence[Encoded], own: Items, recipe: Recipe)
         feeder = Feeder(Rows(states, CPU), own, [own.labels], torch.float32)
         variant = torch.zeros(len(probes.seen), dtype=torch.int64)
         rising = iter(range(recipe.checks))  # what is best is the last state, here and there
-        train(probes, feeder, variant, lambda now: np.full((1, len(now.seen)), float(next(rising))), recipe)
+        train(probes, feeder, variant, lambda: np.full((1, len(probes.seen)), float(next(rising))), recipe)
     return probes
 
 
 def one_by_one(model: Model, texts: Sequence[Encoded], own: Items, recipe: Recipe, keep: bool) -> list[Plain]:
     """Each probe by itself; the model reads the texts for each batch, or once for each probe."""
-    blank = States(tuple(range(len(model.sites) + 1)), model.network.config.hidden_size, (1,), np.zeros(0))
+    blank = HiddenStates(tuple(range(len(model.sites) + 1)), model.network.config.hidden_size, (1,), np.zeros(0))
     first = {name: value[0, 0].detach() for name, value in _probes(blank, own).parameters.items()}
     order = Feeder(Rows(blank, CPU), own, [own.labels], torch.float32)
     found = []
@@ -142,7 +142,7 @@ def _padded(texts: Sequence[list[torch.Tensor]]) -> list[torch.Tensor]:
     return [torch.nn.utils.rnn.pad_sequence([text[layer][0] for text in texts], batch_first=True) for layer in layers]
 
 
-def _probes(states: States, own: Items) -> Probes:
+def _probes(states: HiddenStates, own: Items) -> Probes:
     shape = Shape(len(states.layers), states.size, own.slots, len(own.names))
     return Probes(shape, cumulative(shape.layers), [0], CPU)
 
@@ -166,8 +166,7 @@ def rows(quick: bool = False) -> list[Row]:
             texts.append(text)
             edges.append(inside(targets(document, "pos"), text.annotation.positions))
     count, epochs = (16, 1) if quick else (96, 4)
-    given = iter(edges)
-    own = items("pos", texts[:count], lambda _: next(given))
+    own = items("pos", texts[:count], edges[:count])
     recipe = Recipe(rate=1e-3, mix_rate=1.0, batch=32, dropout=0.0, checks=epochs, stop_after=99, halve_after=99)
     work = (model, texts[:count], own, recipe)
     difference = max(apart(together(*work), one_by_one(*work, keep)) for keep in (True, False))

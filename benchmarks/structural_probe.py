@@ -20,7 +20,7 @@ from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.texts import Encoder
 from headscope.models.load import load
-from headscope.studies.hidden_states import States, hidden_states
+from headscope.studies.hidden_states import HiddenStates, hidden_states
 from headscope.studies.structural_probe.features import Features, batches
 from headscope.studies.structural_probe.probe import KINDS, Gold, Segment, Segments
 from headscope.studies.structural_probe.training import Fit, Recipe, Sentences, shuffled, train
@@ -35,7 +35,7 @@ def material(limit: int) -> Sentences:
     texts = [text for text in Encoder(model.tokenizer).texts(read("sampler"), Tally()) if tree_of(text) is not None][:limit]
     trees = [tree for text in texts if (tree := tree_of(text)) is not None]
     kept = hidden_states(model, texts, None, level="word", dtype="float32")
-    states = States(kept.layers, kept.size, kept.lengths, kept.values.copy())
+    states = HiddenStates(kept.layers, kept.size, kept.lengths, kept.values.copy())
     size = float(states.values.std()) * states.size**0.5
     features = Features((("model", states),), torch.device("cpu"), (1 / size,) * len(states.layers))
     return Sentences(features, trees, [text.id for text in texts])
@@ -45,7 +45,7 @@ def together(sentences: Sentences, segments: Segments) -> torch.Tensor:
     """The matrices of all probes after an epoch."""
     names = [str(feature) for feature in sentences.features.every]
     few = Sentences(sentences.features, sentences.trees[:1], sentences.ids[:1])  # nothing to stop by: that is not what is measured
-    return train(Fit(segments.drawn(names, sentences.features.size), segments), sentences, few, RECIPE).matrices
+    return train(Fit.begin(segments.drawn(names, sentences.features.size), segments), sentences, few, RECIPE).matrices
 
 
 def one_by_one(sentences: Sentences, segments: Segments, order: Sequence[Sequence[int]]) -> torch.Tensor:

@@ -16,7 +16,7 @@ from headscope.stats.bootstrap import poisson_weights
 from headscope.studies.edge_probe.examples import Turn, marked, settled, shown_labels, turn, verdict
 from headscope.studies.edge_probe.reading import _inside, apart
 from headscope.studies.edge_probe.scoring import f1
-from headscope.studies.edge_probe.task_results import Found
+from headscope.studies.edge_probe.task_results import TaskResults
 from headscope.studies.edge_probe.tasks import inside
 
 NAMES = ("A", "B", "C")
@@ -111,9 +111,9 @@ def test_edges_of_a_text_are_found_among_those_of_a_long_document() -> None:
 def test_intervals_draw_documents_and_seeds_again() -> None:
     rng = np.random.default_rng(3)
     counts = rng.integers(0, 9, size=(3, 2, 4, 5, 3)).astype(float)
-    job: Any = SimpleNamespace(documents=[f"d{number}" for number in range(5)], layers=4)
-    found = Found(
-        job,
+    task: Any = SimpleNamespace(documents=[f"d{number}" for number in range(5)], layers=4)
+    results = TaskResults(
+        task,
         [0, 1, 2],
         counts,
         np.zeros((3, 2, 4, 4)),
@@ -123,10 +123,10 @@ def test_intervals_draw_documents_and_seeds_again() -> None:
         replicates=6,
         seed=9,
     )
-    np.testing.assert_allclose(found.scores, np.mean([f1(counts[seed].sum(2)) for seed in range(3)], axis=0))
-    weights = poisson_weights(job.documents, 6, 9)[:, 1:]
+    np.testing.assert_allclose(results.scores, np.mean([f1(counts[seed].sum(2)) for seed in range(3)], axis=0))
+    weights = poisson_weights(task.documents, 6, 9)[:, 1:]
     for replicate in range(6):
-        drawn = found.drawn_seeds[replicate]
+        drawn = results.drawn_seeds[replicate]
         plain = np.mean([f1((counts[seed] * weights[:, replicate, None]).sum(2)) for seed in drawn], axis=0)
-        np.testing.assert_allclose(found.drawn[replicate], plain)
-    assert len({tuple(row) for row in found.drawn_seeds.tolist()}) > 1
+        np.testing.assert_allclose(results.drawn[replicate], plain)
+    assert len({tuple(row) for row in results.drawn_seeds.tolist()}) > 1

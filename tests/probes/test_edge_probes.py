@@ -25,7 +25,7 @@ from headscope.studies.edge_probe.probe import Probes, Shape
 from headscope.studies.edge_probe.scoring import beliefs, counts, f1
 from headscope.studies.edge_probe.summary import linear_warnings
 from headscope.studies.edge_probe.training import Recipe, loss, train
-from headscope.studies.hidden_states import States
+from headscope.studies.hidden_states import HiddenStates
 
 CPU = torch.device("cpu")
 LAYERS, SIZE = 3, 6
@@ -39,13 +39,13 @@ def _text(number: int, pieces: list[int]) -> Encoded:
     return Encoded(f"d{number}/1", Annotation.of_sentence(f"d{number}", words), ids, 0 * ids, (0,) * len(ids), tuple(word_of), ())
 
 
-def _world(pairs: bool, texts: int = 9) -> tuple[States, Items]:
-    """States by chance, and targets whose labels follow from the last layer of their first span; words and spans are of several sizes."""
+def _world(pairs: bool, texts: int = 9) -> tuple[HiddenStates, Items]:
+    """Random states, and targets whose labels follow from the last layer of their first span; words and spans are of several sizes."""
     rng = np.random.default_rng(7)
     sources = [_text(number, rng.integers(1, 4, size=rng.integers(2, 6)).tolist()) for number in range(texts)]
     lengths = tuple(len(text) for text in sources)
     values = rng.standard_normal(sum(lengths) * LAYERS * SIZE)
-    states = States(tuple(range(LAYERS)), SIZE, lengths, values)
+    states = HiddenStates(tuple(range(LAYERS)), SIZE, lengths, values)
 
     def edges(text: Encoded) -> list[Edge]:
         found = []
@@ -57,10 +57,10 @@ def _world(pairs: bool, texts: int = 9) -> tuple[States, Items]:
             found.append(Edge("toy", (label,), (place, end), (0, place + 1) if pairs else None))
         return found
 
-    return states, items("toy", sources, edges)
+    return states, items("toy", sources, [edges(text) for text in sources])
 
 
-def _feeder(states: States, own: Items, dtype: torch.dtype = torch.float64) -> Feeder:
+def _feeder(states: HiddenStates, own: Items, dtype: torch.dtype = torch.float64) -> Feeder:
     return Feeder(Rows(states, CPU), own, [own.labels], dtype)
 
 
@@ -105,13 +105,13 @@ def test_logits_are_those_of_the_plain_probe(pairs: bool, texts: int) -> None:
 
 
 def _trained(
-    states: States, own: Items, shown: list[tuple[int, ...]], seeds: list[int], variants: list[np.ndarray], recipe: Recipe
+    states: HiddenStates, own: Items, shown: list[tuple[int, ...]], seeds: list[int], variants: list[np.ndarray], recipe: Recipe
 ) -> tuple[Probes, np.ndarray, np.ndarray]:
     feeder = Feeder(Rows(states, CPU), own, variants, torch.float64)
     probes = Probes(Shape(LAYERS, SIZE, own.slots, 2, 8), shown * len(variants), seeds, CPU, torch.float64)
     variant = torch.arange(len(variants)).repeat_interleave(len(shown))
     units = np.zeros(len(own), dtype=np.int64)
-    done = train(probes, feeder, variant, lambda p: f1(counts(p, feeder, variant, np.ones(2, bool), units).sum(2)), recipe)
+    done = train(probes, feeder, variant, lambda: f1(counts(probes, feeder, variant, np.ones(2, bool), units).sum(2)), recipe)
     return probes, done.score, done.steps
 
 
@@ -261,4 +261,4 @@ def test_decisions_are_counted_by_document_and_by_label() -> None:
 def test_targets_of_one_and_of_two_spans_do_not_mix() -> None:
     edges = [Edge("odd", ("a",), (0, 1)), Edge("odd", ("a",), (0, 1), (1, 2))]
     with pytest.raises(RunError, match="some targets of odd have two spans"):
-        items("odd", [_text(0, [1, 1])], lambda _: edges)
+        items("odd", [_text(0, [1, 1])], [edges])

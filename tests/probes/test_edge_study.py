@@ -25,13 +25,14 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.results.results import Results
 from headscope.results.table import Table
-from headscope.stats.layers import Negatives, centre_of_gravity, expected_layer
+from headscope.stats.choices import Negatives
+from headscope.stats.layers import centre_of_gravity, expected_layer
 from headscope.studies.edge_probe import linear, training
-from headscope.studies.edge_probe import task as jobs
 from headscope.studies.edge_probe.findings import sentences
 from headscope.studies.edge_probe.join import joined
-from headscope.studies.edge_probe.spec import make_edge_spec
 from headscope.studies.edge_probe.summary import doubt
+from headscope.studies.edge_probe.task import Task
+from headscope.studies.registry import REGISTRY
 
 QUICK = {"checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
 pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained
@@ -105,15 +106,15 @@ def test_examples_turn_as_they_say(study: hs.Study) -> None:
 
 def test_stopped_and_gone_on_with_it_is_the_same(study: hs.Study, model: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {**QUICK, "tasks": ["pos", "coref"], "single": True}
-    run, turns = jobs.Job.run, []
+    run, turns = Task.run, []
 
-    def stops(self: jobs.Job, *args: object) -> object:
-        turns.append(self.task)
+    def stops(self: Task, *args: object) -> object:
+        turns.append(self.name)
         if len(turns) == 3:
             raise KeyboardInterrupt
         return run(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(jobs.Job, "run", stops)
+    monkeypatch.setattr(Task, "run", stops)
     with pytest.raises(KeyboardInterrupt):
         hs.probe_edge(model, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
     assert (tmp_path / "study" / "states").is_dir()
@@ -169,7 +170,7 @@ def test_dev_and_look_and_a_task_of_ones_own(model: object) -> None:
 def test_the_order_of_documents_does_not_matter(model: object) -> None:
     texts = [("the cat sat", "x y z"), ("elephants trumpeted loudly", "y y z"), ("a dog ran away", "x y z z"), ("it rained", "x z")]
     documents = [_toy(number, *texts[number % 4]) for number in range(24)]
-    quick = {**QUICK, "seeds": 1, "checks": 3, "dev_limit": 3, "cache_dtype": "float32"}
+    quick = {**QUICK, "seeds": 1, "checks": 3, "limit_dev": 3, "cache_dtype": "float32"}
     one, other = (hs.probe_edge(model, Corpus.of(order), **quick) for order in (documents, documents[::-1]))  # type: ignore[arg-type]
     for name in ("edge_scores", "edge_mix", "edge_tasks"):
         for column in one[name].columns:
@@ -221,6 +222,9 @@ def test_studies_are_joined_in_the_order_of_their_layers(study: hs.Study, model:
     for wrong, match in (([study.results], "one study"), ([study.results] * 2, "coref is in more than one")):
         with pytest.raises(RunError, match=match):
             joined(wrong)
+    REGISTRY["edge_probe"].refuse_rerun(study.results)
+    with pytest.raises(RunError, match=r"all was joined of several studies. Rerun those, each in its own folder"):
+        REGISTRY["edge_probe"].refuse_rerun(opened.results)
 
 
 @pytest.mark.parametrize(
@@ -390,15 +394,24 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_presets_and_settings_that_make_no_sense() -> None:
-    spec = make_edge_spec({"preset": "reference"})
+    make = REGISTRY["edge_probe"].make
+    spec = make({"preset": "reference"})
     assert (spec.recipe("pos").rate, spec.recipe("pos").check_every, spec.recipe("pos").checks) == (1e-4, 1000, 250)
     assert (spec.recipe("spr").check_every, spec.recipe("spr").checks, spec.recipe("spr").stop_after) == (100, 100, 21)
     assert spec.resolved(("pos",)).select == "dev"
-    assert make_edge_spec({"apart": None}).resolved(("coref",)).unit == "document"
-    assert make_edge_spec({"rate": 0.5}).recipe("pos").rate == 0.5
-    for settings, match in (({"tasks": []}, "at least one"), ({"negatives": "abs"}, "negatives"), ({"tusks": 1}, "no setting is called")):
+    for apart in (None, -1):  # any number of sentences
+        assert make({"apart": apart}).apart is None
+        assert make({"apart": apart}).resolved(("coref",)).unit == "document"
+    assert make({"rate": 0.5}).recipe("pos").rate == 0.5
+    assert (make({"limit": 0}).limit, make({"limit_dev": 0}).limit_dev) == (None, None)
+    for settings, match in (
+        ({"tasks": []}, "at least one"),
+        ({"negatives": "abs"}, "negatives"),
+        ({"tusks": 1}, "no setting is called"),
+        ({"apart": -2}, "apart = -2"),
+    ):
         with pytest.raises(RunError, match=match):
-            make_edge_spec(settings)
+            make(settings)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from headscope.encoding.texts import Encoder
 from headscope.models.load import load_tokenizer
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
-from headscope.studies.hidden_states import States
+from headscope.studies.hidden_states import HiddenStates
 from headscope.studies.structural_probe.features import Features
-from headscope.studies.structural_probe.metrics import METRICS, Scored
+from headscope.studies.structural_probe.metrics import COLUMNS, METRICS, Scored
 from headscope.studies.structural_probe.probe import Segment, Segments
-from headscope.studies.structural_probe.scoring import COLUMNS, paired, score, score_chain
+from headscope.studies.structural_probe.scoring import paired, score, score_chain
 from headscope.studies.structural_probe.training import Sentences
 from headscope.studies.structural_probe.trees import Tree, smallest_tree, tree_of
 
@@ -65,7 +65,7 @@ def test_metrics_are_those_of_a_plain_reading(single: bool) -> None:
     random = np.random.default_rng(4)
     trees = [drawn_tree(random, size) for size in (1, 2, 5, 5, 9, 12, 4, 7, 9, 51)]
     lengths = tuple(len(tree.depths) for tree in trees)
-    states = States((0, 1), 6, lengths, random.normal(size=sum(lengths) * 12).astype(np.float32))
+    states = HiddenStates((0, 1), 6, lengths, random.normal(size=sum(lengths) * 12).astype(np.float32))
     layout = Segments((Segment("distance", 2, 0), Segment("distance", 6, 1), Segment("depth", 6, 1), Segment("depth", 2, 0)))
     assert paired(layout) == [(0, 3), (1, 2)]
     matrices = layout.drawn(["a", "b"], 6, torch.float64)
@@ -119,7 +119,7 @@ def test_the_chain_of_words_by_hand() -> None:
 
 def test_ties_and_constants_are_counted_not_hidden() -> None:
     tree = drawn_tree(np.random.default_rng(0), 6)
-    states = States((0,), 2, (6,), np.ones(12, dtype=np.float32))  # all words alike
+    states = HiddenStates((0,), 2, (6,), np.ones(12, dtype=np.float32))  # all words alike
     layout = Segments((Segment("distance", 1, 0), Segment("depth", 1, 0)))
     sentences = Sentences(Features((("model", states),), CPU), [tree], ["x"])
     numbers = dict(zip(COLUMNS, score(layout.drawn(["a"], 2), layout, sentences)[0, 0, 0], strict=True))

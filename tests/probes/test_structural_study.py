@@ -25,14 +25,16 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.report import write_report
 from headscope.results.results import Results
-from headscope.studies import hidden_states as caching
+from headscope.studies.execute import execute
+from headscope.studies.hidden_states import HiddenStates
+from headscope.studies.registry import REGISTRY
 from headscope.studies.structural_probe import reading, sweep
-from headscope.studies.structural_probe import study as module
+from headscope.studies.structural_probe import work as module
 from headscope.studies.structural_probe.findings import sentences
 from headscope.studies.structural_probe.reading import material
-from headscope.studies.structural_probe.spec import make_structural_spec
-from headscope.studies.structural_probe.study import probe_structural
+from headscope.studies.structural_probe.spec import StructuralSpec
 
+STUDY = REGISTRY["structural_probe"]
 SETTINGS: dict[str, Any] = {"epochs": 3, "replicates": 40, "max_length": 60}
 
 
@@ -51,8 +53,13 @@ def few() -> Corpus:
 
 @pytest.fixture(scope="module")
 def whole(tiny: Model, few: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Results:
-    spec = make_structural_spec({**SETTINGS, "seeds": 2})
-    return probe_structural(spec, tmp_path_factory.mktemp("structural") / "whole", model=tiny, corpus=few)
+    return execute(STUDY, {**SETTINGS, "seeds": 2}, tmp_path_factory.mktemp("structural") / "whole", model=tiny, corpus=few)
+
+
+def resolved(corpus: Corpus, **settings: Any) -> StructuralSpec:
+    """The settings as the preset has them."""
+    spec: StructuralSpec = STUDY.resolve(STUDY.make({**SETTINGS, **settings}), {"corpus": corpus, "dev": None})
+    return spec
 
 
 def numbers(results: Results) -> dict[str, list[dict[str, str]]]:
@@ -89,7 +96,7 @@ def test_tables_and_manifest(whole: Results) -> None:
 def test_some_trees_are_kept_to_look_at(tiny: Model, few: Corpus, whole: Results) -> None:
     """The words are those of test sentences; the edges are those that UUAS counts, and the roots those that Root% does."""
     words = list(whole["structural_trees"])
-    parts = material(tiny, few, None, make_structural_spec(SETTINGS).resolved())
+    parts = material(tiny, few, None, resolved(few))
     texts = {text.id: (text, tree) for text, tree in zip(parts.test.texts, parts.test.trees, strict=True)}
     names = list(dict.fromkeys(word["text"] for word in words))
     assert len(names) == min(12, sum(6 <= len(text.words) <= 18 for text in parts.test.texts))
@@ -111,7 +118,7 @@ def test_some_trees_are_kept_to_look_at(tiny: Model, few: Corpus, whole: Results
 
 
 def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
-    spec = make_structural_spec(SETTINGS).resolved()
+    spec = resolved(few)
     parts = material(tiny, few, None, spec)
     documents = [{text.document for text in part.texts} for part in (parts.train, parts.held_out, parts.test)]
     assert [len(some) for some in documents] == [13, 1, 4]
@@ -119,7 +126,7 @@ def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
     assert parts.notes[0] == "no other corpus to score on: 4 of 18 documents of the corpus itself serve"
     moved = material(tiny, Corpus.of(reversed(list(few))), None, spec)
     assert {text.id for text in moved.test.texts} == {text.id for text in parts.test.texts}
-    released = material(tiny, few, few, make_structural_spec({**SETTINGS, "preset": "reference"}).resolved())
+    released = material(tiny, few, few, resolved(few, preset="reference"))
     assert released.held_out is released.test
     assert all((text.segments == 1).all() for text in released.train.texts)
     lone = material(tiny, Corpus.of(list(few)[:1]), None, spec)  # one document: sentences are divided
@@ -129,7 +136,7 @@ def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
 def test_planted_trees_are_found(few: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: Model) -> None:
     """Where distances in the tree lie in some coordinates, under noise in the others, the probe finds nearly all edges."""
 
-    def planted(model: Model, texts: Any, folder: Path | None, *, layers: Any, dtype: str, **rest: Any) -> caching.States:
+    def planted(model: Model, texts: Any, folder: Path | None, *, layers: Any, dtype: str, **rest: Any) -> HiddenStates:
         random = np.random.default_rng(0)
         blocks, lengths = [], []
         for text in texts:
@@ -143,13 +150,13 @@ def test_planted_trees_are_found(few: Corpus, tmp_path: Path, monkeypatch: pytes
             vectors[:, :, 24:] += random.normal(size=(len(layers), len(heads), 24)) / 2
             blocks.append(vectors.reshape(-1))
             lengths.append(len(heads))
-        return caching.States(tuple(layers), 48, tuple(lengths), np.concatenate(blocks))
+        return HiddenStates(tuple(layers), 48, tuple(lengths), np.concatenate(blocks))
 
     monkeypatch.setattr(module, "hidden_states", planted)
     for place in (module, reading):
         monkeypatch.setattr(place, "hidden_shape", lambda model: (2, 48))
-    spec = make_structural_spec({**SETTINGS, "epochs": 40, "rate": 0.03, "batch": 5, "baselines": ["linear"], "ranks": [1, 24]})
-    found = probe_structural(spec, model=tiny, corpus=few)
+    settings = {**SETTINGS, "epochs": 40, "rate": 0.03, "batch": 5, "baselines": ["linear"], "ranks": [1, 24]}
+    found = execute(STUDY, settings, model=tiny, corpus=few)
     table = found["structural"].where(source="model")
     value = {(row["layer"], row["metric"]): row["value"] for row in table}
     assert found.manifest["best_layer"] == 1
@@ -166,7 +173,7 @@ def test_stopped_and_gone_on_with(
     tiny: Model, few: Corpus, whole: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
 ) -> None:
     monkeypatch.setattr(sweep, "EVERY", every)
-    spec, out = make_structural_spec({**SETTINGS, "seeds": 2}), tmp_path / "stopped"
+    settings, out = {**SETTINGS, "seeds": 2}, tmp_path / "stopped"
     for least in (0.1, 0.3, 0.8):  # in the first sweep, in the second, in the last
 
         def stop(share: float | None, texts: int, tokens: int, least: float = least) -> None:
@@ -174,13 +181,13 @@ def test_stopped_and_gone_on_with(
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            probe_structural(spec, out, model=tiny, corpus=few, resume=True, progress=stop)
+            execute(STUDY, settings, out, model=tiny, corpus=few, resume=True, progress=stop)
         assert (out / "states").is_dir()
     with pytest.raises(RunError, match="is not finished"):
         Results.open(out)
     with pytest.raises(RunError, match="begun with other settings: rate was"):
-        probe_structural(make_structural_spec({**SETTINGS, "seeds": 2, "rate": 0.1}), out, model=tiny, corpus=few, resume=True)
-    again = probe_structural(spec, out, model=tiny, corpus=few, resume=True)
+        execute(STUDY, {**settings, "rate": 0.1}, out, model=tiny, corpus=few, resume=True)
+    again = execute(STUDY, settings, out, model=tiny, corpus=few, resume=True)
     assert numbers(again) == numbers(whole)
     assert again.manifest["counts"]["resumed_shards"] == 3
     assert not (out / "states").exists()
@@ -192,8 +199,7 @@ def test_decoders_and_encoders_of_encoder_decoders(few: Corpus, architecture: st
     tokens = FAMILIES[tokenizer]()
     network = build(architecture, vocabulary=len(tokens))
     model = Model(architecture, network, Tokenizer(tokens), *find_sites(network))
-    spec = make_structural_spec({**SETTINGS, "epochs": 1, "baselines": ["random"], "ranks": [2]})
-    found = probe_structural(spec, model=model, corpus=few)
+    found = execute(STUDY, {**SETTINGS, "epochs": 1, "baselines": ["random"], "ranks": [2]}, model=model, corpus=few)
     rows = found["structural"].where(metric="UUAS")
     assert list(zip(rows["source"], rows["layer"], strict=True)) == [("model", 0), ("model", 1), ("model", 2), ("random", 1), ("random", 2)]
     assert all(0 < value < 100 for value in rows["value"])
@@ -227,20 +233,41 @@ def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
 )
 def test_refusals(tiny: Model, few: Corpus, settings: dict[str, Any], says: str) -> None:
     with pytest.raises(RunError, match=says):
-        probe_structural(make_structural_spec({**SETTINGS, **settings}), model=tiny, corpus=few)
+        execute(STUDY, {**SETTINGS, **settings}, model=tiny, corpus=few)
 
 
 def test_bad_settings_and_corpora(tiny: Model, few: Corpus) -> None:
-    for settings, says in (({"ranks": [0]}, "a rank is 1 or more"), ({"layers": [1, 1]}, "none twice"), ({"baselines": ["x"]}, "linear")):
+    for settings, says in (
+        ({"ranks": [0]}, "a rank is 1 or more"),
+        ({"layers": [1, 1]}, "none twice"),
+        ({"layers": []}, "at least one"),
+        ({"ranks": [2, 2]}, "none twice"),
+        ({"baselines": ["x"]}, "linear"),
+        ({"cache_limit": 0}, "greater than 0"),
+    ):
         with pytest.raises(RunError, match=says):
-            make_structural_spec(settings)
+            STUDY.make(settings)
     bare = Corpus.of(
         [Document("d", tuple(replace(s, words=tuple(replace(w, head=None) for w in s.words)) for s in d.sentences)) for d in few]
     )
-    with pytest.raises(RunError, match="a structural probe needs trees, and the corpus has none"):
-        probe_structural(make_structural_spec(SETTINGS), model=tiny, corpus=bare)
+    for corpus, dev in ((bare, None), (few, bare)):
+        with pytest.raises(RunError, match="this study needs trees, and memory has none"):
+            hs.probe_structural(tiny, corpus, dev, **SETTINGS)
     with pytest.raises(RunError, match=r"take .* MiB as float16, more than the limit"):
-        probe_structural(make_structural_spec(SETTINGS), model=tiny, corpus=few, limit_bytes=1000)
+        execute(STUDY, {**SETTINGS, "cache_limit": 1e-6}, model=tiny, corpus=few)
+
+
+def test_states_are_kept_in_a_cache_that_is_named(tiny: Model, few: Corpus, tmp_path: Path) -> None:
+    """Where they are kept changes neither a number nor the signature; a second study reads them."""
+    quick = {**SETTINGS, "epochs": 1, "layers": [1], "ranks": [], "baselines": [], "replicates": 0}
+    without = hs.probe_structural(tiny, few, out=tmp_path / "without", **quick)
+    with_cache = hs.probe_structural(tiny, few, out=tmp_path / "with", cache=tmp_path / "cache", **quick)
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.states")}
+    assert len(kept) == 3  # sentences to train on, to stop by, and to score
+    assert not (tmp_path / "with" / "states").exists()
+    assert (numbers(with_cache.results), with_cache.signature) == (numbers(without.results), without.signature)
+    hs.probe_structural(tiny, few, cache=tmp_path / "cache", **{**quick, "rate": 0.01})
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.states")} == kept
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.studies.hidden_states import States
+from headscope.studies.hidden_states import HiddenStates
 from headscope.studies.structural_probe.baselines import decay, projection
 from headscope.studies.structural_probe.features import Features, batches
 from headscope.studies.structural_probe.probe import Gold, Segment, Segments, losses
@@ -41,7 +41,7 @@ TREES = [
 def features(layers: int = 3, seed: int = 0, dtype: str = "float32") -> Features:
     lengths = tuple(len(tree.depths) for tree in TREES)
     values = np.random.default_rng(seed).normal(size=sum(lengths) * layers * SIZE).astype(dtype)
-    return Features((("model", States(tuple(range(layers)), SIZE, lengths, values)),), CPU)
+    return Features((("model", HiddenStates(tuple(range(layers)), SIZE, lengths, values)),), CPU)
 
 
 def sentences(some: Features) -> Sentences:
@@ -53,7 +53,7 @@ def fitted(segments: tuple[Segment, ...], recipe: Recipe, chosen: tuple[int, ...
     mine, other = (Features(some.parts, CPU, (), chosen) for some in (every, features(seed=held)))
     layout = Segments(segments)
     drawn = layout.drawn([str(feature) for feature in mine.every], SIZE, torch.float64)
-    return train(Fit(drawn, layout), sentences(mine), sentences(other), recipe), layout
+    return train(Fit.begin(drawn, layout), sentences(mine), sentences(other), recipe), layout
 
 
 def test_losses_are_those_of_plain_loops() -> None:
@@ -110,7 +110,7 @@ def test_probes_trained_together_are_what_each_is_alone(reset: bool) -> None:
             rows = slice(*layout.bounds[number])
             torch.testing.assert_close(together.tensors["best"][feature, rows], alone.tensors["best"][0], rtol=1e-5, atol=1e-7)
             for name in ("loss", "epochs", "best_epoch", "rate"):
-                assert float(together.tensors[name][feature, number]) == pytest.approx(float(alone.tensors[name][0, 0]), rel=1e-6)
+                assert float(together.state()[name][feature, number]) == pytest.approx(float(alone.state()[name][0, 0]), rel=1e-6)
             ends[feature, number] = int(alone.tensors["epochs"][0, 0])
     assert len(set(ends.values())) > 2  # some stopped long before others
 
@@ -120,13 +120,13 @@ def test_what_is_kept_is_the_best_epoch_and_training_stops_after_patience() -> N
     recipe = Recipe(rate=0.5, batch=2, epochs=40, patience=2)
     some, held = features(), features(seed=3)
     layout = Segments((Segment("depth", 3, 0),))
-    fit = Fit(layout.drawn(["x", "y", "z"], SIZE, torch.float64), layout)
+    fit = Fit.begin(layout.drawn(["x", "y", "z"], SIZE, torch.float64), layout)
     train(fit, sentences(some), sentences(held), recipe, lambda fit: seen.append(fit.matrices.clone()))
     for feature in range(3):
         track = [float(mean_losses(matrices, layout, sentences(held), [0, 1, 2], [0])[feature, 0]) for matrices in seen]
         own = track[: int(fit.tensors["epochs"][feature, 0])]
-        best = int(fit.tensors["best_epoch"][feature, 0])
-        assert own[best - 1] == pytest.approx(float(fit.tensors["loss"][feature, 0]))
+        best = int(fit.patience.best[feature, 0])
+        assert own[best - 1] == pytest.approx(float(fit.patience.loss[feature, 0]))
         assert own[best - 1] <= min(own) + recipe.least
         assert len(own) == best + recipe.patience
         assert torch.equal(fit.tensors["best"][feature], seen[best - 1][feature])
@@ -144,7 +144,7 @@ def test_an_interrupted_training_goes_on_to_the_same_end(tmp_path: Path) -> None
         if fit.epoch == 3:
             raise KeyboardInterrupt
 
-    start = Fit(layout.drawn([str(feature) for feature in features().every], SIZE, torch.float64), layout)
+    start = Fit.begin(layout.drawn([str(feature) for feature in features().every], SIZE, torch.float64), layout)
     with pytest.raises(KeyboardInterrupt):
         train(start, sentences(features()), sentences(features(seed=1)), recipe, stop)
     again = place.read(layout, CPU)
@@ -163,10 +163,10 @@ def test_the_order_of_sentences_changes_nothing() -> None:
     every = features()
     states = every.parts[0][1]
     lengths = tuple(states.lengths[n] for n in order)
-    shuffled = States(states.layers, SIZE, lengths, np.concatenate([states[n].reshape(-1) for n in order]))
+    shuffled = HiddenStates(states.layers, SIZE, lengths, np.concatenate([states[n].reshape(-1) for n in order]))
     moved = Sentences(Features((("model", shuffled),), CPU), [TREES[n] for n in order], [f"s{n}" for n in order])
     found = [
-        train(Fit(layout.drawn(["a", "b", "c"], SIZE, torch.float64), layout), some, some, recipe).matrices
+        train(Fit.begin(layout.drawn(["a", "b", "c"], SIZE, torch.float64), layout), some, some, recipe).matrices
         for some in (sentences(every), moved)
     ]
     torch.testing.assert_close(found[0], found[1], rtol=1e-9, atol=1e-9)
@@ -229,7 +229,7 @@ def test_decay_and_projection_by_hand() -> None:
     assert np.array_equal(one.values, same.values)
     assert not np.allclose(one.values, another.values)
     assert one[4].shape == (1, 5, SIZE)
-    shorter = States((0,), SIZE, (3,), states[4][:, :3].reshape(-1))
+    shorter = HiddenStates((0,), SIZE, (3,), states[4][:, :3].reshape(-1))
     first = np.array(projection(shorter, 1)[0])
     np.testing.assert_allclose(first[0, :, :3], one[4][0, :3, :3], rtol=1e-5)  # forwards: what comes later has no say
     assert not np.allclose(first[0, :, 3:], one[4][0, :3, 3:])

@@ -15,8 +15,6 @@ from headscope.corpora import read
 from headscope.engine.spec import make_spec
 from headscope.results.signature import differences, identity, key, signature
 from headscope.results.specification import Role, Specification
-from headscope.studies.edge_probe.spec import make_edge_spec
-from headscope.studies.legacy import study_identity
 from headscope.studies.registry import REGISTRY
 
 
@@ -71,8 +69,8 @@ def usual(kind: type[Specification]) -> Specification:
 
 def test_all_kinds_are_there() -> None:
     assert set(SPECS) == {
-        "RunSpec", "TwinSpec", "MapSpec", "FlowSpec", "AblationSpec", "AttentionProbeSpec", "StructuralSpec", "EdgeSpec", "KeywordSpec",
-        "ReplicationSpec",
+        "RunSpec", "TwinSpec", "MapSpec", "StudySpec", "FlowSpec", "AblationSpec", "AttentionProbeSpec", "HiddenStatesSpec",
+        "StructuralSpec", "EdgeSpec", "KeywordSpec", "ReplicationSpec",
     }  # fmt: skip
 
 
@@ -123,8 +121,8 @@ def test_what_flow_and_ablation_kept_to_themselves() -> None:
 def test_a_corpus_by_its_name_and_hash() -> None:
     """What edge probes were scored on."""
     corpus, mini = read("sampler"), hs.load("mini")
-    spec = make_edge_spec({"dev": "some/where/dev.conllu", "cache": "somewhere"})
-    now = study_identity(spec, mini, corpus, dev=corpus, look=None)
+    spec = REGISTRY["edge_probe"].make({"dev": "some/where/dev.conllu", "cache": "somewhere"})
+    now = identity(spec, "cpu", {"model": mini.fingerprint, "corpus": corpus.hash(), "dev": corpus.hash(), "look": None})
     parts = signature(spec, now).split("|")
     assert parts[1:4] == [
         f"model:mini@{mini.fingerprint[:8]}",

@@ -51,7 +51,7 @@ def study(
     from headscope.studies.registry import REGISTRY
 
     kind = REGISTRY[name]
-    texts = {corpus: settings.pop(corpus) for corpus in kind.corpora if settings.get(corpus) is not None}
+    texts = {corpus: given for corpus in kind.corpora if (given := settings.pop(corpus, None)) is not None}
     names = {corpus: named(model, given)[1] for corpus, given in texts.items()}
     in_hand: dict[str, Any] = {corpus: given for corpus, given in texts.items() if isinstance(given, Corpus)}
     options = {option: settings.pop(option) for option in [*settings] if option not in kind.spec.model_fields and option in kind.takes}
@@ -110,10 +110,6 @@ def probe_edge(
     out: str | Path | None = None,
     *,
     look: Texts | None = None,
-    device: str | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: Progress | None = None,
     **settings: Any,
 ) -> Study:
     """In which layers of a model labels of words and of pairs of words are to be found: edge probing (Tenney et al. 2019).
@@ -126,11 +122,7 @@ def probe_edge(
     >>> study["summary"].columns[:5]  # doctest: +SKIP
     ['task', 'n', 'documents', 'embeddings', 'all_layers']
     """
-    from headscope.studies.edge_probe.spec import make_edge_spec
-    from headscope.studies.edge_probe.study import probe_edge as study
-
-    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
-    return _studied(study, make_edge_spec, model, {"corpus": corpus, "dev": dev, "look": look}, out, settings, how)
+    return study("edge_probe", model, out, corpus=corpus, dev=dev, look=look, **settings)
 
 
 def probe_keywords(
@@ -154,36 +146,20 @@ def probe_keywords(
 
 
 def probe_structural(
-    model: Model | str | Path = "mini",
-    corpus: Texts = "sampler",
-    dev: Texts | None = None,
-    out: str | Path | None = None,
-    *,
-    cache: str | Path | None = None,
-    cache_limit: float = 8.0,
-    device: str | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-    **settings: Any,
+    model: Model | str | Path = "mini", corpus: Texts = "sampler", dev: Texts | None = None, out: str | Path | None = None, **settings: Any
 ) -> Study:
     """Whether trees lie in the vectors of each layer, as distances and as depths: the structural probe (Hewitt & Manning 2019).
 
-    Probes learn from `corpus` and are scored on `dev`, without it on some of the documents. Hidden states are kept in a folder `cache` if
-    one is named, and take `cache_limit` GiB at most. `settings` are those of a specification (docs/structural-probe.md): `layers` (0:
-    embeddings), `rank`, `ranks`, `baselines`, `seeds`, `limit`, `epochs`, `preset`, ...
+    Probes learn from `corpus` and are scored on `dev`, without it on some of the documents. `settings` are those of a specification
+    (docs/structural-probe.md): `layers` (0: embeddings), `rank`, `ranks`, `baselines`, `seeds`, `limit`, `epochs`, `preset`, ...; hidden
+    states are kept in a folder `cache` if one is named, and take `cache_limit` GiB at most.
 
     >>> import headscope as hs
     >>> study = hs.probe_structural(layers=[0, 7], ranks=[], baselines=["linear"], limit=20, epochs=1, replicates=0)
     >>> study["structural"].where(metric="UUAS")["source"]
     ['model', 'model', 'linear']
     """
-    from headscope.studies.structural_probe.spec import make_structural_spec
-    from headscope.studies.structural_probe.study import probe_structural as study
-
-    how = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
-    kept = {"cache": Path(cache) if cache is not None else None, "limit_bytes": int(cache_limit * 2**30)}
-    return _studied(study, make_structural_spec, model, {"corpus": corpus, "dev": dev}, out, settings, {**how, **kept})
+    return study("structural_probe", model, out, corpus=corpus, dev=dev, **settings)
 
 
 def replicate(

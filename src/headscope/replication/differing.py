@@ -11,7 +11,7 @@ from headscope.replication.steps import StepContext
 from headscope.results.results import Results
 
 _SPOKEN = {
-    "limit": "texts", "dev_limit": "texts to try", "limit_dev": "texts to try", "items": "pairs", "seeds": "seeds", "epochs": "epochs",
+    "limit": "texts", "limit_dev": "texts to try", "items": "pairs", "seeds": "seeds", "epochs": "epochs",
     "replicates": "bootstrap replicates", "checks": "checks of training", "orders": "orders of chance",
 }  # fmt: skip
 

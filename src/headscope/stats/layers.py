@@ -6,17 +6,16 @@ which one probe mixes layers 0 to L. Axes in front are systems of their own: see
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headscope.errors import MeasureError
+from headscope.stats.choices import NEGATIVES, Negatives
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64
 
-Negatives = Literal["keep", "clip", "running_max"]
-NEGATIVES: tuple[Negatives, ...] = get_args(Negatives)
 NOTHING = 1e-9  # a gain over all layers that is no gain
 
 

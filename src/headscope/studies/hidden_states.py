@@ -1,7 +1,7 @@
 """Hidden states of many texts, worked out once and kept on disk, so that probes may read them as often as they like.
 
-A cache is a file of one block a text, [layer, token, d], in the order of the texts, named by a hash of all that it depends on; cache.py
-says how it is written. Layers are numbered as in models/hidden.py: 0 is what the embeddings give.
+A cache is a file of one block per text, [layer, token, d], in the order of the texts, named by a hash of all that it depends on;
+state_cache.py says how it is written. Layers are numbered as in models/hidden.py: 0 is what the embeddings give.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from headscope.errors import RunError
 from headscope.models.hidden import hidden, hidden_shape
 from headscope.models.model import Model
 from headscope.results.signature import versions
+from headscope.studies.hidden_states_spec import DType
 from headscope.studies.state_cache import Shards, readable
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
 Level = Literal["token", "word"]
-DType = Literal["float16", "float32"]
 FORMAT = 1
 SHARD = 64 * 2**20  # bytes that are worked out before they are written
 
 
 @dataclass(frozen=True)
-class States:
+class HiddenStates:
     """Hidden states of texts in the layers `layers` (0: embeddings), vectors of `size` numbers, mapped from disk."""
 
     layers: tuple[int, ...]
@@ -53,10 +53,10 @@ class States:
         start, stop = self.places[number], self.places[number + 1]
         return self.values[start:stop].reshape(len(self.layers), self.lengths[number], self.size)
 
-    def some(self, numbers: Sequence[int]) -> States:
+    def some(self, numbers: Sequence[int]) -> HiddenStates:
         """The states of some texts alone, in memory."""
         values = np.concatenate([self[number].reshape(-1) for number in numbers])
-        return States(self.layers, self.size, tuple(self.lengths[number] for number in numbers), values)
+        return HiddenStates(self.layers, self.size, tuple(self.lengths[number] for number in numbers), values)
 
     def padded(self, numbers: Sequence[int]) -> tuple[Float[torch.Tensor, "layer text token d"], Bool[torch.Tensor, "text token"]]:
         """The states of some texts as float32, padded with 0 on the right, and where there is text."""
@@ -84,7 +84,7 @@ def hidden_states(
     limit_bytes: int = 8 * 2**30,
     batch_tokens: int = 4096,
     progress: Progress | None = None,
-) -> States:
+) -> HiddenStates:
     """The hidden states of `texts` in some layers or all, from the cache in `folder` or worked out now and kept there.
 
     At level `token` special tokens are included; at level `word` a word is the mean of its pieces, and special tokens are gone.
@@ -97,7 +97,7 @@ def hidden_states(
     if not texts or not chosen:
         raise RunError("there are no hidden states to work out", "Give at least one text and one layer")
     lengths = tuple(len(text.words) if level == "word" else len(text) for text in texts)
-    empty = States(chosen, size, lengths, np.zeros(0, dtype))
+    empty = HiddenStates(chosen, size, lengths, np.zeros(0, dtype))
     item = empty.values.dtype.itemsize
     if (needed := empty.places[-1] * item) > limit_bytes:
         asked = f"{sum(lengths):,} {level}s in {len(chosen)} layer{'s' * (len(chosen) != 1)}"
@@ -127,7 +127,7 @@ def hidden_states(
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _work_out(model: Model, texts: Sequence[Encoded], shard: range, states: States, level: Level, batch_tokens: int) -> bytes:
+def _work_out(model: Model, texts: Sequence[Encoded], shard: range, states: HiddenStates, level: Level, batch_tokens: int) -> bytes:
     """The blocks of a shard's texts, in order; the model reads those of like length together."""
     blocks: dict[int, bytes] = {}
     for batch in _batches(texts, shard, batch_tokens):

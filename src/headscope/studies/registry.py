@@ -9,10 +9,12 @@ from headscope.errors import RunError
 from headscope.studies.base import Study
 
 _CLASSES = {
-    "attention_probe": "headscope.studies.attention_probe:AttentionProbeStudy",
     "flow": "headscope.studies.flow:FlowStudy",
-    "keywords": "headscope.studies.keywords:KeywordStudy",
     "ablation": "headscope.studies.ablation:AblationStudy",
+    "attention_probe": "headscope.studies.attention_probe:AttentionProbeStudy",
+    "structural_probe": "headscope.studies.structural_probe:StructuralProbeStudy",
+    "edge_probe": "headscope.studies.edge_probe:EdgeProbeStudy",
+    "keywords": "headscope.studies.keywords:KeywordStudy",
 }
 
 

@@ -1,1 +1,132 @@
 """Edge probing, after Tenney et al.: what the layers of a model tell of labelled spans and of pairs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import RunError
+from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+
+if TYPE_CHECKING:
+    from headscope.corpora import Corpus
+    from headscope.results.results import Results
+    from headscope.studies.edge_probe.spec import EdgeSpec
+    from headscope.studies.edge_probe.work import EdgeProbeWork
+
+
+class EdgeProbeStudy(Study):
+    """Which layer adds what to which task."""
+
+    name = "edge_probe"
+    verb = "probe edge"
+    function = "probe_edge"
+    folder = "edge"
+    help = """Train probes on layers 0, 0 to 1, 0 to 2, ... and see which layer adds what to which task (Tenney et al. 2019).
+
+    headscope probe edge --tasks pos --out EDGE
+    headscope probe edge --corpus train.conllu --dev dev.conllu --tasks pos,deps --limit 0 --out EDGE
+    headscope probe edge --corpus train.jsonl --look mine.jsonl --single --out EDGE
+    headscope probe join EDGE1 EDGE2 --out ALL
+    headscope show EDGE edge_scores
+    headscope plot EDGE tenney2 -o figure2.pdf
+    headscope plot EDGE tenney3 --quantity pos/2 -o belief.pdf
+    """
+    corpora = ("corpus", "dev", "look")
+    doing = "probing"
+    title = "Where in the model it is known"
+    about = (
+        "Probes label words and pairs of words from the model's hidden states. A probe that may use layers 0 to ℓ scores at least what one "
+        "with fewer layers could; what a layer adds says where the information comes up (Tenney et al. 2019). Layer 0 is the embeddings."
+    )
+    published = (
+        "Published: Tenney et al. 2019, for BERT-base. Selectivity is what the probe with all layers scores beyond one that was trained on "
+        "labels by lot, one for each word type (Hewitt and Liang 2019): where it is small, the probe could have learned the words by "
+        "heart. K is in bits: 0 where all layers are alike."
+    )
+    figures = (
+        StudyFigure(
+            "tenney1",
+            "Tenney et al. 2019, Figure 1: tasks by expected layer and centre of gravity",
+            "order",
+            "edge_mix",
+            "probe edge",
+            "Tasks in the order of their layers",
+            "The expected layer is the mean layer, weighted by what each adds to F1; the centre of gravity is that of the weights with "
+            "which the probe that sees all layers mixes them. An arrow is a value outside of the model: layers that make the score worse "
+            "count, too.",
+        ),
+        StudyFigure(
+            "tenney2",
+            "Tenney et al. 2019, Figure 2: mixing weights and what each layer adds to the score, a row a task",
+            "layers",
+            "edge_mix",
+            "probe edge",
+            "What each layer is used for, and what it adds",
+            "Left, how much of each layer is in the mix; right, what each layer adds to F1, as a share of all that layers add.",
+        ),
+        StudyFigure(
+            "layerscores",
+            "F1 by layer: cumulative, single layers, and labels by lot",
+            "scores",
+            "edge_scores",
+            "probe edge",
+            "Scores by layer",
+            "Bands are 95% intervals over documents and seeds.",
+        ),
+        StudyFigure(
+            "tenney3",
+            "Tenney et al. 2019, Figure 3: belief by layer for single examples; --quantity pos/2 names one",
+            "beliefs",
+            "edge_beliefs",
+            "probe edge",
+            "Beliefs that turn",
+            "What probes believe of single examples with each layer more; shown are those whose decision turns most clearly on the way.",
+            choices=("bars",),
+            quantity=True,
+        ),
+    )
+    compared = (
+        ComparedTable(
+            "summary",
+            ("task",),
+            {"embeddings": None, "all_layers": None, "expected_layer": BOUNDS, "centre": None, "selectivity": None},
+            "each task",
+        ),
+        ComparedTable("edge_scores", ("task", "probe", "layer"), {"score": BOUNDS}, "scores by layer"),
+    )
+
+    @property
+    def spec(self) -> type[EdgeSpec]:
+        """Its settings."""
+        from headscope.studies.edge_probe.spec import EdgeSpec
+
+        return EdgeSpec
+
+    def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> EdgeSpec:
+        """The settings with the tasks that the corpus has; an error for a task that a corpus has nothing to label for."""
+        from headscope.studies.edge_probe.reading import found_tasks
+
+        train, dev = corpora["corpus"], corpora["dev"]
+        assert train is not None
+        resolved: EdgeSpec = spec.resolved(found_tasks(train, spec.choices, spec.tasks, ", ".join(spec.corpus)))
+        if dev is not None:
+            found_tasks(dev, resolved.choices, resolved.tasks, ", ".join(resolved.dev))
+        return resolved
+
+    def work(self, spec: Any, context: Context) -> EdgeProbeWork:
+        """One execution."""
+        from headscope.studies.edge_probe.work import EdgeProbeWork
+
+        return EdgeProbeWork(spec, context)
+
+    def refuse_rerun(self, results: Results) -> None:
+        """An error for results that `headscope probe join` made of several studies."""
+        if any(part.startswith("joined:") for part in results.signature.split("|")):
+            raise RunError(f"{results.path} was joined of several studies", "Rerun those, each in its own folder")
+
+    def findings(self, results: Results) -> list[str]:
+        """What was found, in plain sentences."""
+        from headscope.studies.edge_probe.findings import sentences
+
+        return sentences(results)

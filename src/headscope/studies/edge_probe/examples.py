@@ -34,16 +34,16 @@ class Turn:
 
 def turn(beliefs: Float[np.ndarray, "layer label"], names: Sequence[str], several: bool = False) -> Turn:
     """The clearest turn of a decision from one layer to a later one; a margin of 0 or less says that it never turns."""
-    given = np.asarray(beliefs, dtype=np.float64)
+    belief = np.asarray(beliefs, dtype=np.float64)
     if several:
-        lead: Float64[np.ndarray, "layer choice"] = np.concatenate([given - 0.5, 0.5 - given], axis=1)
+        lead: Float64[np.ndarray, "layer choice"] = np.concatenate([belief - 0.5, 0.5 - belief], axis=1)
         back = -lead
         pairs = [(name, f"not {name}") for name in names] + [(f"not {name}", name) for name in names]
     else:
-        ahead = given[:, :, None] - given[:, None, :]
+        ahead = belief[:, :, None] - belief[:, None, :]
         ahead[:, np.arange(len(names)), np.arange(len(names))] = -np.inf
-        lead, back = ahead.reshape(len(given), -1), ahead.swapaxes(1, 2).reshape(len(given), -1)
-        pairs = [(one, other) for one in names for other in names]
+        lead, back = ahead.reshape(len(belief), -1), ahead.swapaxes(1, 2).reshape(len(belief), -1)
+        pairs = [(first, second) for first in names for second in names]
     so_far = np.maximum.accumulate(lead[:-1])
     both = np.minimum(so_far, back[1:])
     last, choice = np.unravel_index(int(both.argmax()), both.shape)
@@ -51,12 +51,12 @@ def turn(beliefs: Float[np.ndarray, "layer label"], names: Sequence[str], severa
     return Turn(float(both[last, choice]), *pairs[int(choice)], first, int(last) + 1)
 
 
-def verdict(found: Turn, gold: Sequence[str], several: bool = False) -> str:
+def verdict(turned: Turn, gold: Sequence[str], several: bool = False) -> str:
     """What the turn was for: `corrected`, `spoiled`, or `changed` from one wrong label to another."""
     if several:
-        right = [(name in gold) if not name.startswith("not ") else (name[4:] not in gold) for name in (found.before, found.after)]
+        right = [(name in gold) if not name.startswith("not ") else (name[4:] not in gold) for name in (turned.before, turned.after)]
     else:
-        right = [name in gold for name in (found.before, found.after)]
+        right = [name in gold for name in (turned.before, turned.after)]
     return "corrected" if right[1] and not right[0] else "spoiled" if right[0] and not right[1] else "changed"
 
 
@@ -68,11 +68,11 @@ def settled(beliefs: Float[np.ndarray, "layer label"], several: bool = False) ->
 
 
 def shown_labels(
-    beliefs: Float[np.ndarray, "layer label"], gold: Bool[np.ndarray, "label"], found: Turn, names: Sequence[str]
+    beliefs: Float[np.ndarray, "layer label"], gold: Bool[np.ndarray, "label"], turned: Turn, names: Sequence[str]
 ) -> list[int]:
     """The labels worth showing: those of the turn, the true ones, and those that are ever believed most."""
-    told = [name.removeprefix("not ") if name not in names else name for name in (found.before, found.after)]
-    wanted = [names.index(name) for name in told if name in names]
+    labels = [name.removeprefix("not ") if name not in names else name for name in (turned.before, turned.after)]
+    wanted = [names.index(name) for name in labels if name in names]
     wanted += np.flatnonzero(gold).tolist()
     highest = beliefs.max(0)
     wanted += [label for label in np.argsort(-highest, kind="stable").tolist() if highest[label] >= WORTH]
@@ -83,12 +83,12 @@ def marked(text: Encoded, edge: Edge) -> str:
     """The words around the spans of a target, spans in brackets; those of a pair are numbered."""
     spans = [edge.first] if edge.second is None else [edge.first, edge.second]
     near = {place for start, end in spans for place in range(start - AROUND, end + AROUND) if 0 <= place < len(text.words)}
-    said = []
+    words = []
     for place in sorted(near):
         if place and place - 1 not in near:
-            said.append("…")
+            words.append("…")
         word = text.words[place].form
         for number, span in enumerate(spans, 1):
             word = "[" * (span[0] == place) + word + (f"]{number if len(spans) > 1 else ''}" if span[1] - 1 == place else "")
-        said.append(word)
-    return " ".join(said) + " …" * (len(text.words) - 1 not in near)
+        words.append(word)
+    return " ".join(words) + " …" * (len(text.words) - 1 not in near)

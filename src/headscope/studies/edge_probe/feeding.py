@@ -10,7 +10,7 @@ import torch
 
 from headscope.studies.edge_probe.items import Items, Laid
 from headscope.studies.edge_probe.probe import Batch, Spans
-from headscope.studies.hidden_states import States
+from headscope.studies.hidden_states import HiddenStates
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -24,7 +24,7 @@ HELD = 0.4  # share of a GPU's free memory that states may take
 class Rows:
     """All states as rows of `size` numbers: on the device if they fit there, and else in the mapped file."""
 
-    def __init__(self, states: States, device: torch.device) -> None:
+    def __init__(self, states: HiddenStates, device: torch.device) -> None:
         self.states, self.device = states, device
         values = states.values
         fits = device.type == "cuda" and values.nbytes < HELD * torch.cuda.mem_get_info(device)[0]
@@ -42,10 +42,10 @@ class Rows:
 
 def _uploaded(values: np.ndarray, device: torch.device) -> torch.Tensor:
     """All of a mapped file on a device, a piece at a time, so that it is never in memory as a whole."""
-    there = torch.empty(len(values), dtype=torch.from_numpy(np.zeros(1, values.dtype)).dtype, device=device)
+    uploaded = torch.empty(len(values), dtype=torch.from_numpy(np.zeros(1, values.dtype)).dtype, device=device)
     for start in range(0, len(values), PIECE):
-        there[start : start + PIECE] = torch.from_numpy(np.array(values[start : start + PIECE]))
-    return there
+        uploaded[start : start + PIECE] = torch.from_numpy(np.array(values[start : start + PIECE]))
+    return uploaded
 
 
 class Feeder:
@@ -66,11 +66,11 @@ class Feeder:
         drawn = np.random.default_rng((seed, epoch))
         texts = self._texts
         order = drawn.permutation(len(texts))
-        found = []
+        batches = []
         for start in range(0, len(order), POOL * size):
             pool = sorted(order[start : start + POOL * size], key=lambda number: len(texts[number].tokens))
-            found += [[texts[number] for number in pool[first : first + size]] for first in range(0, len(pool), size)]
-        return [found[number] for number in drawn.permutation(len(found))]
+            batches += [[texts[number] for number in pool[first : first + size]] for first in range(0, len(pool), size)]
+        return [batches[number] for number in drawn.permutation(len(batches))]
 
     def steady(self, seeds: int) -> Iterator[Batch]:
         """All texts, by length, the same for all seeds."""
@@ -87,17 +87,17 @@ class Feeder:
     def batch(self, texts: Sequence[Sequence[Laid]]) -> Batch:
         """Texts as one batch, those of each seed by themselves."""
         states, device = self._rows.states, self._rows.device
-        wide = max(len(text.tokens) for own in texts for text in own)
-        many = max(sum(len(text.targets) for text in own) for own in texts)
+        wide = max(len(text.tokens) for texts_of_seed in texts for text in texts_of_seed)
+        many = max(sum(len(text.targets) for text in texts_of_seed) for texts_of_seed in texts)
         rows = np.zeros((len(texts), len(states.layers), max(map(len, texts)), wide), dtype=np.int64)
         numbers = np.full((len(texts), many), -1)
-        for seed, own in enumerate(texts):
-            for place, text in enumerate(own):
+        for seed, texts_of_seed in enumerate(texts):
+            for place, text in enumerate(texts_of_seed):
                 start = states.places[text.text] // states.size + text.tokens
                 length = states.lengths[text.text]
                 rows[seed, :, place, : len(text.tokens)] = start + length * np.arange(len(states.layers))[:, None]
-            found = np.concatenate([text.targets for text in own])
-            numbers[seed, : len(found)] = found
+            targets = np.concatenate([text.targets for text in texts_of_seed])
+            numbers[seed, : len(targets)] = targets
         real = numbers >= 0
         labels = self._labels[:, numbers].swapaxes(0, 1)
         slots = tuple(self._spans(texts, slot, wide, many) for slot in range(self.items.slots))
@@ -110,15 +110,15 @@ class Feeder:
         )
 
     def _spans(self, texts: Sequence[Sequence[Laid]], slot: int, wide: int, many: int) -> Spans:
-        count = max(len(text.spans[slot]) for own in texts for text in own)
+        count = max(len(text.spans[slot]) for texts_of_seed in texts for text in texts_of_seed)
         bounds = np.zeros((len(texts), max(map(len, texts)), count, 2), dtype=np.int64)
         bounds[..., 1] = wide  # of a span that is padding: it must hold something
         of = np.zeros((len(texts), many), dtype=np.int64)
-        for seed, own in enumerate(texts):
-            for place, text in enumerate(own):
+        for seed, texts_of_seed in enumerate(texts):
+            for place, text in enumerate(texts_of_seed):
                 bounds[seed, place, : len(text.spans[slot])] = text.spans[slot]
-            found = np.concatenate([place * count + text.of[slot] for place, text in enumerate(own)])
-            of[seed, : len(found)] = found
+            spans = np.concatenate([place * count + text.of[slot] for place, text in enumerate(texts_of_seed)])
+            of[seed, : len(spans)] = spans
         tokens = np.arange(wide)
         held = (bounds[..., :1] <= tokens) & (tokens < bounds[..., 1:])
         device = self._rows.device

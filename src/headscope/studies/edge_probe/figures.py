@@ -11,13 +11,14 @@ import numpy as np
 
 from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
 from headscope.errors import RunError
-from headscope.results.results import Results
-from headscope.results.table import Table
 from headscope.stats.layers import shares_of_gain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from headscope.results.results import Results
+    from headscope.results.table import Table
 
 SHOWN = 4  # examples in one figure
 _POINTS = ("expected layer", "centre of gravity of the mix")
@@ -95,7 +96,7 @@ def _dot(axes: Axes, row: dict[str, Any], value: str, low: str, high: str, y: fl
 
 
 def layers(results: Results, kind: str | None = None) -> Figure:
-    """Figure 2 (A.3): mixing weights and what each layer adds to the score, side by side, a row a task."""
+    """Figure 2 (A.3): mixing weights and what each layer adds to the score, side by side, one row per task."""
     from matplotlib.figure import Figure
 
     rows = list(results["edge_tasks"])

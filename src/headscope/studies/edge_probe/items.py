@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Laid:
-    """What one text has to label. `tokens` are those of any span; spans [start, end) count these, each span once a slot."""
+    """What one text has to label. `tokens` are those of any span; spans [start, end) count these, each span once per slot."""
 
     text: int
     tokens: Int[np.ndarray, "token"]
@@ -55,13 +55,13 @@ class Items:
         text = self.sources[int(self.texts[numbers[0]])]
         pieces = _pieces(text)
         spans = [[(pieces[span[0]][0], pieces[span[1] - 1][1]) for span in _spans(self.edges[number])] for number in numbers]
-        tokens = np.array(sorted({token for own in spans for span in own for token in range(*span)}), dtype=np.int64)
+        tokens = np.array(sorted({token for target in spans for span in target for token in range(*span)}), dtype=np.int64)
         place = {int(token): number for number, token in enumerate(tokens)}
         slots = []
         for slot in range(self.slots):
-            known = {span: number for number, span in enumerate(dict.fromkeys(own[slot] for own in spans))}
+            known = {span: number for number, span in enumerate(dict.fromkeys(target[slot] for target in spans))}
             moved = np.array([(place[start], place[end - 1] + 1) for start, end in known], dtype=np.int64)
-            slots.append((moved, np.array([known[own[slot]] for own in spans], dtype=np.int64)))
+            slots.append((moved, np.array([known[target[slot]] for target in spans], dtype=np.int64)))
         return Laid(
             int(self.texts[numbers[0]]),
             tokens,
@@ -83,24 +83,24 @@ class Items:
         return Items(self.names, self.edges, self.texts, _columns(labels, self.names), self.slots, self.sources)
 
 
-def items(task: str, texts: Sequence[Encoded], edges: Callable[[Encoded], Sequence[Edge]], names: Sequence[str] | None = None) -> Items:
-    """The targets of a task: `edges` gives those of a text, by its words. `names` are the labels, by default all that there are, sorted."""
-    found = [(number, edge) for number, text in enumerate(texts) for edge in edges(text)]
-    pairs = {edge.second is not None for _, edge in found}
+def items(task: str, texts: Sequence[Encoded], edges: Sequence[Sequence[Edge]], names: Sequence[str] | None = None) -> Items:
+    """The targets of a task. `edges` are those of each text, by its words; `names` the labels, by default all that there are, sorted."""
+    targets = [(number, edge) for number, (_, edges_of_text) in enumerate(zip(texts, edges, strict=True)) for edge in edges_of_text]
+    pairs = {edge.second is not None for _, edge in targets}
     if len(pairs) > 1:
         raise RunError(f"some targets of {task} have two spans and some have one", "Give them names of their own")
-    labels = [edge.labels for _, edge in found]
-    known = tuple(names) if names is not None else tuple(sorted({label for own in labels for label in own}))
-    numbers = np.array([number for number, _ in found], dtype=np.int64)
-    return Items(known, tuple(edge for _, edge in found), numbers, _columns(labels, known), 1 + (True in pairs), texts)
+    labels = [edge.labels for _, edge in targets]
+    known = tuple(names) if names is not None else tuple(sorted({label for labels_of_edge in labels for label in labels_of_edge}))
+    numbers = np.array([number for number, _ in targets], dtype=np.int64)
+    return Items(known, tuple(edge for _, edge in targets), numbers, _columns(labels, known), 1 + (True in pairs), texts)
 
 
 def _columns(labels: Sequence[tuple[str, ...]], names: Sequence[str]) -> Bool[np.ndarray, "target label"]:
     column: Mapping[str, int] = {name: number for number, name in enumerate(names)}
-    found = np.zeros((len(labels), len(names)), dtype=bool)
-    for row, own in zip(found, labels, strict=True):
-        row[[column[label] for label in own if label in column]] = True
-    return found
+    columns = np.zeros((len(labels), len(names)), dtype=bool)
+    for row, labels_of_target in zip(columns, labels, strict=True):
+        row[[column[label] for label in labels_of_target if label in column]] = True
+    return columns
 
 
 def _spans(edge: Edge) -> list[tuple[int, int]]:
@@ -109,8 +109,8 @@ def _spans(edge: Edge) -> list[tuple[int, int]]:
 
 def _pieces(text: Encoded) -> dict[int, tuple[int, int]]:
     """The tokens [start, end) of each word."""
-    found: dict[int, tuple[int, int]] = {}
+    tokens: dict[int, tuple[int, int]] = {}
     for token, word in enumerate(text.word_of):
         if word >= 0:
-            found[word] = (found.get(word, (token, 0))[0], token + 1)
-    return found
+            tokens[word] = (tokens.get(word, (token, 0))[0], token + 1)
+    return tokens

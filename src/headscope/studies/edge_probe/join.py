@@ -14,7 +14,7 @@ from headscope.results.folder import Folder
 from headscope.results.results import Results
 from headscope.results.signature import key, versions
 from headscope.results.table import Table
-from headscope.studies.edge_probe.study import STUDY
+from headscope.studies.edge_probe import EdgeProbeStudy
 from headscope.studies.edge_probe.summary import ordered, summary
 
 
@@ -23,7 +23,7 @@ def joined(studies: Sequence[Results], out: Path | None = None, overwrite: bool 
     if len(studies) < 2:
         raise RunError("one study has nothing to be joined with", "Name two or more")
     for study in studies:
-        if study.study != STUDY:
+        if study.study != EdgeProbeStudy.name:
             raise RunError(f"{study.path} is no study by edge probing", "Name folders that headscope probe edge wrote")
     if len({study.manifest["identity"]["model"] for study in studies}) > 1:
         raise RunError("the studies are of different models", "Join those of one model; put others on one page with headscope report")
@@ -73,7 +73,7 @@ def _manifest(studies: Sequence[Results], tasks: Sequence[str], tables: Sequence
             "corpus": [name for s in studies for name in s.manifest["settings"]["corpus"]],
         },
         "tables": list(tables),
-        "measures": {STUDY: {"tasks": list(tasks)}},
+        "measures": {EdgeProbeStudy.name: {"tasks": list(tasks)}},
         "counts": counts,
         **{
             name: list(dict.fromkeys(line for study in studies for line in study.manifest.get(name, ())))

@@ -13,7 +13,7 @@ import torch
 
 from headscope.studies.edge_probe.feeding import Rows
 from headscope.studies.edge_probe.items import Items, Laid
-from headscope.studies.hidden_states import States
+from headscope.studies.hidden_states import HiddenStates
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64, Int
@@ -37,8 +37,8 @@ def linear_counts(
     """
     vectors = {name: span_vectors(rows, items, layer) for name, items in parts.items()}
     centre, scale = vectors["train"].mean(0), vectors["train"].std(0, correction=0).clamp(min=1e-6)
-    for own in vectors.values():
-        own.sub_(centre).div_(scale)
+    for part in vectors.values():
+        part.sub_(centre).div_(scale)
     labels = {name: torch.from_numpy(items.labels).to(centre) for name, items in parts.items()}
     weights = best = centre.new_zeros(len(centre) + 1, len(counted))
     least = np.inf
@@ -49,9 +49,9 @@ def linear_counts(
         if held >= least:
             break
         least, best = held, weights
-    found, true = (_logits(vectors["dev"], best) >= 0).cpu().numpy() & counted, parts["dev"].labels & counted
+    decided, true = (_logits(vectors["dev"], best) >= 0).cpu().numpy() & counted, parts["dev"].labels & counted
     sums = np.zeros((int(units.max(initial=-1)) + 1, 3))
-    np.add.at(sums, units, np.stack([found & true, found & ~true, ~found & true]).sum(2).T)
+    np.add.at(sums, units, np.stack([decided & true, decided & ~true, ~decided & true]).sum(2).T)
     return sums
 
 
@@ -70,7 +70,7 @@ def span_vectors(rows: Rows, items: Items, layer: int) -> Float[torch.Tensor, "t
     return vectors
 
 
-def _tokens(states: States, text: Laid, layer: int, slot: int) -> tuple[Int[np.ndarray, "token"], Int[np.ndarray, "target"]]:
+def _tokens(states: HiddenStates, text: Laid, layer: int, slot: int) -> tuple[Int[np.ndarray, "token"], Int[np.ndarray, "target"]]:
     """The rows of the tokens of each target's span in a layer, one target after the other, and the number of tokens of each."""
     spans = text.spans[slot][text.of[slot]]
     start = states.places[text.text] // states.size + layer * states.lengths[text.text]

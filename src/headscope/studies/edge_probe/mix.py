@@ -1,6 +1,6 @@
 """Scalar mixes: layers added up with weights that are learned (METHODS §8.1).
 
-h = gamma * sum over layers l of s_l h_l, with s the softmax of one number a layer. A probe that may not see a layer has no number for it.
+h = gamma * sum over layers l of s_l h_l, with s the softmax of one number per layer. A probe that may not see a layer has no number for it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def single(layers: int) -> Shown:
 def visible(shown: Shown, layers: int) -> Bool[torch.Tensor, "probe layer"]:
     """Which layers each probe sees."""
     seen = torch.zeros(len(shown), layers, dtype=torch.bool)
-    for row, own in zip(seen, shown, strict=True):
-        row[list(own)] = True
+    for row, layers_seen in zip(seen, shown, strict=True):
+        row[list(layers_seen)] = True
     return seen
 
 

@@ -1,7 +1,7 @@
 """The probe of Tenney et al., many at once (METHODS §8.1).
 
 A scalar mix; each token projected to `hidden` numbers, by its own matrix for the first and for the second span; a span pooled by weights
-that its tokens get from a scorer, softmax within the span; then a layer with tanh and layer norm, dropout, and one logit a label.
+that its tokens get from a scorer, softmax within the span; then a layer with tanh and layer norm, dropout, and one logit per label.
 
 All parameters have two axes in front, [seed, probe]. No number of one probe enters another one: training them together is training each
 alone. What is linear is moved to where it is cheapest: a span is pooled before it is projected, and spans that several targets share are
@@ -74,7 +74,7 @@ class Probes:
         drawn = [_initial(shape, torch.Generator().manual_seed(seed)) for seed in seeds]
         self.parameters: dict[str, torch.Tensor] = {}
         for name in drawn[0]:
-            stacked = torch.stack([own[name] for own in drawn])[:, None].expand(-1, len(shown), *drawn[0][name].shape)
+            stacked = torch.stack([initial[name] for initial in drawn])[:, None].expand(-1, len(shown), *drawn[0][name].shape)
             self.parameters[name] = stacked.to(device, dtype, copy=True).contiguous().requires_grad_()
 
     def __call__(
@@ -88,11 +88,11 @@ class Probes:
             project, scorer = p[f"project_{slot}"], p[f"scorer_{slot}"]
             pooled = _pooled(states, (project @ scorer[..., None])[..., 0], spans.held).flatten(2, 3)
             inner = inner + _taken(_twice(pooled, project, p[f"project_{slot}_bias"][:, :, None], p[f"inner_{slot}"]), spans.of)
-        found = torch.nn.functional.layer_norm(inner.tanh(), inner.shape[-1:], eps=EPSILON)
-        found = found * p["norm"][:, :, None] + p["norm_bias"][:, :, None]
+        features = torch.nn.functional.layer_norm(inner.tanh(), inner.shape[-1:], eps=EPSILON)
+        features = features * p["norm"][:, :, None] + p["norm_bias"][:, :, None]
         if kept is not None:
-            found = found * kept[:, None]
-        return found @ p["out"] + p["out_bias"][:, :, None]
+            features = features * kept[:, None]
+        return features @ p["out"] + p["out_bias"][:, :, None]
 
     @property
     def weights(self) -> Float[torch.Tensor, "seed probe layer"]:
@@ -129,7 +129,7 @@ def _taken(
     """For each target the row of its span."""
     if len(rows) == 1:
         return rows.index_select(2, of[0])
-    return torch.stack([own.index_select(1, numbers) for own, numbers in zip(rows, of, strict=True)])
+    return torch.stack([rows_of_seed.index_select(1, numbers) for rows_of_seed, numbers in zip(rows, of, strict=True)])
 
 
 def _initial(shape: Shape, generator: torch.Generator) -> dict[str, torch.Tensor]:
@@ -139,12 +139,12 @@ def _initial(shape: Shape, generator: torch.Generator) -> dict[str, torch.Tensor
         return (2 * torch.rand(size, generator=generator) - 1) / math.sqrt(inputs)
 
     width = shape.hidden
-    found = {"mix": torch.zeros(shape.layers), "scale": torch.ones(())}
+    parameters = {"mix": torch.zeros(shape.layers), "scale": torch.ones(())}
     for slot in range(shape.slots):
-        found[f"project_{slot}"] = drawn(shape.size, width, inputs=shape.size)
-        found[f"project_{slot}_bias"] = drawn(width, inputs=shape.size)
-        found[f"scorer_{slot}"] = drawn(width, inputs=width)
-        found[f"inner_{slot}"] = drawn(width, width, inputs=shape.slots * width)
-    found["inner_bias"] = drawn(width, inputs=shape.slots * width)
-    found |= {"norm": torch.ones(width), "norm_bias": torch.zeros(width)}
-    return found | {"out": drawn(width, shape.labels, inputs=width), "out_bias": drawn(shape.labels, inputs=width)}
+        parameters[f"project_{slot}"] = drawn(shape.size, width, inputs=shape.size)
+        parameters[f"project_{slot}_bias"] = drawn(width, inputs=shape.size)
+        parameters[f"scorer_{slot}"] = drawn(width, inputs=width)
+        parameters[f"inner_{slot}"] = drawn(width, width, inputs=shape.slots * width)
+    parameters["inner_bias"] = drawn(width, inputs=shape.slots * width)
+    parameters |= {"norm": torch.ones(width), "norm_bias": torch.zeros(width)}
+    return parameters | {"out": drawn(width, shape.labels, inputs=width), "out_bias": drawn(shape.labels, inputs=width)}

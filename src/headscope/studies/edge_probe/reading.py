@@ -47,37 +47,42 @@ def found_tasks(corpus: Corpus, choices: Choices, wanted: Sequence[str] | None, 
             if not missing:
                 return tuple(wanted)
         has = tasks_in(islice(iter(corpus), SEEN), choices)
-        said = f"It has {', '.join(has)}" if has else "It is annotated for none: see docs/edge-probing.md"
-        raise RunError(f"{name} has nothing to label for {', '.join(sorted(missing))}", said)
-    found = tuple(tasks_in(islice(iter(corpus), SEEN), choices))
-    if not found:
+        remedy = f"It has {', '.join(has)}" if has else "It is annotated for none: see docs/edge-probing.md"
+        raise RunError(f"{name} has nothing to label for {', '.join(sorted(missing))}", remedy)
+    tasks = tuple(tasks_in(islice(iter(corpus), SEEN), choices))
+    if not tasks:
         raise RunError(
             f"{name} has nothing to label", "Use a corpus with tags, trees, mentions or labelled spans: see docs/edge-probing.md"
         )
-    return found
+    return tasks
 
 
 def gather(spec: EdgeSpec, model: Model, corpus: Corpus, dev: Corpus | None, look: Corpus | None) -> Texts:
-    """Texts and targets of all corpora; what is passed over is counted."""
+    """Texts and targets of all corpora; what is skipped is counted."""
     counts = Counts()
-    own = list(_read(spec, model, corpus, spec.limit, counts, spec.corpus))
+    train = list(_read(spec, model, corpus, spec.limit, counts, spec.corpus))
     if dev is not None:
-        other = list(_read(spec, model, dev, spec.dev_limit, counts, spec.dev))
+        scored = list(_read(spec, model, dev, spec.limit_dev, counts, spec.dev))
     else:
-        chosen = apart([text for text, _ in own], spec.test, f"test {spec.seed}")
-        own, other = [own[n] for n in range(len(own)) if n not in chosen], [own[n] for n in sorted(chosen)]
-        other = _some(other, spec.dev_limit, spec.seed)
+        train, scored = _divided(train, spec.test, f"test {spec.seed}")
+        scored = _some(scored, spec.limit_dev, spec.seed)
     held: list[Read] = []
     if spec.select == "held_out":
-        chosen = apart([text for text, _ in own], spec.held_out, f"held out {spec.seed}")
-        own, held = [own[n] for n in range(len(own)) if n not in chosen], [own[n] for n in sorted(chosen)]
+        train, held = _divided(train, spec.held_out, f"held out {spec.seed}")
     shown = list(_read(spec, model, look, None, counts, spec.look)) if look is not None else []
-    both = [*own, *held, *other, *shown]
-    for text, _ in both:
+    parts = {"train": train, "held": held, "dev": scored, "look": shown}
+    every = [pair for part in parts.values() for pair in part]
+    for text, _ in every:
         counts.add(text)
-    ends = [0, *accumulate(map(len, (own, held, other, shown)))]
-    train, held_out, scored, looked = (range(*bounds) for bounds in pairwise(ends))
-    return Texts([text for text, _ in both], [edges for _, edges in both], train, held_out, scored, looked, counts)
+    bounds = pairwise([0, *accumulate(map(len, parts.values()))])
+    ranges = {part: range(*ends) for part, ends in zip(parts, bounds, strict=True)}
+    return Texts([text for text, _ in every], [edges for _, edges in every], **ranges, counts=counts)
+
+
+def _divided(texts: list[Read], share: float, key: str) -> tuple[list[Read], list[Read]]:
+    """The texts without a share of them, and that share."""
+    chosen = apart([text for text, _ in texts], share, key)
+    return [texts[n] for n in range(len(texts)) if n not in chosen], [texts[n] for n in sorted(chosen)]
 
 
 def _some(texts: list[Read], limit: int | None, seed: int) -> list[Read]:
@@ -124,21 +129,21 @@ def _read(spec: EdgeSpec, model: Model, corpus: Corpus, limit: int | None, count
 
     def texts() -> Iterator[Encoded]:
         for document in corpus:
-            there = {task: targets(document, task, spec.choices) for task in spec.tasks or ()}
-            left = {task: len(own) for task, own in there.items()}
+            of_document = {task: targets(document, task, spec.choices) for task in spec.tasks or ()}
+            left = {task: len(edges_of_task) for task, edges_of_task in of_document.items()}
             for text in encoder.texts([document], tally):
-                own = {task: _inside(all_of, text.annotation.positions) for task, all_of in there.items()}
-                left = {task: number - len(own[task]) for task, number in left.items()}
-                if any(own.values()):
-                    edges[text.id] = own
+                of_text = {task: _inside(edges_of_task, text.annotation.positions) for task, edges_of_task in of_document.items()}
+                left = {task: number - len(of_text[task]) for task, number in left.items()}
+                if any(of_text.values()):
+                    edges[text.id] = of_text
                     yield text
             for task, number in left.items():
                 if number > 0:
                     tally.add(f"targets of {task} that no one text holds", document.id, number)
 
-    found = list(picked(texts(), limit, seed=spec.seed, tally=tally, corpus=corpus))
+    chosen = list(picked(texts(), limit, seed=spec.seed, tally=tally, corpus=corpus))
     tally.update(corpus.skipped)
-    if not found:
+    if not chosen:
         problem = f"nothing to probe: no text of {', '.join(named)} has a target"
         raise RunError(problem, "; ".join(tally.lines()))
-    yield from ((text, edges[text.id]) for text in found)
+    yield from ((text, edges[text.id]) for text in chosen)

@@ -31,8 +31,8 @@ def counts(
     for batch in feeder.steady(len(probes.seeds)):
         found = (probes(batch) >= 0) & which
         true = (batch.labels[:1].index_select(1, variant) > 0) & which
-        for number, decided in enumerate((found & true, found & ~true, ~found & true)):
-            total[number].index_add_(2, place[batch.targets[0]], decided.sum(-1).double())
+        for number, labels in enumerate((found & true, found & ~true, ~found & true)):
+            total[number].index_add_(2, place[batch.targets[0]], labels.sum(-1).double())
     return total.permute(1, 2, 3, 0).cpu().numpy()
 
 
@@ -40,14 +40,14 @@ def f1(sums: Float64[np.ndarray, "*system 3"]) -> Float64[np.ndarray, "*system"]
     """Micro-averaged F1 of sums of decisions; 0 where nothing is found and nothing is there, as in the paper's code."""
     right, wrong, missed = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
     whole = 2 * right + wrong + missed
-    found: Float64[np.ndarray, "*system"] = np.where(whole > 0, 2 * right / np.where(whole > 0, whole, 1), 0.0)[()]
-    return found
+    score: Float64[np.ndarray, "*system"] = np.where(whole > 0, 2 * right / np.where(whole > 0, whole, 1), 0.0)[()]
+    return score
 
 
 @torch.no_grad()
 def beliefs(probes: Probes, feeder: Feeder) -> Float32[np.ndarray, "seed probe target label"]:
     """How likely each probe holds each label to be for each target."""
-    found = np.zeros((len(probes.seeds), len(probes.seen), len(feeder), len(feeder.items.names)), dtype=np.float32)
+    believed = np.zeros((len(probes.seeds), len(probes.seen), len(feeder), len(feeder.items.names)), dtype=np.float32)
     for batch in feeder.steady(len(probes.seeds)):
-        found[:, :, batch.targets[0].cpu().numpy()] = probes(batch).sigmoid().float().cpu().numpy()
-    return found
+        believed[:, :, batch.targets[0].cpu().numpy()] = probes(batch).sigmoid().float().cpu().numpy()
+    return believed

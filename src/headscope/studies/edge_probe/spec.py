@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from headscope.results.specification import Role, Specification, validated
-from headscope.stats.layers import Negatives
-from headscope.studies.edge_probe.tasks import Choices, Tags
-from headscope.studies.edge_probe.training import Recipe
+from headscope.results.specification import Role
+from headscope.stats.choices import Negatives
+from headscope.studies.hidden_states_spec import DType, HiddenStatesSpec
+from headscope.studies.spec import Weights, some_and_once
 
+if TYPE_CHECKING:
+    from headscope.studies.edge_probe.tasks import Choices
+    from headscope.studies.edge_probe.training import Recipe
+
+Tags = Literal["auto", "upos", "xpos"]
 # Tasks for which the paper's code checks its probes ten times as often, and which end sooner.
 SMALL = ("spr", "relations", "dpr")
 # What the presets decide. The paper trains slowly and for long, and chooses the best state of a probe on what it is scored on.
@@ -21,91 +26,94 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class EdgeSpec(Specification):
-    """The settings of a study. A field left at None is decided by the preset or the corpus; `resolved` fills it in.
+class EdgeSpec(HiddenStatesSpec):
+    """The settings of a study by edge probing. A field left at None is decided by the preset or the corpus; `resolved` fills it in.
 
     `dev` is what probes are scored on; without it, a share `test` of the documents. `look` is a corpus whose targets are shown one by one.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
-    model: Annotated[str, Role.CONTENT] = "mini"
-    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
-    weights: Literal["trained", "random"] = "trained"
-    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
-    dev: Annotated[tuple[str, ...], Role.CONTENT] = ()
-    look: Annotated[tuple[str, ...], Role.CONTENT] = ()
-    format: str | None = None
-    on_error: Literal["raise", "skip"] = "raise"
-    preset: Literal["recommended", "reference"] = "recommended"
-    tasks: tuple[str, ...] | None = None
-    tags: Tags = "auto"
-    subtypes: bool = True
-    apart: int | None = Field(0, ge=0)
-    singletons: bool = False
-    unit: Literal["sentence", "document"] | None = None
-    max_length: int = Field(128, ge=8)
-    limit: int | None = Field(2000, ge=2)
-    dev_limit: int | None = Field(None, ge=1)
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
+        ("sampler",), description="file to train on, or 'sampler' (embedded); may be repeated"
+    )
+    dev: Annotated[tuple[str, ...], Role.CONTENT] = Field(
+        (), description="file to score on; may be repeated [default: part of the documents]"
+    )
+    look: Annotated[tuple[str, ...], Role.CONTENT] = Field((), description="file whose targets are shown one by one, belief by layer")
+    weights: Weights = Field("trained", description="trained, or random: a control, all but the embeddings redrawn")
+    preset: Literal["recommended", "reference"] = Field(
+        "recommended", description="recommended, or reference (slow and long, as the paper trains)"
+    )
+    tasks: tuple[str, ...] | None = Field(
+        None,
+        description="pos, deps, constituents, entities, srl, coref, spr, relations, or any other that the corpus names "
+        "[default: all it has]",
+    )
+    tags: Tags = Field("auto", description="pos: upos, xpos, or auto (upos if there is any)")
+    subtypes: bool = Field(True, description="deps: nsubj:pass is a label of its own")
+    apart: int | None = Field(0, ge=-1, description="coref: sentences that a pair may reach across; -1: any number")
+    singletons: bool = Field(False, description="coref: with entities that are mentioned once")
+    unit: Literal["sentence", "document"] | None = Field(
+        None, description="what one text is: sentence or document [default: sentence, document if --apart]"
+    )
+    max_length: int = Field(
+        128, ge=8, description="tokens a text may have; longer sentences are skipped, longer documents cut into windows"
+    )
+    limit: int | None = Field(2000, ge=2, description="texts to train on, drawn from all documents; 0: all of them")
+    limit_dev: int | None = Field(None, ge=1, description="texts to score on; 0: all of them [default: all]")
     test: float = Field(0.2, gt=0, lt=1)
     held_out: float = Field(0.1, gt=0, lt=1)
     select: Literal["held_out", "dev"] | None = None
-    single: bool = False
-    control: bool = True
-    negatives: Negatives = "keep"
-    seeds: int = Field(2, ge=1, le=100)
-    seed: int = 0
-    hidden: int = Field(256, ge=1)
-    rate: float | None = Field(None, gt=0)
+    single: bool = Field(False, description="also probe each layer alone")
+    control: bool = Field(True, description="also train probes on labels by lot, for selectivity")
+    negatives: Negatives = Field(
+        "keep", description="expected layer: keep layers that make it worse (the paper), clip them, or running_max"
+    )
+    seeds: int = Field(2, ge=1, le=100, description="times that every probe is trained")
+    seed: int = Field(0, description="seed of what is drawn; the first of the probes' seeds")
+    hidden: int = Field(256, ge=1, description="width of a probe")
+    rate: float | None = Field(None, gt=0, description="learning rate [default: 0.002]")
     mix_rate: float | None = Field(None, gt=0)
     batch: int = Field(32, ge=1)
     dropout: float = Field(0.3, ge=0, lt=1)
-    checks: int | None = Field(None, ge=1)
-    examples: int = Field(8, ge=0)
+    checks: int | None = Field(
+        None, ge=1, description="checks at most: one per epoch, or per 25 steps if an epoch is shorter [default: 10]"
+    )
+    examples: int = Field(8, ge=0, description="examples to show of each task, whose decision turns from layer to layer")
     searched: int = Field(1000, ge=0)
-    replicates: int = Field(1000, ge=0, le=100_000)
-    cache: Annotated[str | None, Role.NEUTRAL] = None
-    cache_dtype: Literal["float16", "float32"] = "float16"
-    cache_limit: Annotated[float, Role.NEUTRAL] = Field(8.0, gt=0)  # GiB
+    cache_dtype: DType = "float16"
     batch_tokens: Annotated[int, Role.NEUTRAL] = Field(4096, ge=1)
 
-    @field_validator("corpus", "dev", "look", "tasks", mode="before")
-    @classmethod
-    def _one(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
-
-    @field_validator("corpus", "tasks")
+    @field_validator("tasks")
     @classmethod
     def _some(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        if value is not None and (not value or len(set(value)) < len(value)):
-            raise ValueError("name at least one, and none twice")
-        return value
+        return some_and_once(value)
 
-    @property
-    def random(self) -> int | None:
-        """The seed to redraw weights with, if they are to be redrawn."""
-        return self.seed if self.weights == "random" else None
+    @field_validator("apart")
+    @classmethod
+    def _any_number(cls, value: int | None) -> int | None:
+        return None if value == -1 else value
 
     @property
     def choices(self) -> Choices:
         """How targets are made."""
+        from headscope.studies.edge_probe.tasks import Choices
+
         return Choices(self.tags, self.subtypes, self.apart, self.singletons)
 
     def recipe(self, task: str) -> Recipe:
         """How the probes of a task are trained."""
-        said = dict(_PRESETS[self.preset])
-        said.pop("select")
+        from headscope.studies.edge_probe.training import Recipe
+
+        settings = dict(_PRESETS[self.preset])
+        settings.pop("select")
         if self.preset == "reference" and task in SMALL:
-            said |= {"check_every": 100, "checks": 100}
-        said |= {name: value for name in ("rate", "mix_rate", "checks") if (value := getattr(self, name)) is not None}
-        return Recipe(**said, batch=self.batch, dropout=self.dropout)
+            settings |= {"check_every": 100, "checks": 100}
+        settings |= {name: value for name in ("rate", "mix_rate", "checks") if (value := getattr(self, name)) is not None}
+        return Recipe(**settings, batch=self.batch, dropout=self.dropout)
 
     def resolved(self, tasks: tuple[str, ...]) -> EdgeSpec:
         """The settings with nothing left open but what the recipe of each task decides."""
         unit = self.unit or ("sentence" if self.apart == 0 else "document")
         return self.model_copy(update={"tasks": tasks, "unit": unit, "select": self.select or _PRESETS[self.preset]["select"]})
-
-
-def make_edge_spec(settings: Mapping[str, Any], where: str = "the settings") -> EdgeSpec:
-    """The specification of a study from plain values."""
-    return validated(EdgeSpec, settings, where)

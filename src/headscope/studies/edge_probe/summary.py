@@ -8,7 +8,7 @@ from typing import Any
 
 from headscope.results.table import Table, interval
 from headscope.stats.layers import centre_of_gravity, differential_divergence, divergence_from_even, expected_layer, trouble
-from headscope.studies.edge_probe.task_results import Found, over_seeds
+from headscope.studies.edge_probe.task_results import TaskResults, over_seeds
 
 # F1 of layer 0 and of all layers, expected layer, K; METHODS §8.3. Centres of gravity and their K are known for some.
 PUBLISHED: Mapping[str, tuple[float, float, float, float]] = {
@@ -33,9 +33,9 @@ CENTRES: Mapping[str, tuple[float, float]] = {
 }
 
 
-def task_table(every: Sequence[Found]) -> Table:
+def task_table(every: Sequence[TaskResults]) -> Table:
     """`edge_tasks`: all that is known of each task, the lowest expected layer first; tasks without one last."""
-    rows = [_row(found) for found in every]
+    rows = [_row(results) for results in every]
     return ordered(Table.of({name: [row[name] for row in rows] for name in rows[0]}))
 
 
@@ -50,27 +50,27 @@ def summary(tasks: Table) -> Table:
     return Table(tasks.arrow.select([name for name in COLUMNS if name in tasks.columns]))
 
 
-def notes(every: Sequence[Found]) -> list[str]:
-    """What a reader should know before he trusts an expected layer."""
-    found = [f"{one.job.task}: {why}" for one in every if (why := doubt(one)) is not None]
-    single = [one.job.task for one in every if len(one.job.documents) < 2]
+def notes(every: Sequence[TaskResults]) -> list[str]:
+    """What a reader should know before trusting an expected layer."""
+    lines = [f"{results.task.name}: {why}" for results in every if (why := doubt(results)) is not None]
+    single = [results.task.name for results in every if len(results.task.documents) < 2]
     if single:
-        found.append(f"{', '.join(single)}: scored on one document, so that intervals are over seeds alone")
-    return found
+        lines.append(f"{', '.join(single)}: scored on one document, so that intervals are over seeds alone")
+    return lines
 
 
-def gain(found: Found) -> tuple[float, float, float]:
+def gain(results: TaskResults) -> tuple[float, float, float]:
     """What all layers together add to the score of the embeddings, with its interval."""
-    value = found.curve[-1] - found.curve[0]
-    drawn = found.drawn[:, 0, [0, found.size - 1]] if found.replicates else found.curve[None, [0, -1]]
-    low, high = found.interval(value, drawn[:, 1] - drawn[:, 0])
+    value = results.curve[-1] - results.curve[0]
+    drawn = results.drawn[:, 0, [0, results.size - 1]] if results.replicates else results.curve[None, [0, -1]]
+    low, high = results.interval(value, drawn[:, 1] - drawn[:, 0])
     return float(value), float(low), float(high)
 
 
-def doubt(found: Found) -> str | None:
+def doubt(results: TaskResults) -> str | None:
     """Why the expected layer of a task means nothing, in words; None where nothing speaks against it."""
-    value, low, high = gain(found)
-    if (why := trouble(found.curve, found.negatives)) is not None or not low <= 0:
+    value, low, high = gain(results)
+    if (why := trouble(results.curve, results.negatives)) is not None or not low <= 0:
         return why
     return f"layers add {interval(value, low, high)} to the score, which is not clear of 0, so that the expected layer means nothing"
 
@@ -91,7 +91,7 @@ def _beaten(rows: Sequence[Mapping[str, Any]]) -> str:
     layers: dict[str, list[str]] = {}
     for row in rows:
         layers.setdefault(row["probe"], []).append(str(row["layer"]))
-    probes = "; ".join(f"{kind}: layer{'s' * (len(own) > 1)} {', '.join(own)}" for kind, own in layers.items())
+    probes = "; ".join(f"{kind}: layer{'s' * (len(some) > 1)} {', '.join(some)}" for kind, some in layers.items())
     most = -100 * min(row["beyond_linear"] for row in rows)
     return (
         f"a logistic regression on one layer scores up to {most:.1f} points more than the probe ({probes}). "
@@ -99,34 +99,34 @@ def _beaten(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _row(found: Found) -> dict[str, Any]:
-    job, size = found.job, found.size
-    weights = found.weights.mean(0)
-    layers = expected_layer(found.drawn[:, 0, :size], found.negatives) if found.replicates else expected_layer(found.curve[None])
-    low, high = found.interval(expected_layer(found.curve[None], found.negatives)[0], layers)
-    centre_low, centre_high = over_seeds(found, centre_of_gravity(found.weights))
-    control = found.scores[1, size - 1] if found.scores.shape[0] > 1 else math.nan
-    published, centre = PUBLISHED.get(job.task), CENTRES.get(job.task)
+def _row(results: TaskResults) -> dict[str, Any]:
+    task, size = results.task, results.size
+    weights = results.weights.mean(0)
+    layers = expected_layer(results.drawn[:, 0, :size], results.negatives) if results.replicates else expected_layer(results.curve[None])
+    low, high = results.interval(expected_layer(results.curve[None], results.negatives)[0], layers)
+    centre_low, centre_high = over_seeds(results, centre_of_gravity(results.weights))
+    control = results.scores[1, size - 1] if results.scores.shape[0] > 1 else math.nan
+    published, centre = PUBLISHED.get(task.name), CENTRES.get(task.name)
     return {
-        "task": job.task,
-        "labels": len(job.names),
-        "trained": len(job.parts["train"]),
-        "n": len(job.parts["dev"]),
-        "documents": len(job.documents),
-        "embeddings": float(found.curve[0]),
-        "all_layers": float(found.curve[-1]),
-        **dict(zip(("gain", "gain_low", "gain_high"), gain(found), strict=True)),
-        "expected_layer": float(expected_layer(found.curve, found.negatives)),
+        "task": task.name,
+        "labels": len(task.labels),
+        "trained": len(task.parts["train"]),
+        "n": len(task.parts["dev"]),
+        "documents": len(task.documents),
+        "embeddings": float(results.curve[0]),
+        "all_layers": float(results.curve[-1]),
+        **dict(zip(("gain", "gain_low", "gain_high"), gain(results), strict=True)),
+        "expected_layer": float(expected_layer(results.curve, results.negatives)),
         "low": float(low),
         "high": float(high),
-        "doubt": doubt(found),
-        "k_scores": float(differential_divergence(found.curve)),
+        "doubt": doubt(results),
+        "k_scores": float(differential_divergence(results.curve)),
         "centre": float(centre_of_gravity(weights)),
         "centre_low": float(centre_low),
         "centre_high": float(centre_high),
         "k_mix": float(divergence_from_even(weights)),
         "control": float(control),
-        "selectivity": float(found.curve[-1] - control),
+        "selectivity": float(results.curve[-1] - control),
         "published_layer": published[2] if published else None,
         "published_k": published[3] if published else None,
         "published_centre": centre[0] if centre else None,

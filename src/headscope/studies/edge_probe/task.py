@@ -32,38 +32,37 @@ if TYPE_CHECKING:
 CONTROL_SEED = 0  # of labels by lot: the same for all seeds of probes, so that these differ by the probes alone
 
 
-class Job:
-    """A task over the texts of a study."""
+class Task:
+    """One task over the texts of a study: its targets and their labels."""
 
-    def __init__(self, task: str, spec: EdgeSpec, texts: Texts, layers: int) -> None:
-        self.task, self.spec, self.texts, self.layers = task, spec, texts, layers
-        given = iter(texts.edges)
-        everything = items(task, texts.texts, lambda _: next(given).get(task, []))
+    def __init__(self, name: str, spec: EdgeSpec, texts: Texts, layers: int) -> None:
+        self.name, self.spec, self.texts, self.layers = name, spec, texts, layers
+        everything = items(name, texts.texts, [edges.get(name, []) for edges in texts.edges])
         parts = {"train": texts.train, "held": texts.held if spec.select == "held_out" else texts.dev, "dev": texts.dev}
-        self.parts: dict[str, Items] = {name: everything.of_texts(numbers) for name, numbers in parts.items()}
-        for name, what in (("train", "train on"), ("held", "choose the best state of a probe by"), ("dev", "score probes on")):
-            if not len(self.parts[name]):
-                raise RunError(f"there is no target of {task} to {what}", "Use more texts (--limit), or name a corpus with --dev")
-        self.names, self.slots = everything.names, everything.slots
-        self.counted = np.array([counts_in_score(task, name) for name in self.names])
+        self.parts: dict[str, Items] = {part: everything.of_texts(numbers) for part, numbers in parts.items()}
+        for part, what in (("train", "train on"), ("held", "choose the best state of a probe by"), ("dev", "score probes on")):
+            if not len(self.parts[part]):
+                raise RunError(f"there is no target of {name} to {what}", "Use more texts (--limit), or name a corpus with --dev")
+        self.labels, self.slots = everything.names, everything.slots
+        self.counted = np.array([counts_in_score(name, label) for label in self.labels])
         if not self.counted.any():
-            raise RunError(f"no label of {task} counts in its score", f"Its labels are {', '.join(self.names[:8])}")
+            raise RunError(f"no label of {name} counts in its score", f"Its labels are {', '.join(self.labels[:8])}")
         self.shown = everything.some(np.concatenate([self._searched(everything), np.flatnonzero(np.isin(everything.texts, texts.look))]))
-        self.several = bool((self.labelled("train") != 1).any()) or len(self.names) < 2
+        self.several = bool((self.labelled("train") != 1).any()) or len(self.labels) < 2
 
     def _searched(self, everything: Items) -> Int[np.ndarray, "target"]:
         """The targets that are searched for turns: some of those that probes are scored on, drawn by their places."""
-        there = np.flatnonzero(np.isin(everything.texts, self.texts.dev))
-        if len(there) > self.spec.searched:
-            names = [f"{self.texts.texts[everything.texts[n]].id}\x1f{everything.edges[n]}" for n in there]
-            order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names], kind="stable")
-            there = np.sort(there[order[: self.spec.searched]])
-        return there
+        scored = np.flatnonzero(np.isin(everything.texts, self.texts.dev))
+        if len(scored) <= self.spec.searched:
+            return scored
+        names = [f"{self.texts.texts[everything.texts[n]].id}\x1f{everything.edges[n]}" for n in scored]
+        order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names], kind="stable")
+        return np.sort(scored[order[: self.spec.searched]])
 
     def labelled(self, part: str) -> Int[np.ndarray, "target"]:
         """How many labels each target of a part has."""
-        found: Int[np.ndarray, "target"] = self.parts[part].labels.sum(1)
-        return found
+        counts: Int[np.ndarray, "target"] = self.parts[part].labels.sum(1)
+        return counts
 
     @property
     def variants(self) -> int:
@@ -88,20 +87,21 @@ class Job:
         place = {name: number for number, name in enumerate(self.documents)}
         return np.array([place[self.texts.texts[number].document] for number in self.parts["dev"].texts], dtype=np.int64)
 
-    def _feeder(self, rows: Rows, own: Items) -> Feeder:
-        variants = [own.labels]
+    def _feeder(self, rows: Rows, part: Items) -> Feeder:
+        """The targets of a part with their states, their labels, and those of a control."""
+        variants = [part.labels]
         if self.spec.control:
-            lot = Control(self.parts["train"].edges, CONTROL_SEED)
-            words = (self.texts.texts[number].words for number in own.texts)
-            labels = [lot.labels(self.task, there[edge.first[1] - 1].form) for there, edge in zip(words, own.edges, strict=True)]
-            variants.append(own.relabelled(labels).labels)
-        return Feeder(rows, own, variants, torch.float32)
+            control = Control(self.parts["train"].edges, CONTROL_SEED)
+            words = (self.texts.texts[number].words for number in part.texts)
+            labels = [control.labels(self.name, forms[edge.first[1] - 1].form) for forms, edge in zip(words, part.edges, strict=True)]
+            variants.append(part.relabelled(labels).labels)
+        return Feeder(rows, part, variants, torch.float32)
 
     def run(self, rows: Rows, seeds: Sequence[int], tell: Tell | None = None) -> Kept:
         """The probes of some seeds, trained and tried."""
         shown = [*cumulative(self.layers), *(single(self.layers) if self.spec.single else [])]
         probes = Probes(
-            Shape(self.layers, rows.states.size, self.slots, len(self.names), self.spec.hidden),
+            Shape(self.layers, rows.states.size, self.slots, len(self.labels), self.spec.hidden),
             [*shown] * self.variants,
             list(seeds),
             rows.device,
@@ -112,21 +112,24 @@ class Job:
         def decided(part: str) -> Float64[np.ndarray, "seed probe unit 3"]:
             return counts(probes, feeders[part], variant, self.counted, self._units(part))
 
-        result = train(probes, feeders["train"], variant, lambda _: f1(decided("held").sum(2)), self.spec.recipe(self.task), tell)
+        def held_out_f1() -> Float64[np.ndarray, "seed probe"]:
+            return f1(decided("held").sum(2))
+
+        result = train(probes, feeders["train"], variant, held_out_f1, self.spec.recipe(self.name), tell)
         kept = Kept()
         shape = (len(seeds), self.variants, len(shown))
-        kept.add(f"seed/{self.task}", [float(seed) for seed in seeds])
-        kept.add(f"counts/{self.task}", decided("dev").reshape(*shape, len(self.documents), 3))
-        kept.add(f"mix/{self.task}", probes.weights.cpu().numpy().reshape(*shape, self.layers))
-        kept.add(f"steps/{self.task}", result.steps.reshape(shape))
-        kept.add(f"beliefs/{self.task}", self._beliefs(rows, probes))
+        kept.add(f"seed/{self.name}", [float(seed) for seed in seeds])
+        kept.add(f"counts/{self.name}", decided("dev").reshape(*shape, len(self.documents), 3))
+        kept.add(f"mix/{self.name}", probes.weights.cpu().numpy().reshape(*shape, self.layers))
+        kept.add(f"steps/{self.name}", result.steps.reshape(shape))
+        kept.add(f"beliefs/{self.name}", self._beliefs(rows, probes))
         if self.spec.seed in seeds:  # the baseline has no seed
             baseline = [linear_counts(rows, self.parts, layer, self.counted, self._units("dev")) for layer in range(self.layers)]
-            kept.add(f"linear/{self.task}", np.stack(baseline))
+            kept.add(f"linear/{self.name}", np.stack(baseline))
         return kept
 
     def _beliefs(self, rows: Rows, probes: Probes) -> np.ndarray:
         """What the cumulative probes of the true labels believe of the targets that are searched or shown."""
         if not len(self.shown):
-            return np.zeros((len(probes.seeds), self.layers, 0, len(self.names)))
+            return np.zeros((len(probes.seeds), self.layers, 0, len(self.labels)))
         return beliefs(probes, Feeder(rows, self.shown, [self.shown.labels] * self.variants, torch.float32))[:, : self.layers]

@@ -11,10 +11,10 @@ import numpy as np
 
 from headscope.results.columns import Kept
 from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.choices import Negatives
 from headscope.stats.inference import Support, interval
-from headscope.stats.layers import Negatives
 from headscope.studies.edge_probe.scoring import f1
-from headscope.studies.edge_probe.task import Job
+from headscope.studies.edge_probe.task import Task
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -23,12 +23,12 @@ Interval = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Found:
+class TaskResults:
     """What the probes of one task decided. Intervals draw documents and seeds again; where there is one document, or no seed to draw,
     they are of what there is more of.
     """
 
-    job: Job
+    task: Task
     seeds: Sequence[int]
     counts: Float64[np.ndarray, "seed variant probe document 3"]
     mix: Float64[np.ndarray, "seed variant probe layer"]
@@ -40,17 +40,17 @@ class Found:
     seed: int = 0
 
     @classmethod
-    def of(cls, job: Job, kept: Kept) -> Found:
+    def of(cls, task: Task, kept: Kept) -> TaskResults:
         """From what was kept of a task."""
         names = ("counts", "mix", "steps", "beliefs", "linear")
-        counts, mix, steps, beliefs, linear = (kept.numbers(f"{name}/{job.task}") for name in names)
-        seeds = [int(seed) for seed in kept.numbers(f"seed/{job.task}")]
-        return cls(job, seeds, counts, mix, steps, beliefs, linear, job.spec.negatives, job.spec.replicates, job.spec.seed)
+        counts, mix, steps, beliefs, linear = (kept.numbers(f"{name}/{task.name}") for name in names)
+        seeds = [int(seed) for seed in kept.numbers(f"seed/{task.name}")]
+        return cls(task, seeds, counts, mix, steps, beliefs, linear, task.spec.negatives, task.spec.replicates, task.spec.seed)
 
     @property
     def resampled(self) -> bool:
         """Whether there is anything to resample."""
-        return self.replicates > 0 and (len(self.job.documents) > 1 or len(self.seeds) > 1)
+        return self.replicates > 0 and (len(self.task.documents) > 1 or len(self.seeds) > 1)
 
     @cached_property
     def each(self) -> Float64[np.ndarray, "seed variant probe"]:
@@ -60,8 +60,8 @@ class Found:
     @cached_property
     def scores(self) -> Float64[np.ndarray, "variant probe"]:
         """Scores, mean over seeds."""
-        found: Float64[np.ndarray, "variant probe"] = self.each.mean(0)
-        return found
+        scores: Float64[np.ndarray, "variant probe"] = self.each.mean(0)
+        return scores
 
     @cached_property
     def drawn_seeds(self) -> np.ndarray:
@@ -73,12 +73,12 @@ class Found:
         """The same where documents and seeds are drawn again."""
         sums = np.tensordot(self._document_weights, self.counts, axes=([0], [3]))
         scores = f1(sums)  # replicate, seed, variant, probe
-        found: Float64[np.ndarray, "replicate variant probe"] = scores[np.arange(self.replicates)[:, None], self.drawn_seeds].mean(1)
-        return found
+        drawn: Float64[np.ndarray, "replicate variant probe"] = scores[np.arange(self.replicates)[:, None], self.drawn_seeds].mean(1)
+        return drawn
 
     @cached_property
     def _document_weights(self) -> Float64[np.ndarray, "document replicate"]:
-        names = self.job.documents
+        names = self.task.documents
         return poisson_weights(names, self.replicates, self.seed)[:, 1:] if len(names) > 1 else np.ones((1, self.replicates))
 
     @cached_property
@@ -94,7 +94,7 @@ class Found:
     @cached_property
     def support(self) -> Support:
         """The documents, by what there is to find in them; the seeds where there is one document."""
-        if len(self.job.documents) > 1:
+        if len(self.task.documents) > 1:
             return Support.of(self.counts[0, 0, 0, :, [0, 2]].sum(0))
         return Support.alike(len(self.seeds))
 
@@ -105,7 +105,7 @@ class Found:
     @property
     def size(self) -> int:
         """Layers, layer 0 among them."""
-        return self.job.layers
+        return self.task.layers
 
     @cached_property
     def curve(self) -> Float64[np.ndarray, "layer"]:
@@ -118,7 +118,7 @@ class Found:
         return self.mix[:, 0, self.size - 1]
 
 
-def over_seeds(found: Found, values: Float64[np.ndarray, "seed *shape"]) -> Interval:
+def over_seeds(results: TaskResults, values: Float64[np.ndarray, "seed *shape"]) -> Interval:
     """Bounds of a mean over seeds; NaN for few seeds."""
-    means = values[found.drawn_seeds].mean(1)
-    return interval(values.mean(0), means, Support.alike(len(found.seeds)))
+    means = values[results.drawn_seeds].mean(1)
+    return interval(values.mean(0), means, Support.alike(len(results.seeds)))

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 from headscope.core.document import Document, Edge
 from headscope.corpora.resolution.trees import PhraseNode, parse_tree
 from headscope.errors import HeadscopeError
+from headscope.studies.edge_probe.spec import Tags
 
-Tags = Literal["auto", "upos", "xpos"]
 DERIVED = ("pos", "constituents", "deps", "entities", "coref")  # read from tags, trees and mentions
 TASKS = ("pos", "constituents", "deps", "entities", "srl", "coref", "spr", "relations")  # in the order of the paper's tables
 COREFERENT, APART = "1", "0"

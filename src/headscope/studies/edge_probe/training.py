@@ -13,11 +13,12 @@ import torch
 from headscope.studies.edge_probe.feeding import Feeder
 from headscope.studies.edge_probe.items import Laid
 from headscope.studies.edge_probe.probe import Batch, Probes
+from headscope.studies.patience import Patience, keep_best
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Float64, Int, Int64
+    from jaxtyping import Float, Float64, Int, Int64
 
-    Check = Callable[[Probes], Float64[np.ndarray, "seed probe"]]
+    Check = Callable[[], Float64[np.ndarray, "seed probe"]]
     Tell = Callable[[int, int], None]  # steps done, and at most to do
 
 LEAST = 1e-4  # an improvement that counts
@@ -86,7 +87,7 @@ class Trained:
 def train(
     probes: Probes, feeder: Feeder, variant: Int[torch.Tensor, "probe"], check: Check, recipe: Recipe, tell: Tell | None = None
 ) -> Trained:
-    """Train all probes, each for the labels of its `variant`; `check` scores them on what is held out. They are changed in place."""
+    """Train all probes in place, each for the labels of its `variant`; `check` gives their scores on what is held out."""
     adam = Adam(probes.parameters, recipe.clip, {"mix": recipe.mix_rate})
     some = next(iter(probes.parameters.values()))
     rate = torch.full((len(probes.seeds), len(variant)), recipe.rate, device=some.device, dtype=some.dtype)
@@ -101,7 +102,7 @@ def train(
         if tell is not None:
             tell(step, every * recipe.checks)
         if step % every == 0:
-            rate *= best.look(check(probes), step).to(rate)
+            rate *= best.look(check(), step).to(rate)
             if not bool((rate > 0).any()) or step == every * recipe.checks:
                 break
     return best.trained()
@@ -127,46 +128,38 @@ def _kept(
 ) -> Float[torch.Tensor, "seed target hidden"]:
     """What dropout leaves, scaled. Padding draws nothing, so that a seed's noise is the same whatever it is trained beside."""
     kept = torch.zeros(*batch.real.shape, hidden, device=batch.real.device, dtype=batch.real.dtype)
-    for row, own, generator in zip(kept, texts, noise, strict=True):
-        size = sum(len(text.targets) for text in own)
+    for row, texts_of_seed, generator in zip(kept, texts, noise, strict=True):
+        size = sum(len(text.targets) for text in texts_of_seed)
         row[:size] = torch.rand(size, hidden, device=row.device, generator=generator) >= dropout
     return kept / (1 - dropout)
 
 
 class _Best:
-    """The best state of each probe so far, and how long ago that was."""
+    """The best state of each probe so far, and the rate that each is trained at."""
 
     def __init__(self, probes: Probes, recipe: Recipe) -> None:
         self._probes, self._recipe = probes, recipe
         shape = len(probes.seeds), len(probes.seen)
-        self._score = np.full(shape, -np.inf)
-        self._steps, self._waited, self._halved = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-        self._going = np.ones(shape, dtype=bool)
-        self._rate = np.full(shape, recipe.rate)
+        self._patience = Patience.begin(*shape)
+        self._since_halved = torch.zeros(shape, dtype=torch.int64)  # checks without a gain since the rate was halved
+        self._rate = torch.full(shape, recipe.rate, dtype=torch.float64)
         self._values = {name: value.detach().clone() for name, value in probes.parameters.items()}
 
-    def look(self, score: Float64[np.ndarray, "seed probe"], step: int) -> torch.Tensor:
+    def look(self, score: Float64[np.ndarray, "seed probe"], step: int) -> Float64[torch.Tensor, "seed probe"]:
         """Take note of a check; what each probe's rate is to be multiplied by: 1, a half, or 0 when it is done."""
-        better = self._going & (score > self._score + LEAST)
-        self._score[better], self._steps[better] = score[better], step
-        self._keep(better)
-        self._waited[better] = self._halved[better] = 0
-        self._waited[~better] += 1
-        self._halved[~better] += 1
-        halve = self._halved >= self._recipe.halve_after
-        self._halved[halve] = 0
-        self._rate[halve] /= 2
-        self._going &= (self._waited < self._recipe.stop_after) & (self._rate >= self._recipe.least_rate)
-        return torch.from_numpy(np.where(halve, 0.5, 1.0) * self._going)
-
-    def _keep(self, better: Bool[np.ndarray, "seed probe"]) -> None:
-        chosen = torch.from_numpy(better).to(self._probes.seen.device)
+        better = self._patience.check(torch.from_numpy(-score), step, LEAST, self._recipe.stop_after)
         for name, value in self._probes.parameters.items():
-            self._values[name][chosen] = value.detach()[chosen]
+            keep_best(self._values[name], value, better)
+        self._since_halved = torch.where(better, 0, self._since_halved + 1)
+        halve = self._since_halved >= self._recipe.halve_after
+        self._since_halved[halve] = 0
+        self._rate[halve] /= 2
+        self._patience.running &= self._rate >= self._recipe.least_rate
+        return torch.where(halve, 0.5, 1.0).double() * self._patience.running
 
     def trained(self) -> Trained:
         """The probes, put back to where they were best."""
         with torch.no_grad():
             for name, value in self._probes.parameters.items():
                 value.copy_(self._values[name])
-        return Trained(self._probes, self._score, self._steps)
+        return Trained(self._probes, -self._patience.loss.numpy(), self._patience.best.numpy().astype(np.int64))

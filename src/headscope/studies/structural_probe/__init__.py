@@ -1,1 +1,99 @@
 """The structural probe of Hewitt & Manning (2019): whether trees lie in a model's vectors, as distances and as depths (METHODS §10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+
+if TYPE_CHECKING:
+    from headscope.results.results import Results
+    from headscope.studies.structural_probe.spec import StructuralSpec
+    from headscope.studies.structural_probe.work import StructuralProbeWork
+
+
+class StructuralProbeStudy(Study):
+    """Whether there is a linear map of a layer under which distances between words are those of the tree."""
+
+    name = "structural_probe"
+    verb = "probe structural"
+    function = "probe_structural"
+    folder = "structural"
+    help = """Train the structural probe (Hewitt & Manning 2019): a linear map under which distances between words are those of the tree.
+
+    headscope probe structural --out PROBE
+    headscope probe structural --corpus en_ewt-train.conllu --dev en_ewt-dev.conllu --seeds 3 --out PROBE
+    headscope probe structural --model bert-base-cased --corpus train.conllu --dev dev.conllu --layers 6-8 --out PROBE
+    headscope show PROBE structural
+    headscope plot PROBE structural -o layers.pdf
+    headscope plot PROBE structural_ranks -o ranks.pdf
+    """
+    corpora = ("corpus", "dev")
+    annotation = "trees"
+    doing = "probing"
+    title = "Trees in vectors"
+    about = (
+        "Is there a linear map under which squared distances between the vectors of words are their distances in the dependency tree, and "
+        "another under which squared lengths are depths (Hewitt & Manning 2019)? Layer 0 is the embeddings, layer n what block n gives "
+        "(hidden_states[n] of Hugging Face)."
+    )
+    published = (
+        "Published: Hewitt & Manning 2019, test set of the Penn Treebank (UUAS / DSpr / Root % / NSpr). Compare shapes, not decimals: the "
+        "model is another, and so are the treebank and its trees. Their BERTbase7 may be layer 7 or 8 in the numbering used here. Their "
+        "ELMo0, Decay0 and Proj0 begin from embeddings without positions; BERT's layer 0 has them, which trees gain from."
+    )
+    figures = (
+        StudyFigure(
+            "structural",
+            "Hewitt & Manning 2019: trees in vectors, by layer, beside baselines",
+            "layers",
+            "structural",
+            "probe structural",
+            "By layer",
+            "How much of the trees comes out of each layer, beside a model with redrawn weights, vectors of layer 0 that were averaged or "
+            "read by an untrained BiLSTM, and a chain of words.",
+        ),
+        StudyFigure(
+            "structural_ranks",
+            "Hewitt & Manning 2019: trees in vectors, by the rank of the probe",
+            "ranks",
+            "structural_ranks",
+            "probe structural",
+            "By rank",
+            "In how few dimensions trees lie: probes of smaller and larger rank on one layer.",
+        ),
+        StudyFigure(
+            "structural_trees",
+            "Hewitt & Manning 2019: some trees, and what distances make of them; --quantity 2,5",
+            "trees",
+            "structural_trees",
+            "probe structural",
+            "Some trees",
+            "Above the words, the tree; below, the smallest spanning tree of predicted distances. Edges that the tree has, too, are blue; "
+            "punctuation, in grey, is left out.",
+            quantity=True,
+        ),
+    )
+    compared = (
+        ComparedTable("structural", ("source", "metric", "layer"), {"value": BOUNDS}, "trees in vectors"),
+        ComparedTable("structural_ranks", ("source", "layer", "metric", "rank"), {"value": BOUNDS}, "trees in vectors, by rank"),
+    )
+
+    @property
+    def spec(self) -> type[StructuralSpec]:
+        """Its settings."""
+        from headscope.studies.structural_probe.spec import StructuralSpec
+
+        return StructuralSpec
+
+    def work(self, spec: Any, context: Context) -> StructuralProbeWork:
+        """One execution."""
+        from headscope.studies.structural_probe.work import StructuralProbeWork
+
+        return StructuralProbeWork(spec, context)
+
+    def findings(self, results: Results) -> list[str]:
+        """What was found, in plain sentences."""
+        from headscope.studies.structural_probe.findings import sentences
+
+        return sentences(results, results.manifest["best_layer"])

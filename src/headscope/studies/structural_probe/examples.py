@@ -30,9 +30,9 @@ def choose(part: Part, seed: int) -> list[int]:
 
 
 def keep(kept: Kept, matrices: Float[torch.Tensor, "row d"], segments: Segments, feature: int, sentences: Sentences, part: Part) -> None:
-    """Put the words of all sentences in a part under `trees/...`, as the first pair of matrices of a feature sees them."""
+    """Keep the words of all sentences of a part under `trees/...`, as the first pair of matrices of a feature sees them."""
     distance, depth = paired(segments)[0]
-    for number, predicted in sorted(predictions(matrices[None], segments, sentences, [feature]), key=lambda one: one[0]):
+    for number, predicted in sorted(predictions(matrices[None], segments, sentences, [feature]), key=lambda prediction: prediction[0]):
         text, tree = part.texts[number], part.trees[number]
         kept.say("trees/text", [text.id] * len(text.words))
         kept.say("trees/form", [word.form for word in text.words])
@@ -48,11 +48,11 @@ def keep(kept: Kept, matrices: Float[torch.Tensor, "row d"], segments: Segments,
 
 
 def table(kept: Kept) -> Table:
-    """A row a word: its governor (0: it is the root), the word that the predicted spanning tree joins it to (0: the tree begins here; none:
-    punctuation), its depth, and the one that was predicted.
+    """One row per word: its governor (0: it is the root), the word that the predicted spanning tree joins it to (0: the tree begins here;
+    none: punctuation), its depth, and the predicted depth.
     """
     numbers = {name: kept.numbers(f"trees/{name}").tolist() for name in ("word", "head", "joined", "depth", "predicted")}
     whole = {name: [int(value) for value in numbers[name]] for name in ("word", "head", "joined", "depth")}
     joined = [value if value >= 0 else None for value in whole["joined"]]
-    found = {**numbers, **whole, "joined": joined, "text": kept.words("trees/text"), "form": kept.words("trees/form")}
-    return Table.of({name: found[name] for name in COLUMNS})
+    columns = {**numbers, **whole, "joined": joined, "text": kept.words("trees/text"), "form": kept.words("trees/form")}
+    return Table.of({name: columns[name] for name in COLUMNS})

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from headscope.studies.hidden_states import States
+from headscope.studies.hidden_states import HiddenStates
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
 
 class Feature(NamedTuple):
-    """One vector a word: whose (`model`, `random`, `decay`, `projection`), and of which layer."""
+    """One vector per word: whose (`model`, `random`, `decay`, `projection`), and of which layer."""
 
     source: str
     layer: int
@@ -30,7 +30,7 @@ class Feature(NamedTuple):
 class Features:
     """Vectors of the same sentences from several sources, one after the other: all of their layers, or the `chosen` ones."""
 
-    parts: tuple[tuple[str, States], ...]
+    parts: tuple[tuple[str, HiddenStates], ...]
     device: torch.device
     scales: tuple[float, ...] = ()  # what the vectors of each feature are multiplied by
     chosen: tuple[int, ...] | None = None  # numbers of features among all that there are
@@ -38,8 +38,8 @@ class Features:
     @cached_property
     def every(self) -> list[Feature]:
         """The features in order."""
-        found = [Feature(source, layer) for source, states in self.parts for layer in states.layers]
-        return found if self.chosen is None else [found[number] for number in self.chosen]
+        features = [Feature(source, layer) for source, states in self.parts for layer in states.layers]
+        return features if self.chosen is None else [features[number] for number in self.chosen]
 
     @property
     def size(self) -> int:
@@ -60,16 +60,16 @@ class Features:
         kept = np.zeros((len(wanted), len(numbers), width, self.size), dtype=self.parts[0][1].values.dtype)
         at = start = 0
         for _, states in self.parts:
-            own = [place - start for place in wanted if start <= place < start + len(states.layers)]
-            every = own == list(range(len(states.layers)))
-            for row, number in enumerate(numbers if own else ()):
+            places = [place - start for place in wanted if start <= place < start + len(states.layers)]
+            every = places == list(range(len(states.layers)))
+            for row, number in enumerate(numbers if places else ()):
                 block = states[number]
-                kept[at : at + len(own), row, : self.lengths[number]] = block if every else block[own]
-            at, start = at + len(own), start + len(states.layers)
-        found = torch.from_numpy(kept).to(self.device).to(dtype)
+                kept[at : at + len(places), row, : self.lengths[number]] = block if every else block[places]
+            at, start = at + len(places), start + len(states.layers)
+        batch = torch.from_numpy(kept).to(self.device).to(dtype)
         if self.scales:
-            found *= torch.tensor([self.scales[place] for place in wanted], device=self.device, dtype=dtype)[:, None, None, None]
-        return found
+            batch *= torch.tensor([self.scales[place] for place in wanted], device=self.device, dtype=dtype)[:, None, None, None]
+        return batch
 
 
 def batches(lengths: Sequence[int], order: Sequence[int], size: int, pool: int = 1) -> Iterator[list[int]]:

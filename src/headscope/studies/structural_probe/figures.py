@@ -10,12 +10,13 @@ import numpy as np
 from headscope.drawing.theme import COLOURS, sign, theme
 from headscope.drawing.words import label
 from headscope.errors import RunError
-from headscope.results.results import Results
-from headscope.results.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from headscope.results.results import Results
+    from headscope.results.table import Table
 
 METRICS: Mapping[str, str] = {
     "UUAS": "UUAS: edges found (%)",

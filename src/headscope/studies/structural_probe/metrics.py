@@ -12,7 +12,6 @@ import numpy as np
 
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
-from headscope.studies.structural_probe.scoring import COLUMNS, LENGTHS
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
     Replicates = Float64[np.ndarray, "replicate probe"]
 
 METRICS = ("UUAS", "DSpr", "Root%", "NSpr")
+# Of a sentence: edges found and asked for; correlations of words' distances, summed, and how many; root found and asked for; the
+# correlation of depths, and whether there is one; words.
+COLUMNS = ("found", "edges", "distances", "rows", "right", "asked", "depths", "defined", "words")
+LENGTHS = range(5, 51)  # words of the sentences whose correlations count
 _PLACE = {name: place for place, name in enumerate(COLUMNS)}
 
 
@@ -41,9 +44,9 @@ class Scored:
         names = ("distances", "rows") if metric == "DSpr" else ("depths", "defined")
         # The mean of the means of sentences that are equally long: no length has more say than another.
         every = [_ratio(*(self._summed(name, length) for name in names)) for length in LENGTHS]
-        found = np.stack(every)
-        given = np.isfinite(found)
-        return _ratio(np.where(given, found, 0).sum(0), given.sum(0))
+        means = np.stack(every)
+        defined = np.isfinite(means)
+        return _ratio(np.where(defined, means, 0).sum(0), defined.sum(0))
 
     def interval(self, values: Replicates) -> tuple[Float64[np.ndarray, "probe"], Float64[np.ndarray, "probe"]]:
         """Bounds of a metric or of a difference of two."""
@@ -52,13 +55,13 @@ class Scored:
     def count(self, metric: str) -> Float64[np.ndarray, "probe"]:
         """What a metric is taken of: edges, words, sentences, sentences."""
         column = {"UUAS": "edges", "DSpr": "rows", "Root%": "asked", "NSpr": "defined"}[metric]
-        found: Float64[np.ndarray, "probe"] = self.numbers[:, :, _PLACE[column]].sum(0)
-        return found
+        counts: Float64[np.ndarray, "probe"] = self.numbers[:, :, _PLACE[column]].sum(0)
+        return counts
 
     def _summed(self, column: str, length: int | None = None) -> Replicates:
         some = slice(None) if length is None else self._lengths == length
-        found: Replicates = self._weights[some].T @ self.numbers[some][:, :, _PLACE[column]]
-        return found
+        sums: Replicates = self._weights[some].T @ self.numbers[some][:, :, _PLACE[column]]
+        return sums
 
     @cached_property
     def _lengths(self) -> Float64[np.ndarray, "sentence"]:
@@ -73,5 +76,5 @@ class Scored:
 
 def _ratio(above: Float64[np.ndarray, "*shape"], below: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Float64[np.ndarray, "*shape"] = above / below
-    return found
+        ratio: Float64[np.ndarray, "*shape"] = above / below
+    return ratio

@@ -99,14 +99,14 @@ def losses(
     """The loss of each sentence under each matrix: the mean over pairs of |tree distance - squared distance|, a word with itself included,
     or the mean over words of |depth - squared length|.
     """
-    found = []
+    each = []
     pairs = (gold.words[:, :, None] & gold.words[:, None, :]).to(vectors.dtype) / gold.lengths[:, None, None] ** 2
     words = gold.words.to(vectors.dtype) / gold.lengths[:, None]
     bounds = segments.bounds
     for number in range(len(bounds)) if which is None else which:
-        own = vectors[..., slice(*bounds[number])]
+        projected = vectors[..., slice(*bounds[number])]
         if segments.every[number].kind == "distance":
-            found.append(((squared_distances(own, gold.words) - gold.distances).abs() * pairs).sum((-1, -2)))
+            each.append(((squared_distances(projected, gold.words) - gold.distances).abs() * pairs).sum((-1, -2)))
         else:
-            found.append((((own * own).sum(-1) - gold.depths).abs() * words).sum(-1))
-    return torch.stack(found)
+            each.append((((projected * projected).sum(-1) - gold.depths).abs() * words).sum(-1))
+    return torch.stack(each)

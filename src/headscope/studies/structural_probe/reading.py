@@ -51,9 +51,6 @@ class Material:
 def fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
     """The settings with what the model decides: its layers, and ranks up to the size of its vectors."""
     count, size = hidden_shape(model)
-    if model.max_length is not None and spec.max_length > model.max_length:
-        remedy = f"Use --max-length {model.max_length}"
-        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
     for layer in (*(spec.layers or ()), *(() if spec.ranks_layer is None else (spec.ranks_layer,))):
         if not 0 <= layer < count:
             raise RunError(f"{spec.model} has no layer {layer}", f"Its hidden states are those of layers 0 (embeddings) to {count - 1}")
@@ -91,14 +88,14 @@ def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralS
 
 def _part(texts: Sequence[Encoded], spec: StructuralSpec, counts: Counts) -> Part:
     """The texts that have a tree, counted; those that have none are counted, too."""
-    found = []
+    parsed = []
     for text in texts:
         if (tree := tree_of(text, spec.punct or "tag")) is None:
             counts.dropped.add("sentences without a tree of one root", text.id)
         else:
             counts.add(text)
-            found.append((text, tree))
-    return Part(tuple(text for text, _ in found), tuple(tree for _, tree in found))
+            parsed.append((text, tree))
+    return Part(tuple(text for text, _ in parsed), tuple(tree for _, tree in parsed))
 
 
 def _read(model: Model, corpus: Corpus, spec: StructuralSpec, counts: Counts, limit: int | None = None) -> list[Encoded]:
@@ -118,10 +115,10 @@ def _divided(texts: Sequence[Encoded], share: float, what: str, seed: int) -> tu
     names = documents if whole else [text.id for text in texts]
     drawn = sorted(names, key=lambda name: hashlib.blake2b(f"{seed}\x1f{what}\x1f{name}".encode()).digest())
     aside = set(drawn[: max(1, round(share * len(drawn)))])
-    told = f"{len(aside):,} of {len(drawn):,} {'documents' if whole else 'sentences'}"
+    portion = f"{len(aside):,} of {len(drawn):,} {'documents' if whole else 'sentences'}"
     away = [(text.document if whole else text.id) in aside for text in texts]
     return (
         [text for text, out in zip(texts, away, strict=True) if not out],
         [text for text, out in zip(texts, away, strict=True) if out],
-        told,
+        portion,
     )

@@ -1,4 +1,4 @@
-"""How well predicted distances and depths give the trees of sentences, kept a sentence at a time so that documents can be resampled."""
+"""How well predicted distances and depths give the trees of sentences, sentence by sentence, so that documents can be resampled."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from headscope.stats.correlation import ranks
 from headscope.stats.spanning import prim
 from headscope.studies.structural_probe.features import batches
+from headscope.studies.structural_probe.metrics import COLUMNS, LENGTHS
 from headscope.studies.structural_probe.probe import Gold, Segments, squared_distances
 from headscope.studies.structural_probe.training import READ, Sentences
 from headscope.studies.structural_probe.trees import Tree
@@ -18,29 +19,23 @@ from headscope.studies.structural_probe.trees import Tree
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64, Int64
 
-# Of a sentence: edges found and asked for; correlations of words' distances, summed, and how many; root found and asked for; the
-# correlation of depths, and whether there is one; words.
-COLUMNS = ("found", "edges", "distances", "rows", "right", "asked", "depths", "defined", "words")
-DISTANCE, DEPTH = ("found", "edges", "distances", "rows"), ("right", "asked", "depths", "defined")
-LENGTHS = range(5, 51)  # words of the sentences whose correlations count
-
 
 def score_distances(predicted: Float[torch.Tensor, "probe word word"], tree: Tree) -> Float64[np.ndarray, "probe 4"]:
-    """The numbers of `DISTANCE` for one sentence."""
-    found = np.zeros((len(predicted), 4))
+    """The first four of `COLUMNS` for one sentence."""
+    numbers = np.zeros((len(predicted), 4))
     if len(tree.edges):
         joined = spanning(predicted, tree)
         gold = np.array(tree.edges)
         arcs = (joined[:, gold[:, 0]] == gold[:, 1]) | (joined[:, gold[:, 1]] == gold[:, 0])
-        found[:, 0], found[:, 1] = arcs.sum(1), len(gold)
+        numbers[:, 0], numbers[:, 1] = arcs.sum(1), len(gold)
     if len(tree.depths) in LENGTHS:
         rho = _spearman(predicted.numpy(), tree.distances)
-        found[:, 2], found[:, 3] = np.nansum(rho, 1), np.isfinite(rho).sum(1)
-    return found
+        numbers[:, 2], numbers[:, 3] = np.nansum(rho, 1), np.isfinite(rho).sum(1)
+    return numbers
 
 
 def spanning(predicted: Float[torch.Tensor, "probe word word"], tree: Tree) -> Int64[np.ndarray, "probe word"]:
-    """For each word that is scored the one it is joined to in the smallest spanning tree; -1 for the first, and for the others."""
+    """For each scored word the word it is joined to in the smallest spanning tree; -1 for the first, and for words that are not scored."""
     values = predicted.clamp_min(0)
     joined: Int64[np.ndarray, "probe word"] = prim(
         (values.amax((-1, -2), keepdim=True) - values)[None], torch.from_numpy(tree.scored)[None]
@@ -49,26 +44,26 @@ def spanning(predicted: Float[torch.Tensor, "probe word word"], tree: Tree) -> I
 
 
 def score_depths(predicted: Float[torch.Tensor, "probe word"], tree: Tree, single: bool = False) -> Float64[np.ndarray, "probe 4"]:
-    """The numbers of `DEPTH` for one sentence. The root of one that has a `single` word to choose from counts only if asked for."""
+    """The next four of `COLUMNS` for one sentence. The root of one that has a `single` word to choose from counts only if asked for."""
     values = predicted.numpy()
-    found = np.zeros((len(values), 4))
+    numbers = np.zeros((len(values), 4))
     if tree.scored.sum() > (0 if single else 1):
         nearest = np.where(tree.scored, values, np.inf).argmin(1)
-        found[:, 0], found[:, 1] = nearest == tree.root, 1
+        numbers[:, 0], numbers[:, 1] = nearest == tree.root, 1
     if len(tree.depths) in LENGTHS:
         rho = _spearman(values, tree.depths)
-        found[:, 2], found[:, 3] = np.nan_to_num(rho), np.isfinite(rho)
-    return found
+        numbers[:, 2], numbers[:, 3] = np.nan_to_num(rho), np.isfinite(rho)
+    return numbers
 
 
 def _spearman(values: Float[np.ndarray, "probe *row word"], gold: Float[np.ndarray, "*row word"]) -> Float64[np.ndarray, "probe *row"]:
     """Rank correlations along the last axis; NaN of what never changes."""
-    one = ranks(values.astype(np.float64), np.ones(values.shape, dtype=bool))
-    other = ranks(gold.astype(np.float64), np.ones(gold.shape, dtype=bool))
-    one -= one.mean(-1, keepdims=True)
-    other -= other.mean(-1, keepdims=True)
+    predicted = ranks(values.astype(np.float64), np.ones(values.shape, dtype=bool))
+    true = ranks(gold.astype(np.float64), np.ones(gold.shape, dtype=bool))
+    predicted -= predicted.mean(-1, keepdims=True)
+    true -= true.mean(-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        rho: Float64[np.ndarray, "probe *row"] = (one * other).sum(-1) / np.sqrt((one**2).sum(-1) * (other**2).sum(-1))
+        rho: Float64[np.ndarray, "probe *row"] = (predicted * true).sum(-1) / np.sqrt((predicted**2).sum(-1) * (true**2).sum(-1))
     return rho
 
 
@@ -76,7 +71,7 @@ def _spearman(values: Float[np.ndarray, "probe *row word"], gold: Float[np.ndarr
 def predictions(
     matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: Sentences, features: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[torch.Tensor]]]:
-    """For each sentence its number and, a segment at a time, what the probes predict: [feature, word, word] or [feature, word].
+    """For each sentence its number and, segment by segment, what the probes predict: [feature, word, word] or [feature, word].
 
     `features` are those that the matrices are for, if not all.
     """
@@ -88,11 +83,12 @@ def predictions(
         vectors = torch.einsum("ftwd,frd->ftwr", states, matrices)
         every = []
         for segment, bounds in zip(segments.every, segments.bounds, strict=True):
-            own = vectors[..., slice(*bounds)]
-            every.append((squared_distances(own, gold.words) if segment.kind == "distance" else (own * own).sum(-1)).cpu())
+            projected = vectors[..., slice(*bounds)]
+            squared = squared_distances(projected, gold.words) if segment.kind == "distance" else (projected * projected).sum(-1)
+            every.append(squared.cpu())
         for row, number in enumerate(batch):
             n = sentences.features.lengths[number]
-            yield number, [found[:, row, :n, :n] if found.ndim == 4 else found[:, row, :n] for found in every]
+            yield number, [values[:, row, :n, :n] if values.ndim == 4 else values[:, row, :n] for values in every]
 
 
 def score(
@@ -100,16 +96,16 @@ def score(
 ) -> Float64[np.ndarray, "sentence feature pair 9"]:
     """`COLUMNS` of every sentence, feature, and pair of a distance and a depth matrix that have the same rank and seed."""
     pairs = paired(segments)
-    found = np.zeros((len(sentences.trees), len(matrices), len(pairs), len(COLUMNS)))
+    numbers = np.zeros((len(sentences.trees), len(matrices), len(pairs), len(COLUMNS)))
     for number, predicted in predictions(matrices, segments, sentences):
         tree = sentences.trees[number]
         for kind, start in (("distance", 0), ("depth", 4)):
             places = [pair[start // 4] for pair in pairs]
             stacked = torch.stack([predicted[place] for place in places], 1).flatten(0, 1)
             scores = score_distances(stacked, tree) if kind == "distance" else score_depths(stacked, tree, single)
-            found[number, :, :, start : start + 4] = scores.reshape(len(matrices), len(pairs), 4)
-        found[number, :, :, 8] = len(tree.depths)
-    return found
+            numbers[number, :, :, start : start + 4] = scores.reshape(len(matrices), len(pairs), 4)
+        numbers[number, :, :, 8] = len(tree.depths)
+    return numbers
 
 
 def paired(segments: Segments) -> list[tuple[int, int]]:
@@ -120,10 +116,10 @@ def paired(segments: Segments) -> list[tuple[int, int]]:
 
 def score_chain(trees: Sequence[Tree], single: bool = False) -> Float64[np.ndarray, "sentence 9"]:
     """`COLUMNS` of the linear baseline: words are as far apart as they stand, the first is the root, and depth grows word by word."""
-    found = np.zeros((len(trees), len(COLUMNS)))
-    for row, tree in zip(found, trees, strict=True):
+    numbers = np.zeros((len(trees), len(COLUMNS)))
+    for row, tree in zip(numbers, trees, strict=True):
         places = torch.arange(len(tree.depths), dtype=torch.float64)
         row[:4] = score_distances((places[:, None] - places).abs()[None], tree)[0]
         row[4:8] = score_depths(places[None], tree, single)[0]
         row[8] = len(places)
-    return found
+    return numbers

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator
 
-from headscope.results.specification import Role, Specification, validated
-from headscope.studies.hidden_states import DType
-from headscope.studies.structural_probe.training import Recipe
-from headscope.studies.structural_probe.trees import Punct
+from headscope.results.specification import Role
+from headscope.studies.hidden_states_spec import DType, HiddenStatesSpec
+from headscope.studies.spec import some_and_once
+
+if TYPE_CHECKING:
+    from headscope.studies.structural_probe.training import Recipe
 
 Baseline = Literal["linear", "decay", "projection", "random"]
 Scale = Literal["unit", "none"]
+Punct = Literal["tag", "ptb"]
 HeldOut = Literal["train", "dev"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 # METHODS §10: what the released code does, where it differs.
@@ -23,55 +26,55 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-class StructuralSpec(Specification):
-    """The settings of a study. A field left at None is decided by the preset or by the model; `resolved` fills it in."""
+class StructuralSpec(HiddenStatesSpec):
+    """The settings of a structural probe. A field left at None is decided by the preset or by the model."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
-    model: Annotated[str, Role.CONTENT] = "mini"
-    dtype: Literal["float32", "float16", "bfloat16"] = "float32"
-    corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
-    dev: Annotated[tuple[str, ...] | None, Role.CONTENT] = None
-    format: str | None = None
-    on_error: Literal["raise", "skip"] = "raise"
-    preset: Literal["recommended", "reference"] = "recommended"
-    layers: tuple[int, ...] | None = None
-    rank: int | None = Field(None, ge=1)
-    ranks: tuple[int, ...] | None = None
-    ranks_layer: int | None = Field(None, ge=0)
-    baselines: tuple[Baseline, ...] = BASELINES
-    seeds: int = Field(1, ge=1, le=100)
-    limit: int | None = Field(None, ge=1)
-    max_length: int = Field(128, ge=8)
-    scale: Scale | None = None
-    punct: Punct | None = None
-    held_out: HeldOut | None = None
-    rate: float = Field(1e-3, gt=0)
-    batch: int = Field(20, ge=1)
-    epochs: int = Field(40, ge=1)
-    patience: int = Field(5, ge=1)
-    reset: bool = False
-    store: DType = "float16"
-    resample: Literal["document", "sentence"] = "document"
-    replicates: int = Field(1000, ge=0, le=100_000)
-    seed: int = 0
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
+        ("sampler",), description="file to train on, or 'sampler' (embedded); may be repeated"
+    )
+    dev: Annotated[tuple[str, ...] | None, Role.CONTENT] = Field(
+        None, description="file to score on; may be repeated [default: some documents of the corpus]"
+    )
+    preset: Literal["recommended", "reference"] = Field("recommended", description="recommended, or reference (what the released code did)")
+    layers: tuple[int, ...] | None = Field(None, description="as in 0,6-8; 0: embeddings, n: what block n gives [default: all]")
+    rank: int | None = Field(None, ge=1, description="rank of the probes of each layer [default: as many as a vector has numbers]")
+    ranks: tuple[int, ...] | None = Field(
+        None, description="ranks to try on one layer, as in 1,2,4,8; none: not at all [default: powers of 2]"
+    )
+    ranks_layer: int | None = Field(None, ge=0, description="layer to try ranks on [default: the best one]")
+    baselines: tuple[Baseline, ...] = Field(BASELINES, description="of linear,decay,projection,random; none: no baseline")
+    seeds: int = Field(1, ge=1, le=100, description="probes to train of each kind, from different beginnings")
+    scale: Scale | None = Field(None, description="vectors and first matrices to one size (unit), or as they are (none) [default: unit]")
+    punct: Punct | None = Field(
+        None, description="punctuation by tag and relation (tag), or by the Penn Treebank's tags (ptb) [default: tag]"
+    )
+    held_out: HeldOut | None = Field(
+        None, description="stop by a part of the training corpus (train), or by what is scored (dev) [default: train]"
+    )
+    rate: float = Field(1e-3, gt=0, description="learning rate")
+    batch: int = Field(20, ge=1, description="sentences per step")
+    epochs: int = Field(40, ge=1, description="epochs at most")
+    patience: int = Field(5, ge=1, description="epochs without a gain before a probe stops")
+    reset: bool = Field(False, description="Adam begins anew whenever the rate is lowered, as the paper says")
+    store: DType = Field("float16", description="hidden states on disk as float16 or float32")
+    cache_limit: Annotated[float, Role.NEUTRAL] = Field(
+        8.0, gt=0, description="GiB that the hidden states of a part of the corpus may take"
+    )
+    max_length: int = Field(128, ge=8, description="tokens a sentence may have; longer ones are skipped")
+    limit: int | None = Field(None, ge=1, description="sentences of the corpus, drawn from all documents; 0: all of them [default: all]")
+    resample: Literal["document", "sentence"] = Field("document", description="what intervals resample: document or sentence")
 
-    @field_validator("corpus", "dev", "baselines", mode="before")
+    @field_validator("layers")
     @classmethod
-    def _one(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
+    def _some(cls, value: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return some_and_once(value)
 
-    @field_validator("layers", "ranks", mode="before")
-    @classmethod
-    def _number(cls, value: object) -> object:
-        return (value,) if isinstance(value, int) else value
-
-    @field_validator("corpus", "dev", "layers", "ranks", "baselines")
+    @field_validator("dev", "ranks", "baselines")
     @classmethod
     def _once(cls, value: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-        if value is not None and len(set(value)) < len(value):
-            raise ValueError("name none twice")
-        return value
+        return some_and_once(value) if value else value
 
     @field_validator("ranks")
     @classmethod
@@ -88,13 +91,6 @@ class StructuralSpec(Specification):
     @property
     def recipe(self) -> Recipe:
         """How probes are trained."""
+        from headscope.studies.structural_probe.training import Recipe
+
         return Recipe(self.rate, self.batch, self.epochs, self.patience, reset=self.reset, sorted=not self.reference, seed=self.seed)
-
-    def resolved(self) -> StructuralSpec:
-        """The settings as the preset has them, where nothing else is said."""
-        return self.model_copy(update=self.by_preset())
-
-
-def make_structural_spec(settings: Mapping[str, Any], where: str = "the settings") -> StructuralSpec:
-    """The specification of a study from plain values."""
-    return validated(StructuralSpec, settings, where)

@@ -28,7 +28,7 @@ COLUMNS = ("what", "layer", "rank", *METRICS, "published")
 
 
 def summary(tables: Mapping[str, Table], best: int, blocks: int) -> Table:
-    """One row a layer of the model, which is 0 for embeddings, and one a baseline; of the control with random weights the best layer.
+    """One row per layer of the model, 0 for embeddings, and one per baseline; of the control with random weights the best layer.
 
     `best` is the best layer by held-out loss, and `blocks` how many the model has.
     """
@@ -37,8 +37,8 @@ def summary(tables: Mapping[str, Table], best: int, blocks: int) -> Table:
         if row["source"] == "random":
             continue
         chosen = " (best by held-out loss)" if row["source"] == "model" and row["layer"] == best else ""
-        said = _OTHERS.get(row["source"]) or (_EMBEDDED if row["layer"] == 0 else _BERT.get(blocks, {}).get(row["layer"]))
-        rows.append({**row, "what": NAMES[row["source"]] + chosen, "published": said})
+        published = _OTHERS.get(row["source"]) or (_EMBEDDED if row["layer"] == 0 else _BERT.get(blocks, {}).get(row["layer"]))
+        rows.append({**row, "what": NAMES[row["source"]] + chosen, "published": published})
     if (control := control_of(tables)) is not None:
         rows.append({**control, "what": f"{NAMES['random']} (its best layer)", "published": None})
     return Table.of({name: [row[name] for row in rows] for name in COLUMNS})
@@ -56,9 +56,9 @@ def control_of(tables: Mapping[str, Table]) -> dict[str, Any] | None:
 
 
 def wide(table: Table) -> list[dict[str, Any]]:
-    """A row a source, layer and rank, with all metrics in it."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    """One row per source, layer and rank, with all metrics in it."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in table:
         place = tuple(row[name] for name in ("source", "layer", "rank"))
-        found.setdefault(place, dict(zip(("source", "layer", "rank"), place, strict=True)))[row["metric"]] = row["value"]
-    return list(found.values())
+        rows.setdefault(place, dict(zip(("source", "layer", "rank"), place, strict=True)))[row["metric"]] = row["value"]
+    return list(rows.values())

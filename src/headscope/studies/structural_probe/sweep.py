@@ -1,4 +1,4 @@
-"""One sweep: features and matrices over them, trained together, scored, and kept. What is long is gone on with after an interruption."""
+"""One sweep: features and matrices over them, trained together, scored, and kept. A long training can be resumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from headscope.errors import RunError
 from headscope.results.columns import Kept
 from headscope.results.files import open_arrays, seal_arrays, write_atomically
-from headscope.studies.hidden_states import States
+from headscope.studies.hidden_states import HiddenStates
 from headscope.studies.structural_probe.examples import choose, keep
 from headscope.studies.structural_probe.features import Features
 from headscope.studies.structural_probe.probe import KINDS, Segment, Segments
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MEASURED = 512  # sentences that say how long the vectors of a layer are
 EVERY = 20.0  # seconds of training that may be lost, if an epoch takes no longer
 
-Read = Callable[[Part], tuple[tuple[str, States], ...]]
+Read = Callable[[Part], tuple[tuple[str, HiddenStates], ...]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Sweep:
         fit = checkpoint.read(segments, device)
         if fit is None:
             drawn = segments.drawn(names, every[0].size).to(device)
-            fit = Fit(sized(drawn, segments, sentences[0]) if spec.scale == "unit" else drawn, segments)
+            fit = Fit.begin(sized(drawn, segments, sentences[0]) if spec.scale == "unit" else drawn, segments)
             if spec.scale == "unit":  # the numbers of a matrix with fewer rows are larger, and so are its steps
                 fit.tensors["rate"] *= torch.tensor([(every[0].size / segment.rank) ** 0.5 for segment in segments.every])
 
@@ -88,10 +88,10 @@ class Sweep:
 
     def _show(self, kept: Kept, fit: Fit, features: Features, part: Part, spec: StructuralSpec) -> None:
         """Keep some sentences as the layer of least loss sees them."""
-        best = int(fit.tensors["loss"][:, : spec.seeds].mean(1).argmin())  # distance comes first among segments
+        best = int(fit.patience.loss[:, : spec.seeds].mean(1).argmin())  # distance comes first among segments
         chosen = choose(part, spec.seed)
         few = Part(tuple(part.texts[number] for number in chosen), tuple(part.trees[number] for number in chosen))
-        states = tuple((source, own.some(chosen)) for source, own in features.parts)
+        states = tuple((source, states.some(chosen)) for source, states in features.parts)
         sentences = Sentences(
             Features(states, features.device, features.scales, features.chosen), few.trees, [text.id for text in few.texts]
         )
@@ -107,20 +107,19 @@ class Sweep:
         kept.add(f"{self.name}/layer", [features.every[feature].layer for feature, _, _ in probes])
         kept.add(f"{self.name}/rank", [segment.rank for segment in of])
         kept.add(f"{self.name}/seed", [segment.seed for segment in of])
-        for name in ("loss", "best_epoch", "epochs"):
-            told = fit.tensors[name]
-            kept.add(f"{self.name}/{name}", np.array([[float(told[feature, place]) for place in both] for feature, *both in probes]))
+        for name, each in (("loss", fit.patience.loss), ("best_epoch", fit.patience.best), ("epochs", fit.tensors["epochs"])):
+            kept.add(f"{self.name}/{name}", np.array([[float(each[feature, place]) for place in both] for feature, *both in probes]))
         return kept
 
 
-def lengths_of(read: Sequence[tuple[str, States]], part: Part) -> Float64[np.ndarray, "feature"]:
+def lengths_of(read: Sequence[tuple[str, HiddenStates]], part: Part) -> Float64[np.ndarray, "feature"]:
     """How far the vectors of each feature lie from their mean: the root of the mean square, over some sentences chosen by name."""
     some = sorted(range(len(part)), key=lambda number: part.texts[number].id)[:: max(1, len(part) // MEASURED)]
-    found = []
+    lengths = []
     for _, states in read:
         blocks = np.concatenate([states[number].astype(np.float64) for number in some], axis=1)
-        found.append(np.sqrt(((blocks - blocks.mean(1, keepdims=True)) ** 2).sum(-1).mean(1)))
-    scales: Float64[np.ndarray, "feature"] = np.maximum(np.concatenate(found), 1e-12)
+        lengths.append(np.sqrt(((blocks - blocks.mean(1, keepdims=True)) ** 2).sum(-1).mean(1)))
+    scales: Float64[np.ndarray, "feature"] = np.maximum(np.concatenate(lengths), 1e-12)
     return scales
 
 

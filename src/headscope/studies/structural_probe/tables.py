@@ -20,13 +20,13 @@ PERCENT = ("UUAS", "Root%")
 
 
 class Tables:
-    """What is made of kept sweeps."""
+    """Makes tables of what the sweeps kept."""
 
     def __init__(self, kept: Kept, units: Sequence[str], replicates: int, seed: int) -> None:
         self._kept, self._units, self._replicates, self._seed = kept, units, replicates, seed
 
     def scores(self, *sweeps: str) -> Table:
-        """A row a source, layer, rank and metric: the mean over seeds, its interval over documents, and its spread over seeds."""
+        """One row per source, layer, rank and metric: the mean over seeds, its interval over documents, and its spread over seeds."""
         rows = [row for sweep in sweeps if len(self._numbers(sweep)) for row in self._rows(sweep)]
         return Table.of({name: [row[name] for row in rows] for name in COLUMNS})
 

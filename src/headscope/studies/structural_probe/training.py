@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from headscope.stats.bootstrap import GOLDEN, mix
+from headscope.studies.patience import Patience, keep_best
 from headscope.studies.structural_probe.features import Features, batches
 from headscope.studies.structural_probe.probe import Gold, Segments, losses, squared_distances
 from headscope.studies.structural_probe.trees import Tree
@@ -51,43 +52,49 @@ class Sentences:
 
 @dataclass
 class Fit:
-    """Probes in training. `best` are the matrices of each probe's best epoch by the loss on held-out sentences."""
+    """Probes in training. `patience` says when each was best by its loss on held-out sentences, and `best` are its matrices then."""
 
     matrices: Float[torch.Tensor, "feature row d"]
     segments: Segments
-    tensors: dict[str, torch.Tensor] = field(default_factory=dict)
+    patience: Patience
+    tensors: dict[str, torch.Tensor]
     epoch: int = 0
 
-    def __post_init__(self) -> None:
-        if not self.tensors:
-            each = torch.zeros(len(self.matrices), len(self.segments.every), dtype=torch.float64)
-            self.tensors = {
-                "first": torch.zeros_like(self.matrices), "second": torch.zeros_like(self.matrices), "best": self.matrices.clone(),
-                "steps": each.clone(), "rate": each + 1, "loss": each + torch.inf, "plateau": each + torch.inf, "stale": each.clone(),
-                "best_epoch": each.clone(), "epochs": each.clone(), "running": each + 1,
-            }  # fmt: skip
+    @classmethod
+    def begin(cls, matrices: Float[torch.Tensor, "feature row d"], segments: Segments) -> Fit:
+        """Probes before their first step."""
+        shape = len(matrices), len(segments.every)
+        each = torch.zeros(shape, dtype=torch.float64)
+        tensors = {
+            "first": torch.zeros_like(matrices), "second": torch.zeros_like(matrices), "best": matrices.clone(),
+            "steps": each.clone(), "rate": each + 1, "plateau": each + torch.inf, "epochs": each.clone(),
+        }  # fmt: skip
+        return cls(matrices, segments, Patience.begin(*shape), tensors)
 
     @property
     def running(self) -> tuple[list[int], list[int]]:
         """The features and the segments that have a probe that has not stopped."""
-        running = self.tensors["running"] > 0
+        running = self.patience.running
         return running.any(1).nonzero()[:, 0].tolist(), running.any(0).nonzero()[:, 0].tolist()
 
     def rows(self, each: Each) -> torch.Tensor:
-        """A number a probe as a number a row, [feature, row, 1]."""
+        """One number per probe as one per row, [feature, row, 1]."""
         ranks = torch.tensor([segment.rank for segment in self.segments.every])
         return each.repeat_interleave(ranks, 1)[..., None].to(self.matrices.device, self.matrices.dtype)
 
     def state(self) -> dict[str, torch.Tensor]:
         """All that is needed to go on."""
-        return {"matrices": self.matrices, "epoch": torch.tensor(self.epoch), **self.tensors}
+        known = self.patience
+        judged = {"loss": known.loss, "best_epoch": known.best, "stale": known.stale, "running": known.running.double()}
+        return {"matrices": self.matrices, "epoch": torch.tensor(self.epoch), **self.tensors, **judged}
 
     @classmethod
     def again(cls, state: Mapping[str, torch.Tensor], segments: Segments, device: torch.device) -> Fit:
         """Probes from `state`."""
         wide = {"matrices", "first", "second", "best"}
         tensors = {name: tensor.to(device) if name in wide else tensor for name, tensor in state.items()}
-        return cls(tensors.pop("matrices"), segments, tensors, int(tensors.pop("epoch")))
+        loss, best, stale, running = (tensors.pop(name) for name in ("loss", "best_epoch", "stale", "running"))
+        return cls(tensors.pop("matrices"), segments, Patience(loss, best, stale, running > 0), tensors, int(tensors.pop("epoch")))
 
 
 def train(
@@ -118,7 +125,7 @@ def shuffled(ids: Sequence[str], seed: int, epoch: int) -> list[int]:
 def _epoch(fit: Fit, train: Sentences, order: Sequence[int], recipe: Recipe, progress: Callable[[float], None]) -> None:
     features, which = fit.running
     steps = fit.tensors["steps"]
-    running = fit.tensors["running"]
+    running = fit.patience.running.double()
     total = -(-len(order) // recipe.batch)
     for turn, batch in enumerate(batches(train.features.lengths, order, recipe.batch, POOL if recipe.sorted else 1)):
         states = train.features.batch(batch, features, fit.matrices.dtype)
@@ -145,15 +152,10 @@ def _adam(fit: Fit, features: Sequence[int], slope: torch.Tensor, rate: Each) ->
 
 def _judge(fit: Fit, loss: Each, recipe: Recipe) -> None:
     """After an epoch: keep what is best so far, lower the rate of probes without a gain, stop those without one for long."""
-    known = fit.tensors
-    running = known["running"] > 0
+    known, running = fit.tensors, fit.patience.running
     known["epochs"][running] += 1
-    better = running & (loss < known["loss"] - recipe.least)
-    known["loss"][better] = loss[better]
-    known["best_epoch"][better] = fit.epoch
-    chosen = fit.rows(better.double()) > 0
-    known["best"] = torch.where(chosen, fit.matrices, known["best"])
-    known["stale"] = torch.where(better, 0.0, known["stale"] + 1)
+    better = fit.patience.check(loss, fit.epoch, recipe.least, recipe.patience)
+    keep_best(known["best"], fit.matrices, fit.rows(better.double())[..., 0] > 0)
     gained = loss < known["plateau"] * (1 - recipe.least)  # of itself: the schedule of the released code
     known["plateau"] = torch.where(running & gained, loss, known["plateau"])
     slower = running & ~gained
@@ -162,7 +164,6 @@ def _judge(fit: Fit, loss: Each, recipe: Recipe) -> None:
         known["steps"][slower] = 0
         kept = fit.rows((~slower).double())
         known["first"], known["second"] = known["first"] * kept, known["second"] * kept
-    known["running"] = (running & (known["stale"] < recipe.patience)).double()
 
 
 @torch.no_grad()
@@ -175,9 +176,9 @@ def mean_losses(matrices: torch.Tensor, segments: Segments, sentences: Sentences
         gold = Gold.of([sentences.trees[number] for number in batch], states.device, states.dtype)
         vectors = torch.einsum("ftwd,frd->ftwr", states, matrices[features])
         sums += losses(vectors, gold, segments, which).double().sum(-1).cpu()
-    found = torch.full((len(matrices), len(segments.every)), torch.inf, dtype=torch.float64)
-    found[torch.tensor(features)[:, None], torch.tensor(which)] = (sums / len(sentences.trees)).T
-    return found
+    means = torch.full((len(matrices), len(segments.every)), torch.inf, dtype=torch.float64)
+    means[torch.tensor(features)[:, None], torch.tensor(which)] = (sums / len(sentences.trees)).T
+    return means
 
 
 @torch.no_grad()
@@ -185,18 +186,18 @@ def sized(matrices: torch.Tensor, segments: Segments, sentences: Sentences, some
     """Matrices to begin with, each multiplied so that what it predicts is on average as large as what it should."""
     features = list(range(len(matrices)))
     order = sorted(range(len(sentences.trees)), key=lambda number: sentences.ids[number])[:some]
-    wanted, given = (torch.zeros(len(segments.every), len(matrices), dtype=torch.float64) for _ in range(2))
+    wanted, predicted = (torch.zeros(len(segments.every), len(matrices), dtype=torch.float64) for _ in range(2))
     for batch in batches(sentences.features.lengths, sorted(order, key=lambda number: sentences.features.lengths[number]), READ):
         states = sentences.features.batch(batch, features, matrices.dtype)
         gold = Gold.of([sentences.trees[number] for number in batch], states.device, states.dtype)
         vectors = torch.einsum("ftwd,frd->ftwr", states, matrices)
         pairs = gold.words[:, :, None] & gold.words[:, None, :]
         for number, (segment, bounds) in enumerate(zip(segments.every, segments.bounds, strict=True)):
-            own = vectors[..., slice(*bounds)]
+            projected = vectors[..., slice(*bounds)]
             distance = segment.kind == "distance"
             wanted[number] += float(gold.distances.double().sum() if distance else gold.depths.double().sum())
-            found = squared_distances(own, gold.words) * pairs if distance else (own * own).sum(-1)
-            given[number] += found.double().flatten(1).sum(1).cpu()
-    times = (wanted / given.clamp_min(1e-12)).clamp(1e-6, 1e6).sqrt().T
+            sizes = squared_distances(projected, gold.words) * pairs if distance else (projected * projected).sum(-1)
+            predicted[number] += sizes.double().flatten(1).sum(1).cpu()
+    times = (wanted / predicted.clamp_min(1e-12)).clamp(1e-6, 1e6).sqrt().T
     ranks = torch.tensor([segment.rank for segment in segments.every])
     return matrices * times.repeat_interleave(ranks, 1)[..., None].to(matrices.device, matrices.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from headscope.core.annotation import NONE, ROOT
 from headscope.core.document import Word
 from headscope.encoding.texts import Encoded
 from headscope.measures.relations import is_punctuation
+from headscope.studies.structural_probe.spec import Punct
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int64
 
-Punct = Literal["tag", "ptb"]
 Edge = tuple[int, int]
 # What the released code leaves out when it scores: tags of the Penn Treebank.
 PTB = frozenset({"''", ",", ".", ":", "``", "-LRB-", "-RRB-"})
@@ -67,7 +67,7 @@ def ancestors(heads: Sequence[int]) -> Bool[np.ndarray, "word word"] | None:
 
 def smallest_tree(distances: Float[np.ndarray, "word word"], words: Sequence[int]) -> Iterable[Edge]:
     """The edges of the smallest spanning tree over some words (Kruskal). Of equal distances the pair that comes first is taken."""
-    pairs = [(one, other) for place, one in enumerate(words) for other in words[place + 1 :]]
+    pairs = [(first, second) for place, first in enumerate(words) for second in words[place + 1 :]]
     group = {word: word for word in words}
 
     def find(word: int) -> int:
@@ -76,8 +76,8 @@ def smallest_tree(distances: Float[np.ndarray, "word word"], words: Sequence[int
             word = group[word]
         return word
 
-    for one, other in sorted(pairs, key=lambda pair: distances[pair]):
-        first, second = find(one), find(other)
+    for pair in sorted(pairs, key=lambda pair: distances[pair]):
+        first, second = find(pair[0]), find(pair[1])
         if first != second:
             group[first] = second
-            yield one, other
+            yield pair

@@ -1,0 +1,123 @@
+"""A study by edge probing: states of all texts worked out once, the probes of every task trained on them, kept as it goes (METHODS §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headscope.core.state import States
+from headscope.models.hidden import hidden_shape
+from headscope.results.columns import Kept
+from headscope.results.table import Table
+from headscope.studies.base import Context, Work
+from headscope.studies.edge_probe.feeding import Rows
+from headscope.studies.edge_probe.reading import gather
+from headscope.studies.edge_probe.spec import EdgeSpec
+from headscope.studies.edge_probe.summary import linear_warnings, notes, summary, task_table
+from headscope.studies.edge_probe.tables import example_tables, mix_table, score_table, seed_table
+from headscope.studies.edge_probe.task import Task
+from headscope.studies.edge_probe.task_results import TaskResults
+from headscope.studies.execute import require_length
+from headscope.studies.hidden_states import hidden_states
+from headscope.studies.hidden_states_spec import STATES_FOLDER
+
+if TYPE_CHECKING:
+    from headscope.studies.edge_probe.training import Tell
+
+READING = 0.1  # the share of the work that states are, for the progress bar
+
+
+class Job(NamedTuple):
+    """The probes of a task that are trained together: those of one seed, or of several."""
+
+    number: int
+    task: Task
+    seeds: list[int]
+
+
+class EdgeProbeWork(Work):
+    """One study by edge probing: its tasks one after the other, on states that all of them share."""
+
+    spec: EdgeSpec
+
+    def __init__(self, spec: EdgeSpec, context: Context) -> None:
+        super().__init__(spec, context)
+        require_length(self.model, spec)
+
+    def prepare(self) -> None:
+        """Read the texts, and find what there is to label in them for each task."""
+        corpora = self.context.corpora
+        self._texts = gather(self.spec, self.model, self.context.corpus, corpora["dev"], corpora["look"])
+        self.counts = self._texts.counts
+        layers = hidden_shape(self.model)[0]
+        self._tasks = [Task(name, self.spec, self._texts, layers) for name in self.spec.tasks or ()]
+        # Several seeds at once keep a GPU busy; on a CPU they would only take memory, and an interruption would lose more.
+        seeds = range(self.spec.seed, self.spec.seed + self.spec.seeds)
+        groups = [[seed] for seed in seeds] if self.model.device.type == "cpu" else [[*seeds]]
+        self._jobs = [Job(number, *pair) for number, pair in enumerate(product(self._tasks, groups))]
+
+    def jobs(self, merged: Callable[[], States]) -> list[Job]:
+        """The tasks, on a CPU seed by seed."""
+        return self._jobs
+
+    def do(self, job: Job) -> States:
+        """Train and score the probes of a task."""
+        return {"edge": job.task.run(self._rows, job.seeds, self._progress_of(job.number)).state}
+
+    def tables(self, states: States) -> dict[str, Table]:
+        """Scores, mixing weights and examples of all tasks; before them all tasks in one table."""
+        kept = Kept(states["edge"])
+        results = [TaskResults.of(task, kept) for task in self._tasks]
+        examples, beliefs = example_tables(results, self.spec.examples)
+        tasks, scores = task_table(results), score_table(results)
+        self.notes += notes(results)
+        self.warnings += linear_warnings(scores)
+        return {
+            "summary": summary(tasks),
+            "edge_tasks": tasks,
+            "edge_scores": scores,
+            "edge_mix": mix_table(results),
+            "edge_seeds": seed_table(results),
+            "edge_examples": examples,
+            "edge_beliefs": beliefs,
+        }
+
+    def measured(self) -> dict[str, Any]:
+        """What was probed for."""
+        return self.spec.model_dump(mode="json", include={"tasks"})
+
+    def close(self) -> None:
+        """Remove hidden states that are not kept in a cache."""
+        if self.context.folder is not None and self.spec.cache is None:
+            self.context.folder.drop(STATES_FOLDER)
+
+    @cached_property
+    def _rows(self) -> Rows:
+        """The hidden states of all texts, worked out when the first job asks for them."""
+        spec, folder = self.spec, self.context.folder
+        states = hidden_states(
+            self.model,
+            self._texts.texts,
+            spec.cache_folder(folder.path if folder is not None else None),
+            dtype=spec.cache_dtype,
+            limit_bytes=spec.cache_bytes,
+            batch_tokens=spec.batch_tokens,
+            progress=self._tell_of_states,
+        )
+        return Rows(states, self.model.device)
+
+    def _tell_of_states(self, share: float | None, texts: int, tokens: int) -> None:
+        if self.context.progress is not None:
+            self.context.progress(READING * (share or 0.0), texts, tokens)
+
+    def _progress_of(self, number: int) -> Tell:
+        """What hears of the steps of a job that are done, and tells of the share of all work."""
+
+        def tell(step: int, steps: int) -> None:
+            if self.context.progress is not None:
+                share = READING + (1 - READING) * (number + min(step / steps, 1.0)) / len(self._jobs)
+                self.context.progress(share, len(self._texts.texts), sum(map(len, self._texts.texts)))
+
+        return tell

@@ -1,0 +1,183 @@
+"""A structural probe over a corpus: states read once, probes of all layers trained together, scored, kept, written as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from headscope.core.state import States
+from headscope.models.hidden import hidden_shape
+from headscope.models.model import Model
+from headscope.models.random import untrained
+from headscope.results.columns import Kept
+from headscope.results.table import Table
+from headscope.studies.base import Context, Work
+from headscope.studies.execute import require_length
+from headscope.studies.hidden_states import HiddenStates, hidden_states
+from headscope.studies.hidden_states_spec import STATES_FOLDER
+from headscope.studies.structural_probe.baselines import decay, projection
+from headscope.studies.structural_probe.examples import table as trees
+from headscope.studies.structural_probe.reading import Part, fitted, material
+from headscope.studies.structural_probe.scoring import score_chain
+from headscope.studies.structural_probe.spec import StructuralSpec
+from headscope.studies.structural_probe.summary import summary
+from headscope.studies.structural_probe.sweep import Checkpoint, Sweep
+from headscope.studies.structural_probe.tables import Tables
+
+SWEEPS = ("layers", "random", "baselines", "ranks")
+
+
+class Job(NamedTuple):
+    """A sweep, and how many come before it."""
+
+    number: int
+    sweep: Sweep
+
+
+class StructuralProbeWork(Work):
+    """One structural probe. A job is a sweep: probes that are trained together, such as those of all layers.
+
+    Hidden states are kept in the cache that is named for whoever asks for them next; without one, in the folder of the results or a
+    temporary folder until the study is done.
+    """
+
+    spec: StructuralSpec
+
+    def __init__(self, spec: StructuralSpec, context: Context) -> None:
+        require_length(context.model, spec)
+        super().__init__(fitted(spec, context.model), context)
+        self._states: dict[tuple[str, int], HiddenStates] = {}
+
+    def prepare(self) -> None:
+        """Read the sentences to train on, to stop by, and to score."""
+        self._material = material(self.model, self.context.corpus, self.context.corpora["dev"], self.spec)
+        self.counts = self._material.counts
+        self.notes += self._material.notes
+
+    def jobs(self, merged: Callable[[], States]) -> Iterator[Job]:
+        """The sweeps. Ranks come last: by default they are tried on the layer that was best in the first sweep."""
+        for number, name in enumerate(self._sweeps):
+            if name == "ranks":
+                layer = self.spec.ranks_layer
+                yield Job(number, self._ranks(self._tables(merged()).best() if layer is None else layer))
+            else:
+                yield Job(number, self._sweep(name))
+
+    def do(self, job: Job) -> States:
+        """Train and score the probes of a sweep; a training that was interrupted goes on where it was."""
+        folder, name = self.context.folder, job.sweep.name
+        path = folder.path / "partial" / "training.safetensors" if folder is not None else None
+        checkpoint = Checkpoint(path, f"{self.context.key}/{name}", self.context.resume)
+        kept = job.sweep.run(self._material, self.spec, self.model.device, checkpoint, self._progress_of(job.number))
+        if name == "layers" and "linear" in self.spec.baselines:
+            self._add_chain(kept)
+        return {"structural": kept.state}
+
+    def tables(self, states: States) -> dict[str, Table]:
+        """Scores by layer and by rank, how probes were trained, and some trees; before them all in one table."""
+        made = self._tables(states)
+        self._best = made.best()
+        tables = {"structural": made.scores("layers", "random", "baselines", "linear")}
+        if self.spec.ranks:
+            tables["structural_ranks"] = made.scores("ranks")
+        tables["structural_training"] = made.training(*SWEEPS)
+        tables["structural_trees"] = trees(Kept(states["structural"]))
+        return {"summary": summary(tables, self._best, hidden_shape(self.model)[0] - 1), **tables}
+
+    def measured(self) -> dict[str, Any]:
+        """What was probed."""
+        return self.spec.model_dump(mode="json", include={"layers", "rank", "ranks", "baselines"})
+
+    def further(self) -> dict[str, Any]:
+        """The best layer, which findings and figures name."""
+        return {"best_layer": self._best}
+
+    def close(self) -> None:
+        """Remove hidden states that are not kept in a cache."""
+        self._states.clear()
+        if self.context.folder is not None and self.spec.cache is None:
+            self.context.folder.drop(STATES_FOLDER)
+
+    @property
+    def _sweeps(self) -> list[str]:
+        """The names of the sweeps asked for."""
+        wanted = {
+            "layers": True,
+            "random": "random" in self.spec.baselines,
+            "baselines": bool(self._averaged),
+            "ranks": bool(self.spec.ranks),
+        }
+        return [name for name in SWEEPS if wanted[name]]
+
+    @property
+    def _averaged(self) -> list[str]:
+        """The baselines that are vectors made of layer 0."""
+        return [name for name in ("decay", "projection") if name in self.spec.baselines]
+
+    def _tables(self, states: States) -> Tables:
+        units = self._material.test.units(self.spec.resample)
+        return Tables(Kept(states["structural"]), units, self.spec.replicates, self.spec.seed)
+
+    def _add_chain(self, kept: Kept) -> None:
+        """Add the linear baseline, which nothing is trained for."""
+        kept.add("linear/numbers", score_chain(self._material.test.trees, self.spec.reference)[:, None])
+        kept.say("linear/source", ["linear"])
+        for name, value in (("layer", -1), ("rank", 0), ("seed", 0)):
+            kept.add(f"linear/{name}", [value])
+
+    def _ranks(self, layer: int) -> Sweep:
+        """Probes of several ranks over one layer."""
+        place = (self.spec.layers or ()).index(layer)
+        return Sweep("ranks", lambda part: (("model", self._read("model", part)),), self.spec.ranks or (), (place,))
+
+    def _sweep(self, name: str) -> Sweep:
+        """Probes of one rank over all layers of the model or of the control, or over what is made of the embeddings."""
+        rank = (self.spec.rank or 1,)
+        if name == "baselines":
+            return Sweep(name, lambda part: tuple(self._made_of_embeddings(part)), rank)
+        source = "model" if name == "layers" else name
+        return Sweep(name, lambda part: ((source, self._read(source, part)),), rank)
+
+    def _made_of_embeddings(self, part: Part) -> Iterator[tuple[str, HiddenStates]]:
+        embeddings = self._read("embeddings", part)
+        for name in self._averaged:
+            yield name, decay(embeddings, twice=self.spec.reference) if name == "decay" else projection(embeddings, self.spec.seed)
+
+    def _read(self, source: str, part: Part) -> HiddenStates:
+        """The states of a part's words in the layers asked for. The control's layer 0 is the model's own, and is left out."""
+        if (source, id(part)) not in self._states:
+            layers: Sequence[int] = (0,) if source == "embeddings" else self.spec.layers or ()
+            model = self.model
+            if source == "random":
+                model = self._control
+                layers = tuple(layer for layer in layers if layer > 0) or (0,)
+            folder = self.context.folder
+            self._states[source, id(part)] = hidden_states(
+                model,
+                part.texts,
+                self.spec.cache_folder(folder.path if folder is not None else None),
+                layers=layers,
+                level="word",
+                dtype=self.spec.store,
+                limit_bytes=self.spec.cache_bytes,
+                progress=self.context.progress,
+            )
+        return self._states[source, id(part)]
+
+    @cached_property
+    def _control(self) -> Model:
+        """The model with its weights redrawn."""
+        return untrained(self.model, self.spec.seed)
+
+    def _progress_of(self, number: int) -> Callable[[float], None]:
+        """What hears of the share of a sweep that is done, and tells of the share of all."""
+        train, sweeps = self._material.train, len(self._sweeps)
+        texts, words = len(train), sum(len(text.words) for text in train.texts)
+
+        def tell(share: float) -> None:
+            if self.context.progress is not None:
+                seen = share * self.spec.epochs
+                self.context.progress((number + min(share, 1.0)) / sweeps, int(seen * texts), int(seen * words))
+
+        return tell
