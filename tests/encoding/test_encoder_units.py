@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
-from headscope.encoding.texts import UNITS, Encoded, Encoder, Unit
+from headscope.encoding.choices import UNITS, Unit
+from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import EncodingError
 
 DROPPED, TRUNCATED, SPLIT = "overlong texts dropped", "overlong texts truncated", "overlong texts split into windows"

@@ -10,7 +10,8 @@ from families import document, tokenizer
 from transformers import BartConfig, BartModel, BertConfig, BertModel, GPT2Config, GPT2Model, RobertaConfig, RobertaModel, T5Config, T5Model
 
 from headscope.core.tally import Tally
-from headscope.encoding.texts import Encoded, Encoder, Unit
+from headscope.encoding.choices import Unit
+from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.model import Model
 
 SMALL: dict[str, Any] = {"vocab_size": 700, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}

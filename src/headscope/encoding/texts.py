@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,11 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora.permuted import Trees
 from headscope.corpora.tags import OUTSIDE, Tagging, phrase_tags, tags_in
+from headscope.encoding.choices import Overlong, SegmentIds, Unit
 from headscope.encoding.segments import Chunk, Part, clark_chunks, paragraph_pairs, shorten
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import EncodingError
 
-Unit = Literal["sentence", "paragraph", "document", "pair", "segment"]
-Overlong = Literal["drop", "truncate", "window", "error"]
-SegmentIds = Literal["pair", "zeros"]
-UNITS: tuple[Unit, ...] = get_args(Unit)
 TRUNCATED, CUT, CUT_MENTIONS = "overlong texts truncated", "words cut off at the end", "mentions cut off at the end"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headscope.core.heads import HeadLayout, Site
 from headscope.core.slope import Slope
-from headscope.encoding.texts import Overlong, Unit
+from headscope.encoding.choices import Overlong, Unit
 from headscope.errors import RunError
 from headscope.measures import Measure
 from headscope.measures.base import Level

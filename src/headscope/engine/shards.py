@@ -13,7 +13,8 @@ from headscope.corpora import Corpus
 from headscope.corpora.permuted import Trees
 from headscope.corpora.tags import OUTSIDE, Tagging, tags_in
 from headscope.encoding.batches import Text, shards
-from headscope.encoding.texts import Encoded, Encoder, Overlong, Unit
+from headscope.encoding.choices import Overlong, Unit
+from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.engine.plan import Reading
 from headscope.engine.prefetch import Ahead, Brief, Bundle

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from headscope.core.paths import problem_of
-from headscope.encoding.texts import Overlong, SegmentIds, Unit
+from headscope.encoding.choices import Overlong, SegmentIds, Unit
 from headscope.errors import RunError
 from headscope.measures import DEFAULT, REGISTRY, Measure, class_of, make, own
 from headscope.results.specification import Role, Specification, validated

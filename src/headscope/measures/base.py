@@ -11,7 +11,7 @@ from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.slope import Slope
 from headscope.core.state import State
-from headscope.encoding.texts import Overlong, Unit
+from headscope.encoding.choices import Overlong, Unit
 from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:

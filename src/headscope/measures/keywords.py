@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from headscope.core.batch import WORD, MapBatch
-from headscope.encoding.texts import Overlong, Unit
+from headscope.encoding.choices import Overlong, Unit
 from headscope.errors import MeasureError
 from headscope.measures.base import Level
 from headscope.measures.groups import group

@@ -12,7 +12,7 @@ from headscope.core.annotation import Annotation
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
-from headscope.encoding.texts import Overlong, Unit
+from headscope.encoding.choices import Overlong, Unit
 from headscope.errors import MeasureError
 from headscope.measures.base import Champion, Level, Measure
 from headscope.measures.contests import Contests

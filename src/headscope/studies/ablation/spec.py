@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from headscope.corpora.fields import PAIRS
 from headscope.corpora.tags import Tagging
-from headscope.encoding.texts import Unit
+from headscope.encoding.choices import Unit
 from headscope.errors import RunError
 from headscope.models.importance import BATCH_TEXTS, AbsOver, Normalise
 from headscope.results.specification import Role, Specification, validated

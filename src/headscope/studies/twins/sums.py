@@ -13,7 +13,8 @@ import torch
 from headscope.core.batch import Side
 from headscope.core.heads import HeadLayout, Kind
 from headscope.encoding.batches import token_side
-from headscope.encoding.words import Rows, WordGroups
+from headscope.encoding.choices import Rows
+from headscope.encoding.words import WordGroups
 from headscope.engine.compute import BatchView, explain
 from headscope.engine.plan import Plan
 from headscope.errors import HeadscopeError
