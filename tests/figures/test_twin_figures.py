@@ -18,7 +18,8 @@ from headscope.drawing.theme import COLOURS
 from headscope.errors import HeadscopeError
 from headscope.results.table import Table
 from headscope.studies.twins.figures import NAMED
-from headscope.studies.twins.heads import TABLES, Heads, Sums
+from headscope.studies.twins.heads import TABLES, Heads
+from headscope.studies.twins.states import Sums
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def usual(kind: type[Specification]) -> Specification:
 
 def test_all_kinds_are_there() -> None:
     assert set(SPECS) == {
-        "RunSpec", "TwinSpec", "MapSpec", "FlowSpec", "AblationSpec", "AttentionProbeSpec", "StructuralSpec", "EdgeSpec", "KeywordSpec",
+        "RunSpec", "StudySpec", "TwinsSpec", "MapSpec", "FlowSpec", "AblationSpec", "AttentionProbeSpec", "StructuralSpec", "EdgeSpec", "KeywordSpec",
         "ReplicationSpec",
     }  # fmt: skip
 

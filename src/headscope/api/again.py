@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.results import Run, Study
+from headscope.api.results import Run, Study, TwinHeads, results_of
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
 from headscope.replication.kinds import kind_of
@@ -24,10 +24,11 @@ _CORPORA = ("corpus", "dev", "look")
 
 
 def rerun(
-    run: str | Path | Run | Study,
+    run: str | Path | Run | Study | TwinHeads,
     out: str | Path | None = None,
     *,
     model: Model | str | Path | None = None,
+    other: Model | str | Path | None = None,
     corpus: Texts | None = None,
     dev: Texts | None = None,
     look: Texts | None = None,
@@ -39,8 +40,8 @@ def rerun(
 ) -> Rerun:
     """Make a run or a study in a folder again, with its settings, and compare every table and state with what is there.
 
-    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora need to be named only if
-    they are not where they were; one that is not what it was is refused before anything is computed. `tell` hears of other versions then.
+    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora, and of twins
+    the `other` model, need to be named only if they are not where they were; one that is not what it was is refused before anything is computed. `tell` hears of other versions then.
 
     >>> import headscope as hs, tempfile
     >>> folder = tempfile.mkdtemp() + "/run"
@@ -51,7 +52,7 @@ def rerun(
     from headscope.comparison import rerun as again
     from headscope.comparison.identical import compare
 
-    then = run.results if isinstance(run, Run | Study) else Results.open(Path(run))
+    then = Results.open(Path(run)) if isinstance(run, str | Path) else results_of(run)
     if then.path is None:
         raise RunError("these results have no folder", "Only what is in a folder can be made again")
     again.refuse(then)
@@ -78,19 +79,21 @@ def rerun(
             settings.pop(name, None)
     if then.study is None:
         settings["allow_unknown"] = True  # a run that was finished is not refused
-    if isinstance(model, str | Path):
-        settings["model"] = str(model)
-    elif model is None:
-        settings["model"] = places.find(settings["model"]) or settings["model"]
+    for name, given_model in (("model", model), ("other", other)):
+        if isinstance(given_model, str | Path):
+            settings[name] = str(given_model)
+        elif given_model is None and name in settings:
+            settings[name] = places.find(settings[name]) or settings[name]
     spec = kind.make(settings)
     device = device or _device(then)
     loaded = model if model is not None and not isinstance(model, str | Path) else kind.load(spec, device)
     again.require_model(then, loaded)
+    further = {} if "other" not in settings else {"other_model": _other(then, spec, other, loaded, device)}
     for line in again.other_versions(then) if tell is not None else ():
         assert tell is not None
         tell(line)
     target = Path(out) if out is not None else _beside(then.path)
-    how: dict[str, Any] = {**corpora, "device": device, "progress": progress, **kind.more(then)}
+    how: dict[str, Any] = {**corpora, "device": device, "progress": progress, **kind.more(then), **further}
     if then.study is None:
         how |= {"engine": engine, "workers": workers}
     elif engine != "local":
@@ -138,6 +141,20 @@ class _Kind:
 def _kind(results: Results) -> _Kind:
     """What makes results like these."""
     return _Kind(*kind_of(results.study), head=results.study == "ablation")
+
+
+def _other(then: Results, spec: Any, other: Model | str | Path | None, model: Model, device: str | None) -> Model:
+    """The second model of a study of two, which must be what it was; it may be the first."""
+    from headscope.comparison import rerun as again
+    from headscope.models.load import load
+
+    expected = then.manifest["identity"]["settings"]["other"]
+    if other is not None and not isinstance(other, str | Path):
+        loaded = other
+    else:
+        loaded = model if model.fingerprint == expected else load(spec.other, device, spec.dtype)
+    again.require_same(then, "fingerprint", expected, loaded.fingerprint, f"the other model {loaded.name}")
+    return loaded
 
 
 def _own(name: str, places: Any) -> str:

@@ -10,6 +10,7 @@ from headscope.studies.base import Study
 
 _CLASSES = {
     "flow": "headscope.studies.flow:FlowStudy",
+    "twins": "headscope.studies.twins:TwinsStudy",
 }
 
 
