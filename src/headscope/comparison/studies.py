@@ -12,6 +12,7 @@ from headscope.comparison.replicates import Replicated, replicated
 from headscope.comparison.runs import APART, PAIRED, differences
 from headscope.errors import RunError
 from headscope.results.results import Results
+from headscope.studies.twins import TwinsStudy
 
 ALONE = "of each study alone, not of differences: a difference is called clear (*) only where two such intervals do not meet"
 _SETTINGS = ("preset", "score", "norm", "max_length", "limit", "dtype", "weights", "unit", "seeds", "words", "rank", "how")
@@ -58,6 +59,7 @@ _TABLES: dict[str, dict[str, _Joined]] = {
     "keywords": {
         "keywords_scores": _Joined(("level", "system"), {"f1": _BOUNDS}, "how well keywords are found"),
     },
+    "twins": {compared.table: _Joined(*compared[1:]) for compared in TwinsStudy.compared},
 }
 
 

@@ -19,6 +19,7 @@ from headscope.studies.edge_probe import figures as probe_edge
 from headscope.studies.flow import figures as flow
 from headscope.studies.keywords import figures as keywords
 from headscope.studies.structural_probe import figures as probe_structural
+from headscope.studies.twins import figures as twins
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,6 +57,7 @@ FIGURES = {
     "structural": "Hewitt & Manning 2019: trees in vectors, by layer, beside baselines (headscope probe structural)",
     "structural_trees": "Hewitt & Manning 2019: some trees, and what distances make of them; --quantity 2,5 (headscope probe structural)",
     "structural_ranks": "Hewitt & Manning 2019: trees in vectors, by the rank of the probe (headscope probe structural)",
+    "twins": "all heads of two models as points, twins of each other joined, and how far their layers are apart (headscope twins)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
 # Of studies: what draws it, the table it needs, and the command that makes that.
@@ -82,6 +84,7 @@ _STUDIES: dict[str, tuple[Callable[..., Figure], str, str]] = {
     "structural": (probe_structural.layers, "structural", "probe structural"),
     "structural_trees": (probe_structural.trees, "structural_trees", "probe structural"),
     "structural_ranks": (probe_structural.ranks, "structural_ranks", "probe structural"),
+    "twins": (twins.heads_and_layers, "twins_matrix", "twins A B"),
 }
 _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
@@ -97,7 +100,7 @@ _ALIKE: dict[str, Callable[[Results, Kind | None, Choices], Figure]] = {
     "distances": alike.distances,
 }
 # The choices that figures follow, beside the kind of attention and the quantity.
-FOLLOWED = {**ALIKE_FOLLOWED, "table2": ("direction",), "table3": ("structural",), "tenney3": ("bars",)}
+FOLLOWED = {**ALIKE_FOLLOWED, "table2": ("direction",), "table3": ("structural",), "tenney3": ("bars",), "twins": ("embedding", "sqrt")}
 
 
 @of_runs

@@ -11,6 +11,7 @@ from headscope.report import keywords, probe_attention, probe_edge, probe_struct
 from headscope.results.few import counted
 from headscope.results.results import Results
 from headscope.results.table import display
+from headscope.studies.twins import TwinsStudy
 from headscope.views.findings import findings
 
 Figures = tuple[tuple[str, str, str, str], ...]
@@ -96,6 +97,12 @@ _STUDIES: dict[str, tuple[str, str, Figures, str]] = {
     "attention_probe": (probe_attention.TITLE, probe_attention.ABOUT, probe_attention.FIGURES, probe_attention.PUBLISHED),
     "edge_probe": (probe_edge.TITLE, probe_edge.ABOUT, probe_edge.FIGURES, probe_edge.PUBLISHED),
     "structural_probe": (probe_structural.TITLE, probe_structural.ABOUT, probe_structural.FIGURES, probe_structural.PUBLISHED),
+    "twins": (
+        TwinsStudy.title,
+        TwinsStudy.about,
+        tuple((figure.name, figure.table, figure.title, figure.about) for figure in TwinsStudy.figures),
+        TwinsStudy.published,
+    ),
 }
 
 
