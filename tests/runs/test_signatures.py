@@ -72,8 +72,8 @@ def usual(kind: type[Specification]) -> Specification:
 
 def test_all_kinds_are_there() -> None:
     assert set(SPECS) == {
-        "RunSpec", "StudySpec", "TwinsSpec", "MapSpec", "FlowSpec", "AblationSpec", "AttentionProbeSpec", "StructuralSpec", "EdgeSpec", "KeywordSpec",
-        "ReplicationSpec",
+        "RunSpec", "StudySpec", "TwinsSpec", "MapSpec", "FlowSpec", "AblationSpec", "AttentionProbeSpec", "StructuralSpec", "EdgeSpec",
+        "KeywordSpec", "ReplicationSpec",
     }  # fmt: skip
 
 

@@ -40,8 +40,9 @@ def rerun(
 ) -> Rerun:
     """Make a run or a study in a folder again, with its settings, and compare every table and state with what is there.
 
-    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora, and of twins
-    the `other` model, need to be named only if they are not where they were; one that is not what it was is refused before anything is computed. `tell` hears of other versions then.
+    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora, and the `other` model of
+    twins, need to be named only if they are not where they were; one that is not what it was is refused before anything is computed.
+    `tell` hears of other versions then.
 
     >>> import headscope as hs, tempfile
     >>> folder = tempfile.mkdtemp() + "/run"

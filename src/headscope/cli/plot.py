@@ -17,7 +17,7 @@ def plot(
             "of a study of flow: westera1, westera2, trees or agreement; of one of ablation: michel1, michel3, histogram or importance; "
             "of one by edge probing: tenney1, tenney2, tenney3 or layerscores; of one of attention probes: table3, probe_heads or "
             "probe_relations; of a structural probe: structural, structural_ranks or structural_trees; of keywords: keywords, "
-            "keyword_losses, keyword_curves or keyword_scores"
+            "keyword_losses, keyword_curves or keyword_scores; of twins: twins"
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,
@@ -36,7 +36,7 @@ def plot(
         Path | None, typer.Option(help="table3: a study of headscope probe structural, for the row of that probe")
     ] = None,
     bars: Annotated[bool, typer.Option("--bars", help="tenney3: bars of the true label and its strongest rival, as in the paper")] = False,
-    embedding: Annotated[str | None, typer.Option(help="clark6: metric, nonmetric or classical scaling [default: metric]")] = None,
+    embedding: Annotated[str | None, typer.Option(help="clark6, twins: metric, nonmetric or classical scaling [default: metric]")] = None,
     sqrt: Annotated[bool, typer.Option("--sqrt", help="square roots of distances, which are a metric")] = False,
     groups: Annotated[int | None, typer.Option(help="dendrogram: so many groups [default: by silhouette]", min=1)] = None,
     linkage: Annotated[str | None, typer.Option(help="of a tree: average, complete or single [default: average]")] = None,

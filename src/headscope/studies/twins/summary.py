@@ -1,36 +1,42 @@
-"""The table `summary` of a study of twins: what was found of the heads of each model, in words."""
+"""The table `summary` of a study of twins: what was found of the heads of both models, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from typing import Any
 
 from headscope.results.table import Table
+from headscope.studies.twins.heads import LETTERS
 
 _WORDS = {
-    "twin": "mean distance to the twin in {other}",
-    "own": "mean distance to the nearest neighbour in {model}",
-    "untrained": "mean distance to the nearest head of an untrained {other}",
-    "nearer_than_untrained": "share of heads whose twin is nearer than any head of an untrained {other}",
-    "mutual": "share of heads that are their twin's twin",
+    "twin": "mean distance to the twin in the other model",
+    "own": "mean distance to the nearest neighbour in the own model",
+    "untrained": "mean distance to the nearest head of the untrained other",
+    "nearer_than_untrained": "heads whose twin is nearer than any head of the untrained other",
+    "mutual": "heads that are their twin's twin",
     "depth": "correlation of a head's depth with its twin's",
     "words": "mean share of attention that goes to words",
-    "faint": "share of faint heads, which give little to words",
+    "faint": "faint heads, which give little of their attention to words",
 }
 _CLOSER = {
-    "twin": "share of heads with a twin closer than {epsilon}",
-    "own": "share of heads with such a neighbour in {model}",
-    "untrained": "share of heads with such a head in an untrained {other}",
+    "twin": "heads with a twin closer than {}",
+    "own": "heads with a neighbour in the own model closer than {}",
+    "untrained": "heads with a head of the untrained other closer than {}",
 }
 
 
-def summary(table: Table, names: Sequence[str]) -> Table:
-    """The rows of `twins_summary` that are of one model, each told in words; `names` are those of the models."""
-    rows = []
+def summary(table: Table) -> Table:
+    """One row per quantity of `twins_summary` that the heads of a model have, with the numbers of `a` and of `b`; heads are shares."""
+    rows: dict[str, dict[str, Any]] = {}
     for row in table:
-        model, other = names if row["side"] == "a" else names[::-1]
-        quantity, _, epsilon = row["quantity"].partition("_")
-        words = _CLOSER[quantity] if epsilon and quantity in _CLOSER else _WORDS.get(row["quantity"])
-        if row["side"] != "both" and words is not None:
-            told = {"model": model, "what": words.format(model=model, other=other, epsilon=epsilon)}
-            rows.append({**told, **{name: row[name] for name in ("value", "low", "high", "n", "documents")}})
-    return Table.of({name: [row[name] for row in rows] for name in rows[0]})
+        if row["side"] in LETTERS and (what := _what(row["quantity"])) is not None:
+            numbers = {row["side"]: row["value"], f"{row['side']}_low": row["low"], f"{row['side']}_high": row["high"]}
+            rows.setdefault(what, {"what": what, "n": row["n"], "documents": row["documents"]}).update(numbers)
+    columns = ("what", *(letter + bound for letter in LETTERS for bound in ("", "_low", "_high")), "n", "documents")
+    return Table.of({name: [row.get(name, math.nan) for row in rows.values()] for name in columns})
+
+
+def _what(quantity: str) -> str | None:
+    """A quantity in words; None for differences of others."""
+    name, _, epsilon = quantity.partition("_")
+    return _CLOSER[name].format(epsilon) if epsilon and name in _CLOSER else _WORDS.get(quantity)

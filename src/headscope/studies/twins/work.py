@@ -150,7 +150,7 @@ class TwinsWork(Work):
             signature="",
         )
         tables = {name: twins.table(name) for name in TABLES}
-        return {"summary": summary(tables["twins_summary"], (a.name, b.name)), **tables}
+        return {"summary": summary(tables["twins_summary"]), **tables}
 
     def measured(self) -> dict[str, Any]:
         """What was compared, and how."""
