@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from typer.testing import CliRunner
 
 from headscope.cli.main import app
 from headscope.errors import HeadscopeError
+from headscope.results.results import Results
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +25,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def call(*arguments: str | int | Path) -> str:
-    result = CliRunner().invoke(app, ["twins", *map(str, arguments)])
+def call(*arguments: str | int | Path, verb: str = "twins") -> str:
+    result = CliRunner().invoke(app, [verb, *map(str, arguments)])
     if isinstance(result.exception, HeadscopeError):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -38,40 +37,68 @@ def test_it_tells_and_writes(small: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     options: list[str | int] = ["--max-length", 60, "--limit", 6, "--replicates", 5, "--epsilon", "0.03", "--epsilon", "0.2", "--pairs", 2]
     text = call(small, small, *options, "-o", folder)
-    lines = text.splitlines()
-    assert lines[0].startswith("8 heads of small (a) and 8 of small (b), encoder attention between words, ")
+    first = text.index("8 heads of small (a) and 8 of small (b), encoder attention between words, ")
+    lines = text[first:].splitlines()
     assert re.match(r"A head of small \(a\) is 0\.000 from its twin in small \(b\), on average and 0\.\d+ from its nearest", lines[1])
     assert lines[2].startswith("Heads of small (a) with a twin in small (b): 100 % closer than 0.03 (small (a) ")
     assert "100 % closer than 0.2 (" in lines[2]
     assert "8 pairs are each other's twins; the closest are 1-1 and 1-1 (0.000), 1-2 and 1-2" in text
     assert "the 2 closest pairs of each other's twins" in text
+    assert "mean distance to the twin in the other model" in text
     assert "|limit:6|" in text
-    assert lines[-1] == str(folder / "twins.svg")
-    rows = list(csv.DictReader(io.StringIO((folder / "twins.csv").read_text())))
-    assert len(rows) == 16
-    assert all(row["mutual"] == "true" and float(row["distance"]) == 0 for row in rows)
-    assert list(folder.glob(".*")) == [], "nothing unfinished is left"
+    results = Results.open(folder)
+    assert list(results) == ["summary", "twins", "twins_layers", "twins_matrix", "twins_summary"]
+    assert len(results["twins"]) == 16
+    assert all(row["mutual"] and row["distance"] == 0 for row in results["twins"])
+    assert results.manifest["settings"]["epsilons"] == [0.03, 0.2]
+    assert list(folder.glob(".tmp*")) == [], "nothing unfinished is left"
+    assert "8 heads of small (a) and 8 of small (b)" in call(folder, verb="show")
+    call(folder, "twins", "--embedding", "classical", "-o", tmp_path / "twins.svg", verb="plot")
+    assert (tmp_path / "twins.svg").stat().st_size > 10_000
+    assert "identical to the last bit" in call(folder, verb="rerun")
+    page = Path(call(folder, verb="report").strip())
+    assert "Heads and layers of both models" in page.read_text()
+    with pytest.raises(HeadscopeError, match="already holds a run"):
+        call(small, small, *options, "-o", folder)
+    call(small, small, "--max-length", 60, "--limit", 6, "--replicates", 0, "-q", "-o", tmp_path / "other")
+    assert "how near twins are, and how many heads have one" in call(folder, tmp_path / "other", verb="compare")
 
 
-def test_quiet_prints_files_alone(small: Path, tmp_path: Path) -> None:
+def test_quiet_prints_warnings_alone(small: Path, tmp_path: Path) -> None:
     options: list[str | int] = ["--max-length", 60, "--limit", 1, "--replicates", 0, "--level", "token", "--control", "-q"]
-    text = call(small, small, *options, "--out", tmp_path)
-    assert [Path(line).parent for line in text.split()] == [tmp_path] * 9
-    assert "nan" not in (tmp_path / "twins_summary.csv").read_text().split("\n")[1].split(",")[2]
+    lines = call(small, small, *options, "--out", tmp_path / "out").splitlines()
+    assert len(lines) == 2
+    for line, name in zip(lines, ("small (a)", "small (b)"), strict=True):
+        assert re.match(rf"headscope: warning: .* are unknown to the tokenizer of {re.escape(name)}\.", line)
+    (first, *_) = Results.open(tmp_path / "out")["twins_summary"]
+    assert first["value"] > 0
+
+
+def test_settings_from_a_file_and_the_usual_folder(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may name both models; what the command line says overrides it."""
+    monkeypatch.chdir(tmp_path)
+    Path("twins.toml").write_text(f'model = "{small}"\nother = "{small}"\nmax_length = 60\nlimit = 2\nepsilons = [0.5]\nreplicates = 0\n')
+    call("--settings", "twins.toml", "--kind", "encoder", "-q")
+    settings = Results.open(Path("runs/twins-small-small-sampler")).manifest["settings"]
+    assert (settings["other"], settings["limit"], settings["epsilons"]) == (str(small), 2, [0.5])
+    assert settings["kind"] == ["encoder", "encoder"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        ([], "B is missing: the model to look for twins in.* Use headscope twins A B"),
+        (["small"], "B is missing"),
         (["small", "./nowhere"], "./nowhere is not a folder"),
         (["small", "small", "--max-length", "60", "--corpus", "nothing.txt"], "there is no such file"),
         (["small", "small", "--max-length", "60", "--kind", "encoder,decoder"], "small has no decoder self-attention"),
-        (["small", "small", "--max-length", "60", "--kind", "encoder,encoder,encoder"], "names 3 kinds"),
-        (["small", "small", "--max-length", "60", "--level", "letter"], "Use word or token"),
+        (["small", "small", "--max-length", "60", "--kind", "encoder,encoder,encoder"], "3 kinds for two models"),
+        (["small", "small", "--max-length", "60", "--level", "letter"], "should be 'word' or 'token'"),
         (["small", "small", "--max-length", "5"], "no text of sampler is left that both models read"),
         (["small", "small", "--max-length", "60", "--out", __file__], "is a file"),
     ],
 )
-def test_each_mistake_is_explained(arguments: list[str], says: str, small: Path) -> None:
+def test_each_mistake_is_explained(arguments: list[str], says: str, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(HeadscopeError, match=says):
         call(*(small if name == "small" else name for name in arguments))

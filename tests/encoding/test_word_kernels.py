@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from headscope.core.batch import WORD, stack
-from headscope.encoding.words import Rows, WordGroups, plain_word_map, word_map
+from headscope.encoding.choices import Rows
+from headscope.encoding.words import WordGroups, plain_word_map, word_map
 from headscope.measures import words as favourites
 from headscope.measures.words import SentenceIndex, WordIndex
 

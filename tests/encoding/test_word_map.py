@@ -12,8 +12,9 @@ from headscope.core.annotation import Annotation
 from headscope.core.batch import CLS, SEP, SPECIAL, WORD, Side
 from headscope.core.document import Word
 from headscope.encoding.batches import token_side
+from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
-from headscope.encoding.words import Rows, WordGroups, group, word_map
+from headscope.encoding.words import WordGroups, group, word_map
 
 CPU = torch.device("cpu")
 ROWS: tuple[Rows, ...] = get_args(Rows)

@@ -16,9 +16,13 @@ from headscope.core.heads import HeadId
 from headscope.drawing.saving import render
 from headscope.drawing.theme import COLOURS
 from headscope.errors import HeadscopeError
+from headscope.figures import draw
+from headscope.results.results import Results
 from headscope.results.table import Table
+from headscope.studies.registry import REGISTRY
 from headscope.studies.twins.figures import NAMED
-from headscope.studies.twins.heads import TABLES, Heads, Sums
+from headscope.studies.twins.heads import TABLES, Heads
+from headscope.studies.twins.states import Sums
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +84,18 @@ def test_everything_is_written(found: TwinHeads, tmp_path: Path) -> None:
 def test_what_it_prints(found: TwinHeads) -> None:
     assert repr(found).startswith("12 heads of large and 6 of little, encoder attention between words, 8 rows of 4 texts of 2 documents")
     assert repr(found).endswith(found.signature)
+
+
+def test_the_figure_of_a_study_is_that_of_its_heads(found: TwinHeads) -> None:
+    """Heads, sums and settings are read from tables, states and the manifest."""
+    tables = {name: found.table(name) for name in TABLES}
+    settings = {"level": "word", "epsilons": [0.1], "least": 0.1, "replicates": 5, "seed": 0}
+    manifest = {"study": "twins", "settings": settings, "counts": {"texts": 4, "documents": 2}, "signature": found.signature}
+    manifest |= {"dropped": [], "read": []}
+    results = Results(manifest, tables, states={"twins": found.sums.state()})
+    assert render(draw("twins", results, sqrt=True), "svg") == render(found.plot(sqrt=True), "svg")
+    (figure,) = REGISTRY["twins"].figures
+    assert render(REGISTRY["twins"].draw(figure, results), "svg") == render(found.plot(), "svg")
+    assert repr(TwinHeads.of_study(results)) == repr(found)
+    with pytest.raises(HeadscopeError, match="Make one with headscope twins A B"):
+        draw("twins", Results(manifest, {}))

@@ -69,7 +69,7 @@ def usual(kind: type[Specification]) -> Specification:
 
 def test_all_kinds_are_there() -> None:
     assert set(SPECS) == {
-        "RunSpec", "TwinSpec", "MapSpec", "StudySpec", "FlowSpec", "AblationSpec", "AttentionProbeSpec", "HiddenStatesSpec",
+        "RunSpec", "TwinsSpec", "MapSpec", "StudySpec", "FlowSpec", "AblationSpec", "AttentionProbeSpec", "HiddenStatesSpec",
         "StructuralSpec", "EdgeSpec", "KeywordSpec", "ReplicationSpec",
     }  # fmt: skip
 

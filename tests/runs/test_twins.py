@@ -25,8 +25,9 @@ from headscope.models.model import Model
 from headscope.stats.bootstrap import group_weights
 from headscope.stats.inference import Support, interval
 from headscope.studies.twins import sums as twin_sums
-from headscope.studies.twins.findings import sentences
-from headscope.studies.twins.heads import TABLES, Heads, Sums, Twins
+from headscope.studies.twins.findings import of_twins
+from headscope.studies.twins.heads import TABLES, Heads, Twins
+from headscope.studies.twins.states import Sums
 
 TEXTS = ["The cats sat on a mat .", "A dog , the cats playing .", "The dog sat .", "On a mat the cat and a dog sat , the cat played ."]
 
@@ -199,7 +200,7 @@ def test_heads_that_change_places_are_found(models: dict[str, Model]) -> None:
 
 
 def test_batches_blocks_and_the_order_of_documents_change_nothing(models: dict[str, Model], monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = {"max_length": 60, "replicates": 10}
+    settings: dict[str, Any] = {"max_length": 60, "replicates": 10}
     whole = hs.twins(models["bert"], models["gpt2"], CORPUS, **settings)
     ones = hs.twins(models["bert"], models["gpt2"], CORPUS, batch_tokens=1, **settings)
     turned = hs.twins(models["bert"], models["gpt2"], Corpus.of([*CORPUS][::-1]), **settings)
@@ -321,7 +322,7 @@ def test_tables_of_planted_distances() -> None:
     summary = {(row["side"], row["quantity"]): row["value"] for row in found.table("twins_summary")}
     assert summary["both", "all_pairs"] == pytest.approx(between.mean())
     assert summary["a", "faint"] == np.mean(words[:6] < 0.2)
-    said = " ".join(sentences(found))
+    said = " ".join(of_twins(found))
     faint = int((words[:6] < 0.2).sum())
     assert faint == 3
     assert f"Faint: {faint} of one give" in said
@@ -348,7 +349,7 @@ def test_one_head_has_no_neighbour_and_one_document_no_interval() -> None:
     quantities = {(row["side"], row["quantity"]) for row in found.table("twins_summary")}
     assert ("b", "own") in quantities
     assert not quantities & {("a", "own"), ("a", "beyond_own"), ("a", "depth"), ("a", "untrained"), ("a", "nearer_than_untrained")}
-    said = sentences(found)
+    said = of_twins(found)
     assert said[0].startswith("1 heads of x and 2 of y, encoder and decoder attention between words, 4 rows of 1 text of 1 document")
     assert said[1] == "A head of x is 0.100 from its twin in y, on average."
     assert said[-1] == "Faint: 1 of y give less than 10% of their attention to words: little of them is compared."
@@ -357,7 +358,7 @@ def test_one_head_has_no_neighbour_and_one_document_no_interval() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"level": "piece"}, "Use word or token"),
+        ({"level": "piece"}, "level = 'piece': Input should be 'word' or 'token'"),
         ({"level": "token"}, r"token 1 of d0/1 is '\[CLS\]' in bert and 'T.*Compare words"),
         ({"kind": "decoder"}, "bert has no decoder self-attention. It has encoder"),
         ({"kind": ("encoder", "cross")}, "gpt2 has no cross self-attention. It has decoder"),
@@ -366,12 +367,12 @@ def test_one_head_has_no_neighbour_and_one_document_no_interval() -> None:
         ({"least": 1.5}, "from 0 to 1"),
         ({"max_length": 100}, "Use --max-length 64"),
         ({"unit": "page"}, "unit = 'page'"),
-        ({"limit": 0}, "limit = 0"),
+        ({"limit": -1}, "limit = -1"),
         ({"max_length": 5}, "nothing to compare: no text of memory is left that both models read. 4 overlong texts dropped by bert"),
-        ({"epsilon": 0.1}, "no setting is called 'epsilon'. Use level, kind"),
+        ({"epsilon": 0.1}, r"no setting is called 'epsilon'\. Use model, .* level, kind"),
     ],
 )
-def test_each_mistake_is_explained(models: dict[str, Model], settings: dict[str, object], says: str) -> None:
+def test_each_mistake_is_explained(models: dict[str, Model], settings: dict[str, Any], says: str) -> None:
     with pytest.raises(HeadscopeError, match=says):
         hs.twins(models["bert"], models["gpt2"], CORPUS, **{"max_length": 60, "replicates": 0, **settings})
 

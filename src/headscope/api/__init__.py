@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headscope.api.results import Compared, Measured, Run, Study, TwinHeads, compare, open_run, open_study, rerun
-from headscope.api.running import annotate, check_corpus, corpus_stats, keywords, load, measure, plan, run, train, twins, view
-from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural, replicate
+from headscope.api.running import annotate, check_corpus, corpus_stats, keywords, load, measure, plan, run, train, view
+from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural, replicate, twins
 from headscope.core.document import Word
 from headscope.corpora import read
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.results.results import Results
@@ -154,8 +155,8 @@ class Study:
 
     def plot(self, figure: str, quantity: str | None = None, **choices: Any) -> Figure:
         """A figure of the study by its name, as `headscope plot --help` lists them: `westera1` of flow, `michel1` of ablation. `quantity`
-        names examples where a figure shows some (`pos/2` of `tenney3`); `choices` are what the figure takes, such as `bars=True`, or another
-        study as `structural=`.
+        names examples where a figure shows some (`pos/2` of `tenney3`); `choices` are what the figure takes, such as `bars=True`, or
+        another study as `structural=`.
         """
         from headscope.figures import draw
 
@@ -174,8 +175,27 @@ class Study:
         return "\n".join([*(f"warning: {line}" for line in self.results.warnings), *findings(self.results), self.signature])
 
 
+@dataclass(frozen=True, repr=False)
 class TwinHeads(Twins):
-    """What `twins` found, with its picture."""
+    """What `twins` found: the heads of two models, their distances, and its picture. `results` are the tables and what they depend on.
+
+    >>> import headscope as hs
+    >>> from headscope.api import TwinHeads
+    >>> found = TwinHeads.of_study(hs.open_study("TWINS").results)  # doctest: +SKIP
+    """
+
+    results: Results | None = None
+
+    @classmethod
+    def of_study(cls, results: Results) -> Self:
+        """What a finished study of twins compared."""
+        return replace(super().of_study(results), results=results)
+
+    def table(self, name: str = "twins") -> Table:
+        """`twins`: one row per head. `twins_layers`: per layer and quantity. `twins_matrix`: per layer of `a` and of `b`.
+        `twins_summary`: per quantity of all heads.
+        """
+        return self.results[name] if self.results is not None and name in self.results else super().table(name)
 
     def plot(self, embedding: Method = "metric", sqrt: bool = False) -> Figure:
         """All heads of both models as points, and how far their layers are apart, as a matplotlib figure."""
@@ -190,9 +210,9 @@ class TwinHeads(Twins):
         return save(self, Path(folder))
 
     def __repr__(self) -> str:
-        from headscope.studies.twins.findings import sentences
+        from headscope.studies.twins.findings import of_twins
 
-        return "\n".join([*sentences(self), self.signature])
+        return "\n".join([*of_twins(self), self.signature])
 
 
 class Compared:
@@ -240,7 +260,7 @@ class Compared:
         return "\n".join([*mind, repr(self.wide(first)), self.comparison.counted(first), f"intervals: {self.comparison.how}"])
 
 
-def compare(*runs: Run | Study | str | Path, to: int = 1, pairs: bool = False) -> Compared:
+def compare(*runs: Run | Study | TwinHeads | str | Path, to: int = 1, pairs: bool = False) -> Compared:
     """Runs, or studies of one kind, side by side: each minus the one that `to` names, counted from 1, or all pairs (docs/compare.md).
 
     >>> import headscope as hs
@@ -250,14 +270,22 @@ def compare(*runs: Run | Study | str | Path, to: int = 1, pairs: bool = False) -
     """
     from headscope.comparison.folders import compare_any
 
-    return Compared(compare_any([Path(one) if isinstance(one, str | Path) else one.results for one in runs], to, pairs))
+    return Compared(compare_any([Path(run) if isinstance(run, str | Path) else results_of(run) for run in runs], to, pairs))
+
+
+def results_of(found: Run | Study | TwinHeads) -> Results:
+    """The tables of a run or a study, and what they depend on."""
+    if found.results is None:
+        raise RunError("this comparison of heads was made of numbers alone", "Give one that headscope.twins made")
+    return found.results
 
 
 def rerun(
-    run: str | Path | Run | Study,
+    run: str | Path | Run | Study | TwinHeads,
     out: str | Path | None = None,
     *,
     model: Model | str | Path | None = None,
+    other: Model | str | Path | None = None,
     corpus: Texts | None = None,
     dev: Texts | None = None,
     look: Texts | None = None,
@@ -269,8 +297,9 @@ def rerun(
 ) -> Rerun:
     """Make a run or a study in a folder again, with its settings, and compare every table and state with what is there.
 
-    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora need to be named only if
-    they are not where they were; one that is not what it was is refused before anything is computed. `tell` hears of other versions then.
+    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora, and the `other` model of
+    twins, need to be named only if they are not where they were; one that is not what it was is refused before anything is computed.
+    `tell` hears of other versions then.
 
     >>> import headscope as hs, tempfile
     >>> folder = tempfile.mkdtemp() + "/run"
@@ -280,11 +309,19 @@ def rerun(
     """
     from headscope.comparison.rerun import rerun as make_again
 
-    results = run.results if isinstance(run, Run | Study) else Results.open(Path(run))
+    results = Results.open(Path(run)) if isinstance(run, str | Path) else results_of(run)
     given = {"corpus": corpus, "dev": dev, "look": look}
     corpora = {name: texts for name, texts in given.items() if texts is not None}
-    how: dict[str, Any] = {"model": model, "device": device, "engine": engine, "workers": workers, "progress": progress, "tell": tell}
-    return make_again(results, Path(out) if out is not None else None, corpora=corpora, **how)
+    how: dict[str, Any] = {
+        "model": model,
+        "other": other,
+        "device": device,
+        "engine": engine,
+        "workers": workers,
+        "progress": progress,
+        "tell": tell,
+    }
+    return make_again(results, Path(out) if out is not None else None, corpora=corpora, **models, **how)
 
 
 def open_run(path: str | Path) -> Run:
@@ -298,7 +335,7 @@ def open_run(path: str | Path) -> Run:
 
 
 def open_study(path: str | Path) -> Study:
-    """The study in a folder: of flow, ablation, a probe, keywords or a replication.
+    """The study in a folder: of flow, ablation, a probe, keywords, twins or a replication.
 
     >>> import headscope as hs
     >>> study = hs.open_study("ABLATED")  # doctest: +SKIP

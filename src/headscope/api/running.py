@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
@@ -10,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.results import Run, Study, TwinHeads, warn
+from headscope.api.results import Run, Study, warn
 from headscope.corpora import Corpus, OnError, read
-from headscope.errors import MeasureError, ModelError, RunError
+from headscope.errors import MeasureError, ModelError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -407,32 +406,6 @@ def _finder(model: Model | None, learned: str | Path | Study | Corpus | None, de
     if learned is None:
         return learn(model, progress=progress)
     return learn(model, learned, ", ".join(path.name for path in learned.paths) or "memory", progress=progress)
-
-
-def twins(
-    first: Model | str | Path,
-    second: Model | str | Path,
-    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
-    **settings: Any,
-) -> TwinHeads:
-    """Whether the heads of two models have twins in each other: all heads side by side, over the texts that both can read.
-
-    `settings` are `level` (`word`, or `token` for models that read the same tokens), `kind`, `control`, `epsilons`, `least`, `unit`,
-    `max_length`, `limit`, `word_rows`, `replicates`, `seed`, `batch_tokens`, `device`, `dtype`, `format` and `progress` (docs/alike.md).
-
-    >>> import headscope as hs
-    >>> found = hs.twins("mini", hs.load("mini", random=0), limit=4, replicates=0)
-    >>> found.table("twins_summary").columns
-    ['side', 'quantity', 'value', 'low', 'high', 'n', 'documents']
-    """
-    from headscope.studies.twins.study import twins as find
-
-    known = inspect.signature(find).parameters
-    if unknown := [name for name in settings if name not in known]:
-        raise RunError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(list(known)[3:])}")
-    found = find(first, second, corpus, **settings)
-    warn(found.warnings)
-    return TwinHeads(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 
 def named(model: Model | str | Path, corpus: Corpus | str | Path | Sequence[str | Path]) -> tuple[str, tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.results import Study, warn
+from headscope.api.results import Study, TwinHeads, warn
 from headscope.api.running import named
 from headscope.corpora import Corpus
 from headscope.results.results import Results
@@ -29,6 +29,33 @@ def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str
     ['measure', 'variant', 'method', 'layer', 'value']
     """
     return study("flow", model, out, corpus=corpus, **settings)
+
+
+def twins(
+    first: Model | str | Path,
+    second: Model | str | Path,
+    corpus: Texts = "sampler",
+    out: str | Path | None = None,
+    **settings: Any,
+) -> TwinHeads:
+    """Whether the heads of two models have twins in each other: all heads side by side, over the texts that both can read.
+
+    `settings` are those of a specification (docs/alike.md): `level` (`word`, or `token` for models that read the same tokens), `kind` (one,
+    or one for each model), `control`, `epsilons`, `least`, `unit`, `word_rows`, `limit`, ...
+
+    >>> import headscope as hs
+    >>> found = hs.twins("mini", hs.load("mini", random=0), limit=4, replicates=0)
+    >>> found.table("twins_summary").columns
+    ['side', 'quantity', 'value', 'low', 'high', 'n', 'documents']
+    """
+    if isinstance(second, str | Path) and not isinstance(first, str | Path):
+        # A loaded model may have the name of another one: the one that is named here is loaded.
+        from headscope.models.load import load
+
+        second = load(second, settings.get("device") or str(first.device), settings.get("dtype", "float32"))
+    if not isinstance(second, str | Path):
+        settings["other_model"] = second
+    return TwinHeads.of_study(study("twins", first, out, corpus=corpus, other=named(second, ())[0], **settings).results)
 
 
 def study(

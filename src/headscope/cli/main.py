@@ -26,14 +26,15 @@ from headscope.cli import (
     serve,
     show,
     train,
-    twins,
     view,
 )
 from headscope.cli.options import examples
 from headscope.cli.signals import orderly
 from headscope.cli.study import StudyGroup
+from headscope.cli.twins import TwinsCommand
 from headscope.errors import HeadscopeError
 
+StudyGroup.special["twins"] = TwinsCommand
 app = typer.Typer(
     name="headscope",
     cls=StudyGroup,
@@ -68,7 +69,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _VERBS = (
-    *(run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, alike.alike, twins.twins, inspect.inspect),
+    *(run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, alike.alike, inspect.inspect),
     keywords.keywords,
     rerun.rerun,
     annotate.annotate,

@@ -41,7 +41,7 @@ def plot(
         Path | None, typer.Option(help="table3: a study of headscope probe structural, for the row of that probe")
     ] = None,
     bars: Annotated[bool, typer.Option("--bars", help="tenney3: bars of the true label and its strongest rival, as in the paper")] = False,
-    embedding: Annotated[str | None, typer.Option(help="clark6: metric, nonmetric or classical scaling [default: metric]")] = None,
+    embedding: Annotated[str | None, typer.Option(help="clark6, twins: metric, nonmetric or classical scaling [default: metric]")] = None,
     sqrt: Annotated[bool, typer.Option("--sqrt", help="square roots of distances, which are a metric")] = False,
     groups: Annotated[int | None, typer.Option(help="dendrogram: so many groups [default: by silhouette]", min=1)] = None,
     linkage: Annotated[str | None, typer.Option(help="of a tree: average, complete or single [default: average]")] = None,

@@ -14,6 +14,7 @@ def rerun(
     run: Annotated[Path, typer.Argument(help="folder of a run or a study")],
     out: Annotated[Path | None, Option(help="folder for the new one [default: beside it, and removed if it is identical]")] = None,
     model: Annotated[str | None, Option(help="where the model is now, if not where it was")] = None,
+    other: Annotated[str | None, Option(help="where the other model of twins is now, if not where it was")] = None,
     corpus: Annotated[list[str] | None, Option(help="where the corpus is now; may be repeated")] = None,
     dev: Annotated[list[str] | None, Option(help="where the corpus is now that a study was tried on; may be repeated")] = None,
     look: Annotated[list[str] | None, Option(help="where the corpus is now that probe edge looked at; may be repeated")] = None,
@@ -43,7 +44,7 @@ def rerun(
     try:
         with bar("rerunning", hidden=quiet) as progress:
             found = again(
-                run, out, model=model, corpus=corpus, dev=dev, look=look, device=device, engine=engine, workers=workers,
+                run, out, model=model, other=other, corpus=corpus, dev=dev, look=look, device=device, engine=engine, workers=workers,
                 progress=progress, tell=tell,
             )  # fmt: skip
     except KeyboardInterrupt as error:

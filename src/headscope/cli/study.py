@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from headscope.cli.options import examples, names, numbers
+from headscope.errors import RunError
 from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
@@ -31,17 +32,40 @@ _NONE = "none"  # an empty list
 
 
 class StudyCommand(TyperCommand):
-    """A study as a command. Its options are found out when the command is called, or asked for help."""
+    """A study as a command. Its options are found out when the command is called, or asked for help.
+
+    A command that takes more than the settings of its study derives from this one, and is put into `StudyGroup.special`.
+    """
 
     def __init__(self, study: Study) -> None:
         self._study = study
         super().__init__(study.verb.rpartition(" ")[2], help=examples(study.help), rich_markup_mode=None)
 
+    def options(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The parameters of the command by name, each with its annotation and its default."""
+        return _options(self._study, self._study.spec)
+
+    def call(self, **given: Any) -> Results:
+        """Do what the command line says."""
+        return _call(self._study, **given)
+
     @cached_property
     def _command(self) -> Any:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(help=self.help)(_function(self._study))
+        app.command(help=self.help)(self._function())
         return typer.main.get_command(app)
+
+    def _function(self) -> Callable[..., None]:
+        """The function behind the command, with a parameter for each option."""
+
+        def call(**given: Any) -> None:
+            self.call(**given)
+
+        parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, **made) for name, made in self.options()]
+        call.__name__ = self._study.function
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return call
 
     @property
     def params(self) -> Any:
@@ -63,14 +87,19 @@ class StudyCommand(TyperCommand):
 
 
 class StudyGroup(TyperGroup):
-    """Commands, and after them the studies whose verbs begin with the name of the group, such as `probe`; those of one word elsewhere."""
+    """Commands, and after them the studies whose verbs begin with the name of the group, such as `probe`; those of one word elsewhere.
+
+    `special` are the commands, by the name of the study, that take more than its settings.
+    """
+
+    special: ClassVar[dict[str, type[StudyCommand]]] = {}
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         for study in REGISTRY.values():
             group, _, verb = study.verb.rpartition(" ")
             if group == (self.name if self.name == "probe" else ""):
-                self.commands[verb] = StudyCommand(study)
+                self.commands[verb] = self.special.get(study.name, StudyCommand)(study)
 
 
 def run_study(
@@ -91,43 +120,56 @@ def run_study(
     return results
 
 
-def _function(study: Study) -> Callable[..., None]:
-    """The function behind the command of a study, with a parameter for each option."""
+def _call(study: Study, **given: Any) -> Results:
+    """Run a study with the settings of a file and those given, which override them."""
     spec = study.spec
+    kept: Path | None = given.pop("settings")
+    out, device, resume, overwrite, quiet = (given.pop(name) for name in ("out", "device", "resume", "overwrite", "quiet"))
+    old_format = given.pop("old_format")
+    given["format"] = given["format"] or old_format
+    settings: dict[str, Any] = {}
+    if kept is not None:
+        from headscope.engine.spec import read_spec
 
-    def call(**given: Any) -> None:
-        kept: Path | None = given.pop("settings")
-        out, device, resume, overwrite, quiet = (given.pop(name) for name in ("out", "device", "resume", "overwrite", "quiet"))
-        old_format = given.pop("old_format")
-        given["format"] = given["format"] or old_format
-        settings: dict[str, Any] = {}
-        if kept is not None:
-            from headscope.engine.spec import read_spec
+        settings = read_spec(kept)
+        named = settings.pop("out", None)
+        out = out or (Path(named) if named is not None else None)
+    settings |= {name: _value(spec.model_fields[name], value) for name, value in given.items() if value is not None}
+    _require(study, settings)
+    return run_study(study, settings, out, device, resume, overwrite, quiet)
 
-            settings = read_spec(kept)
-            named = settings.pop("out", None)
-            out = out or (Path(named) if named is not None else None)
-        settings |= {name: _value(spec.model_fields[name], value) for name, value in given.items() if value is not None}
-        run_study(study, settings, out, device, resume, overwrite, quiet)
 
-    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, **made) for name, made in _options(study, spec)]
-    call.__name__ = study.function
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return call
+def _require(study: Study, settings: Mapping[str, Any]) -> None:
+    """An error that names the first argument that is not given and has no default."""
+    for name in study.arguments:
+        field = study.spec.model_fields[name]
+        if field.is_required() and name not in settings:
+            usage = f"headscope {study.verb} {' '.join(_argument(study, argument) for argument in study.arguments)}"
+            raise RunError(f"{_argument(study, name)} is missing: {field.description}", f"Use {usage}")
+
+
+def _argument(study: Study, name: str) -> str:
+    """What help calls an argument."""
+    return (study.spec.model_fields[name].title or name).upper()
 
 
 def _options(study: Study, spec: type[StudySpec]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The parameters of a command: the settings first, then how the work is done."""
     fields = {name: field for name, field in spec.model_fields.items() if field.description}
     between = [name for name in fields if name not in (*_FIRST, *_LAST)]
-    toml = typer.Argument(help="TOML file with settings, which options override", show_default=False)
+    line = "TOML file with settings, which options override"
+    for name in study.arguments:
+        argument = typer.Argument(metavar=_argument(study, name), help=fields[name].description, show_default=False)
+        yield name, {"annotation": Annotated[str | None, argument], "default": None}
+    toml = Option("--settings", help=line) if study.arguments else typer.Argument(help=line, show_default=False)
     yield "settings", {"annotation": Annotated[Path | None, toml], "default": None}
     for name in (*(name for name in _FIRST if name in fields), *between, *(name for name in _LAST if name in fields)):
-        yield name, {"annotation": _annotation(name, fields[name]), "default": None}
+        if name not in study.arguments:
+            yield name, {"annotation": _annotation(name, fields[name]), "default": None}
     hidden = Option("--format", hidden=True)
     yield "old_format", {"annotation": Annotated[str | None, hidden], "default": None}
-    usual = f"folder for the results [default: runs/{study.folder}-MODEL-CORPUS]"
+    models = "-".join(_argument(study, name) for name in study.arguments or ("model",))
+    usual = f"folder for the results [default: runs/{study.folder}-{models}-CORPUS]"
     yield "out", {"annotation": Annotated[Path | None, Option("--out", "-o", help=usual)], "default": None}
     yield "device", {"annotation": Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")], "default": None}
     for name, line in (("resume", "go on with the study in the folder"), ("overwrite", "replace the study in the folder")):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.comparison.identical import Sameness, compare
-from headscope.comparison.rerun_inputs import Places, refuse, require_corpus, require_model
+from headscope.comparison.rerun_inputs import Places, refuse, require_corpus, require_model, require_same
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
 from headscope.results.folder import Folder
@@ -67,6 +67,7 @@ def rerun(
     out: Path | None = None,
     *,
     model: Model | str | Path | None = None,
+    other: Model | str | Path | None = None,
     corpora: Mapping[str, Texts] | None = None,
     device: str | None = None,
     engine: str = "local",
@@ -76,8 +77,9 @@ def rerun(
 ) -> Rerun:
     """Make results in a folder again, with their settings, and compare every table and state.
 
-    They go into `out`, or into a folder beside the old one that is removed if all is identical. `model` and `corpora`, by the names of
-    their settings, are given only if they are not where they were. `tell` hears of other versions before anything is computed.
+    They go into `out`, or into a folder beside the old one that is removed if all is identical. `model`, the `other` model of twins and
+    `corpora`, by the names of their settings, are given only if they are not where they were. `tell` hears of other versions before
+    anything is computed.
     """
     if then.path is None:
         raise RunError("these results have no folder", "Only what is in a folder can be made again")
@@ -86,15 +88,16 @@ def rerun(
     refuse(then)
     places = Places(then)
     texts = _corpora(then, places, corpora or {})
-    spec = _spec(then, places, model)
+    spec = _spec(then, places, {"model": model, "other": other})
     device = device or _device(then)
     loaded = _load(then, spec, device) if model is None or isinstance(model, str | Path) else model
     require_model(then, loaded)
+    further = {"other_model": _other(then, spec, other, loaded, device)} if hasattr(spec, "other") else {}
     for line in _other_versions(then) if tell is not None else ():
         assert tell is not None
         tell(line)
     target = out or _beside(then.path)
-    how: dict[str, Any] = {**texts, "device": device, "progress": progress}
+    how: dict[str, Any] = {**texts, **further, "device": device, "progress": progress}
     if engine == "local" and getattr(spec, "weights", "trained") == "trained":
         how["model"] = loaded
     try:
@@ -146,13 +149,14 @@ def _corpora(then: Results, places: Places, given: Mapping[str, Texts]) -> dict[
     return corpora
 
 
-def _spec(then: Results, places: Places, model: Model | str | Path | None) -> Any:
-    """The specification of the results, with files where they are now."""
+def _spec(then: Results, places: Places, models: Mapping[str, Model | str | Path | None]) -> Any:
+    """The specification of the results, with models and files where they are now."""
     settings = dict(then.manifest["settings"])
-    if isinstance(model, str | Path):
-        settings["model"] = str(model)
-    elif model is None:
-        settings["model"] = places.find(settings["model"]) or settings["model"]
+    for name, model in models.items():
+        if isinstance(model, str | Path):
+            settings[name] = str(model)
+        elif model is None and name in settings:
+            settings[name] = places.find(settings[name]) or settings[name]
     if then.study is None:
         from headscope.engine.spec import make_spec
 
@@ -178,6 +182,19 @@ def _load(then: Results, spec: Any, device: str | None) -> Model:
 
     head = spec.differentiates if then.study is None else REGISTRY[then.study].predicts
     return load(spec.model, device, spec.dtype, spec.random, head=head)
+
+
+def _other(then: Results, spec: Any, other: Model | str | Path | None, model: Model, device: str | None) -> Model:
+    """The second model of a study of two, which must be what it was; it may be the first."""
+    from headscope.models.load import load
+
+    expected = then.manifest["identity"]["settings"]["other"]
+    if other is not None and not isinstance(other, str | Path):
+        loaded = other
+    else:
+        loaded = model if model.fingerprint == expected else load(spec.other, device, spec.dtype)
+    require_same(then, "fingerprint", expected, loaded.fingerprint, f"the other model {loaded.name}")
+    return loaded
 
 
 def _execute(then: Results, spec: Any, out: Path, how: Mapping[str, Any], engine: str, workers: int) -> Results:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     from jaxtyping import Int
 
 Kind = Literal["encoder", "decoder", "cross"]
@@ -82,6 +81,8 @@ class HeadLayout:
 
     def site_of(self) -> Int[np.ndarray, "head"]:
         """For each position of the head axis the number of its site."""
+        import numpy as np  # specifications name kinds of heads without it
+
         return np.repeat(np.arange(len(self.sites)), [site.heads for site in self.sites])
 
     def ids(self) -> list[HeadId]:

@@ -1,4 +1,4 @@
-"""Choices of how texts become model inputs, by name. Nothing heavy is imported here, so that specifications can use them."""
+"""What can be chosen of how texts become inputs, and maps of tokens maps of words. Quick to import, for specifications."""
 
 from __future__ import annotations
 
@@ -7,4 +7,6 @@ from typing import Literal, get_args
 Unit = Literal["sentence", "paragraph", "document", "pair", "segment"]
 Overlong = Literal["drop", "truncate", "window", "error"]
 SegmentIds = Literal["pair", "zeros"]
+Rows = Literal["mean", "first", "max"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
+ROWS: tuple[Rows, ...] = get_args(Rows)

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headscope.core.batch import WORD, Side, stack
+from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
     import torch
     from jaxtyping import Float, Int
-
-Rows = Literal["mean", "first", "max"]
-ROWS: tuple[Rows, ...] = get_args(Rows)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from headscope.core.heads import Kind
 from headscope.core.slope import Slope
 from headscope.core.state import States
 from headscope.encoding.batches import batches, token_side
+from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
-from headscope.encoding.words import Rows, WordGroups, word_map
+from headscope.encoding.words import WordGroups, word_map
 from headscope.engine.failures import DeviceError, TextError
 from headscope.engine.map_memory import MOST, SIDES, map_bytes, map_size
 from headscope.engine.plan import Plan

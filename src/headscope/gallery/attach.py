@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from headscope.encoding.words import Rows
+from headscope.encoding.choices import Rows
 from headscope.engine.plan import CorpusReading as Way
 from headscope.engine.plan import Plan
 from headscope.engine.sample import Sample

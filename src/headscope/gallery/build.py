@@ -13,8 +13,8 @@ import numpy as np
 
 from headscope.core.heads import HeadId, HeadLayout, Kind, Site
 from headscope.core.state import State
+from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
-from headscope.encoding.words import Rows
 from headscope.engine.compute import Accumulator, BatchView
 from headscope.engine.plan import Plan
 from headscope.gallery.distances import GalleryDistances

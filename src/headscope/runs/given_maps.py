@@ -18,8 +18,8 @@ from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Word
 from headscope.core.heads import Kind, Site
 from headscope.core.tally import Tally
+from headscope.encoding.choices import ROWS, Rows
 from headscope.encoding.texts import Encoded
-from headscope.encoding.words import ROWS, Rows
 from headscope.engine.compute import Accumulator, BatchView
 from headscope.engine.opening import look_first
 from headscope.engine.plan import CorpusReading, Plan

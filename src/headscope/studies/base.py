@@ -105,6 +105,7 @@ class Work(ABC):
         self.spec: Any = spec
         self.context = context
         self.model = context.model
+        self.model_name = context.model.name  # in warnings
         self.counts = Counts()
         self.contents: dict[str, str | None] = {}
         self.notes: list[str] = []
@@ -156,6 +157,7 @@ class Study(ABC):
     help: ClassVar[str]  # of the command line: one sentence, and examples
     corpora: ClassVar[tuple[str, ...]] = ("corpus",)  # the settings that name corpora
     annotation: ClassVar[str | None] = None  # the layer that all corpora must have
+    arguments: ClassVar[tuple[str, ...]] = ()  # the settings that the command line takes without a flag, in this order
     files: ClassVar[tuple[str, ...]] = ()  # further settings that name files or folders
     takes: ClassVar[tuple[str, ...]] = ()  # what it may be given in Python beside its settings, such as a function
     predicts: ClassVar[bool] = False  # whether the model is loaded with what it predicts with
@@ -219,4 +221,5 @@ class Study(ABC):
 
     def usual_folder(self, spec: StudySpec) -> Path:
         """Where results go if nothing else is said."""
-        return Path("runs") / "-".join([self.folder, *(Path(name).name.split(".")[0] for name in (spec.model, spec.corpus[0]))])
+        names = [*(getattr(spec, name) for name in self.arguments or ("model",)), spec.corpus[0]]
+        return Path("runs") / "-".join([self.folder, *(Path(name).name.split(".")[0] for name in names)])

@@ -138,7 +138,7 @@ def _written(manifest: Mapping[str, Any], tables: Mapping[str, Table], work: Wor
         **entries,
         "notes": work.notes,
         **work.further(),
-        "warnings": [*warning(counts, work.model.name), *work.warnings],
+        "warnings": [*warning(counts, work.model_name), *work.warnings],
     }
     folder = work.context.folder
     states = _merged(ledger)

@@ -15,6 +15,7 @@ _CLASSES = {
     "structural_probe": "headscope.studies.structural_probe:StructuralProbeStudy",
     "edge_probe": "headscope.studies.edge_probe:EdgeProbeStudy",
     "keywords": "headscope.studies.keywords:KeywordStudy",
+    "twins": "headscope.studies.twins:TwinsStudy",
 }
 
 

@@ -12,8 +12,9 @@ import torch
 from headscope.core.batch import CLS, SEP, WORD
 from headscope.core.heads import HeadId, Kind
 from headscope.encoding.batches import batches
+from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
-from headscope.encoding.words import Rows, WordGroups, word_map
+from headscope.encoding.words import WordGroups, word_map
 from headscope.errors import RunError
 from headscope.models.model import Model
 

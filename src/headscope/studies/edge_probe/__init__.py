@@ -92,8 +92,9 @@ class EdgeProbeStudy(Study):
             ("task",),
             {"embeddings": None, "all_layers": None, "expected_layer": BOUNDS, "centre": None, "selectivity": None},
             "each task",
+            drawn=True,
         ),
-        ComparedTable("edge_scores", ("task", "probe", "layer"), {"score": BOUNDS}, "scores by layer"),
+        ComparedTable("edge_scores", ("task", "probe", "layer"), {"score": BOUNDS}, "scores by layer", drawn=True),
     )
 
     @property

@@ -75,7 +75,7 @@ class StructuralProbeStudy(Study):
         ),
     )
     compared = (
-        ComparedTable("structural", ("source", "metric", "layer"), {"value": BOUNDS}, "trees in vectors"),
+        ComparedTable("structural", ("source", "metric", "layer"), {"value": BOUNDS}, "trees in vectors", drawn=True),
         ComparedTable("structural_ranks", ("source", "layer", "metric", "rank"), {"value": BOUNDS}, "trees in vectors, by rank"),
     )
 

@@ -19,19 +19,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from headscope.results.results import Results
     from headscope.stats.embedding import Method
 
 NAMED = 8  # of the closest pairs of twins
 _WIDE, _GAP, _ABOVE, _BELOW, _LABELS = 4.75, 0.15, 0.32, 0.75, 0.55  # inches: a panel, between panels, above, below, beside the map
 
 
-def draw(found: Twins, embedding: Method = "metric", sqrt: bool = False) -> Figure:
+def heads_and_layers(results: Results, kind: str | None = None, embedding: Method = "metric", sqrt: bool = False) -> Figure:
+    """The figure of a finished study, whose models have heads of one `kind` each."""
+    return draw(Twins.of_study(results), embedding, sqrt)
+
+
+def draw(twins: Twins, embedding: Method = "metric", sqrt: bool = False) -> Figure:
     """On the left all heads as points, twins of each other joined by lines, the closest named; on the right the mean distance of every
     layer of one model to every layer of the other, the nearest of each row marked.
     """
     from matplotlib.figure import Figure
 
-    points, stress = found.embed(embedding, sqrt)
+    points, stress = twins.embed(embedding, sqrt)
     low, high = limits(points)
     tall = _WIDE * float((high - low)[1] / (high - low)[0])
     with theme():
@@ -41,68 +47,70 @@ def draw(found: Twins, embedding: Method = "metric", sqrt: bool = False) -> Figu
         plane.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         plane.spines[:].set(visible=True, color="0.8")
         plane.set_title("Heads, and lines between mutual twins", fontsize=9, loc="left")
-        _plane(plane, found, points)
+        _plane(plane, twins, points)
         corner = np.array([2 * _GAP + _WIDE + _LABELS, _BELOW]) / size
         layers = figure.add_axes((*corner, *(np.array([0.86 * _WIDE, tall]) / size)))
         bar = figure.add_axes((corner[0] + 0.89 * _WIDE / size[0], corner[1], 0.12 / size[0], tall / size[1]))
-        _layers(layers, bar, found)
+        _layers(layers, bar, twins)
         root = "square roots of " if sqrt else ""
-        how = f"{root}mean Jensen–Shannon divergence between {found.level}s, {embedding} scaling, {STRESS[embedding]} {stress:.3f}"
-        heads = f"{len(found.a.ids)} and {len(found.b.ids)} heads"
-        sign(figure, f"{found.n:,} rows of attention, {heads}; {how}", found.signature)
+        how = f"{root}mean Jensen–Shannon divergence between {twins.level}s, {embedding} scaling, {STRESS[embedding]} {stress:.3f}"
+        heads = f"{len(twins.a.ids)} and {len(twins.b.ids)} heads"
+        sign(figure, f"{twins.n:,} rows of attention, {heads}; {how}", twins.signature)
     return figure
 
 
-def save(found: Twins, folder: Path) -> list[Path]:
+def save(twins: Twins, folder: Path) -> list[Path]:
     """Write all tables, as CSV and Parquet, and the figure into a folder; the files that were written."""
     written = []
     for name in TABLES:
-        table = found.table(name)
+        table = twins.table(name)
         for path, data in ((folder / f"{name}.csv", table.to_text("csv").encode()), (folder / f"{name}.parquet", table.to_parquet())):
             write_atomically(path, data)
             written.append(path)
     path = folder / "twins.svg"
-    write_atomically(path, render(draw(found), "svg"))
+    write_atomically(path, render(draw(twins), "svg"))
     return [*written, path]
 
 
-def _plane(axes: Axes, found: Twins, points: Float64[np.ndarray, "head 2"]) -> None:
+def _plane(axes: Axes, twins: Twins, points: Float64[np.ndarray, "head 2"]) -> None:
     from matplotlib.collections import LineCollection
 
-    first = len(found.a.ids)
+    first = len(twins.a.ids)
     places = {
         (side, head): number
-        for side, heads, start in (("a", found.a, 0), ("b", found.b, first))
+        for side, heads, start in (("a", twins.a, 0), ("b", twins.b, first))
         for number, head in enumerate(heads.ids, start)
     }
-    pairs = [(places["a", a], places["b", b]) for a, b, _ in found.mutual()]
+    pairs = [(places["a", a], places["b", b]) for a, b, _ in twins.mutual()]
     axes.add_collection(LineCollection([points[list(pair)] for pair in pairs], colors="0.55", linewidths=0.7, zorder=1))
-    for number, (heads, part) in enumerate(((found.a, slice(0, first)), (found.b, slice(first, None)))):
+    for number, (heads, part) in enumerate(((twins.a, slice(0, first)), (twins.b, slice(first, None)))):
         x, y = points[part].T
         label = f"{heads.name} ({len(heads.ids)})"
         axes.scatter(x, y, s=20, c=COLOURS[number], marker=MARKERS[number], linewidths=0, alpha=0.85, label=label, zorder=2)
     names = [""] * len(points)
     for pair in pairs[:NAMED]:
         for place in pair:
-            names[place] = str(found.a.ids[place] if place < first else found.b.ids[place - first])
+            names[place] = str(twins.a.ids[place] if place < first else twins.b.ids[place - first])
     write_names(axes, points, names)
     axes.legend(loc="upper left", bbox_to_anchor=(-0.02, 0), ncols=2, fontsize=7.5, handletextpad=0.2, columnspacing=1.0)
 
 
-def _layers(axes: Axes, bar: Axes, found: Twins) -> None:
-    """A layer of `a` a row, of `b` a column; a dot marks the nearest layer of `b` for each of `a`, a ring that of `a` for each of `b`."""
+def _layers(axes: Axes, bar: Axes, twins: Twins) -> None:
+    """One row per layer of `a`, one column per layer of `b`. A dot marks the nearest layer of `b` for each of `a`, a ring that of `a` for
+    each of `b`.
+    """
     from matplotlib.figure import Figure
 
-    matrix = found.layers
+    matrix = twins.layers
     image = axes.imshow(matrix, cmap=SEQUENTIAL, aspect="auto", interpolation="nearest")
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    for ticks, heads in ((axes.set_yticks, found.a), (axes.set_xticks, found.b)):
+    for ticks, heads in ((axes.set_yticks, twins.a), (axes.set_xticks, twins.b)):
         shown = range(0, len(heads.layers), -(-len(heads.layers) // 24))
         ticks(list(shown), [str(heads.layers[number] + 1) for number in shown])
     axes.tick_params(length=0, labelsize=7.5)
-    axes.set_ylabel(f"Layer of {found.a.name}")
-    axes.set_xlabel(f"Layer of {found.b.name}")
+    axes.set_ylabel(f"Layer of {twins.a.name}")
+    axes.set_xlabel(f"Layer of {twins.b.name}")
     axes.set_title("Mean distance of layers; nearest marked: ● of a row, ○ of a column", fontsize=9, loc="left")
     rows, columns = np.arange(len(matrix)), np.arange(matrix.shape[1])
     axes.scatter(matrix.argmin(1), rows, s=16, c="white", linewidths=0)

@@ -3,83 +3,120 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from headscope.results.table import spelled
-from headscope.studies.twins.heads import LETTERS, Twins
+from headscope.core.heads import HeadId
+from headscope.results.table import Table, spelled
+from headscope.studies.twins.heads import LETTERS, TABLES, Letter, Twins
+
+if TYPE_CHECKING:
+    from headscope.results.results import Results
 
 
-def sentences(found: Twins) -> list[str]:
+def sentences(results: Results) -> list[str]:
     """What was compared; how far heads are from their twins, beside their own model's and an untrained one's; who has one; where."""
-    rows = {(row["side"], row["quantity"]): row for row in found.table("twins_summary")}
-    said = [opening(found)]
-    for letter in LETTERS:
-        said += [_distance(found, letter, rows), _close(found, letter, rows)]
-    return [*said, _mutual(found), *_depth(found, rows), *_faint(found)]
+    settings = results.manifest["settings"]
+    told = (results.manifest["counts"]["texts"], settings["level"], settings["epsilons"], settings["least"])
+    return list(filter(None, _Findings(results, *told).sentences()))
 
 
-def opening(found: Twins) -> str:
-    """What was compared."""
-    kinds = found.a.kind if found.a.kind == found.b.kind else f"{found.a.kind} and {found.b.kind}"
-    of = "1 document" if found.documents == 1 else f"{found.documents:,} documents"
-    return (
-        f"{len(found.a.ids)} heads of {found.a.name} and {len(found.b.ids)} of {found.b.name}, {kinds} attention between {found.level}s, "
-        f"{found.n:,} rows of {found.texts:,} text{'s' if found.texts > 1 else ''} of {of}; Jensen-Shannon divergences in nats"
-    )
+def of_twins(twins: Twins) -> list[str]:
+    """The same of a comparison in memory."""
+    tables = {name: twins.table(name) for name in TABLES}
+    return list(filter(None, _Findings(tables, twins.texts, twins.level, twins.epsilons, twins.least).sentences()))
 
 
-def _distance(found: Twins, letter: str, rows: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
-    heads, other = (found.a, found.b) if letter == "a" else (found.b, found.a)
-    said = f"A head of {heads.name} is {spelled(rows[letter, 'twin'])} from its twin in {other.name}, on average"
-    more, nearer = [], ""
-    if (letter, "own") in rows:
-        more.append(f"{spelled(rows[letter, 'own'])} from its nearest neighbour in {heads.name}")
-    if (letter, "untrained") in rows:
-        more.append(f"{spelled(rows[letter, 'untrained'])} from the nearest head of an untrained {other.name}")
-        nearer = f" For {percent(rows[letter, 'nearer_than_untrained'])} of its heads the twin is nearer than that."
-    return f"{said}{', ' if len(more) == 2 else ' and ' if more else ''}{' and '.join(more)}.{nearer}"
+@dataclass
+class _Findings:
+    """The tables of a study, and what else sentences speak of."""
+
+    tables: Mapping[str, Table]
+    texts: int
+    level: str
+    epsilons: Sequence[float]
+    least: float
+
+    def __post_init__(self) -> None:
+        self.rows = {(row["side"], row["quantity"]): row for row in self.tables["twins_summary"]}
+        self.heads = {letter: list(self.tables["twins"].where(side=letter)) for letter in LETTERS}
+        self.names = {letter: heads[0]["model"] for letter, heads in self.heads.items()}
+
+    def sentences(self) -> list[str]:
+        """All sentences; an empty one where there is nothing to say."""
+        of_sides = [line for letter in LETTERS for line in (self.distance(letter), self.close(letter))]
+        return [self.opening(), *of_sides, self.mutual(), self.depth(), self.faint()]
+
+    def opening(self) -> str:
+        """What was compared."""
+        kinds = " and ".join(dict.fromkeys(heads[0]["kind"] for heads in self.heads.values()))
+        row = self.rows["both", "all_pairs"]
+        documents = "1 document" if row["documents"] == 1 else f"{row['documents']:,} documents"
+        return (
+            f"{len(self.heads['a'])} heads of {self.names['a']} and {len(self.heads['b'])} of {self.names['b']}, {kinds} attention between "
+            f"{self.level}s, {row['n']:,} rows of {self.texts:,} text{'s' if self.texts > 1 else ''} of {documents}; Jensen-Shannon "
+            "divergences in nats"
+        )
+
+    def distance(self, letter: Letter) -> str:
+        """How far the heads of a model are from their twins, and from others."""
+        model, other = self._pair(letter)
+        told = f"A head of {model} is {spelled(self.rows[letter, 'twin'])} from its twin in {other}, on average"
+        more, nearer = [], ""
+        if (letter, "own") in self.rows:
+            more.append(f"{spelled(self.rows[letter, 'own'])} from its nearest neighbour in {model}")
+        if (letter, "untrained") in self.rows:
+            more.append(f"{spelled(self.rows[letter, 'untrained'])} from the nearest head of an untrained {other}")
+            nearer = f" For {percent(self.rows[letter, 'nearer_than_untrained'])} of its heads the twin is nearer than that."
+        return f"{told}{', ' if len(more) == 2 else ' and ' if more else ''}{' and '.join(more)}.{nearer}"
+
+    def close(self, letter: Letter) -> str:
+        """How many heads of a model have a twin so close."""
+        model, other = self._pair(letter)
+        told = []
+        for epsilon in self.epsilons:
+            beside = [
+                f"{name} {percent(self.rows[key])}"
+                for name, key in ((model, (letter, f"own_{epsilon:g}")), (f"untrained {other}", (letter, f"untrained_{epsilon:g}")))
+                if key in self.rows
+            ]
+            within = percent(self.rows[letter, f"twin_{epsilon:g}"])
+            told.append(f"{within} closer than {epsilon:g}" + (f" ({', '.join(beside)})" if beside else ""))
+        return f"Heads of {model} with a twin in {other}: {', '.join(told)}." if told else ""
+
+    def mutual(self) -> str:
+        """How many heads are each other's twins, and the closest of them."""
+        pairs = mutual_rows(self.tables["twins"])
+        told = ", ".join(f"{head_of(row)} and {row['twin']} ({row['distance']:.3f})" for row in pairs[:5])
+        closest = f"; the closest are {told}" if len(pairs) > 1 else f": {told}" if pairs else ""
+        return f"{len(pairs)} pair{'s are' if len(pairs) != 1 else ' is'} each other's twins{closest}."
+
+    def depth(self) -> str:
+        """Whether twins lie at like depths."""
+        rows = {letter: self.rows[letter, "depth"] for letter in LETTERS if (letter, "depth") in self.rows}
+        told = [f"{spelled(row)} for heads of {self.names[letter]}" for letter, row in rows.items()]
+        return f"Depth of a head and depth of its twin correlate: {' and '.join(told)}." if told else ""
+
+    def faint(self) -> str:
+        """How many heads give little to words."""
+        counts = {letter: sum(row["faint"] for row in heads) for letter, heads in self.heads.items()}
+        told = " and ".join(f"{count} of {self.names[letter]}" for letter, count in counts.items() if count)
+        return f"Faint: {told} give less than {self.least:.0%} of their attention to words: little of them is compared." if told else ""
+
+    def _pair(self, letter: Letter) -> tuple[str, str]:
+        """The name of a model, and that of the other."""
+        return self.names[letter], self.names["b" if letter == "a" else "a"]
 
 
-def _close(found: Twins, letter: str, rows: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
-    heads, other = (found.a, found.b) if letter == "a" else (found.b, found.a)
-    told = []
-    for epsilon in found.epsilons:
-        beside = [
-            f"{name} {percent(rows[key])}"
-            for name, key in ((heads.name, (letter, f"own_{epsilon:g}")), (f"untrained {other.name}", (letter, f"untrained_{epsilon:g}")))
-            if key in rows
-        ]
-        within = percent(rows[letter, f"twin_{epsilon:g}"])
-        told.append(f"{within} closer than {epsilon:g}" + (f" ({', '.join(beside)})" if beside else ""))
-    return f"Heads of {heads.name} with a twin in {other.name}: {', '.join(told)}." if told else ""
+def mutual_rows(table: Table) -> list[dict[str, Any]]:
+    """The rows of the heads of `a` that are their twin's twin, the closest first, of the table `twins`."""
+    return sorted((row for row in table.where(side="a") if row["mutual"]), key=lambda row: float(row["distance"]))
 
 
-def _mutual(found: Twins) -> str:
-    pairs = found.mutual()
-    told = ", ".join(f"{a} and {b} ({distance:.3f})" for a, b, distance in pairs[:5])
-    closest = f"; the closest are {told}" if len(pairs) > 1 else f": {told}" if pairs else ""
-    return f"{len(pairs)} pair{'s are' if len(pairs) != 1 else ' is'} each other's twins{closest}."
-
-
-def _depth(found: Twins, rows: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
-    told = [
-        f"{spelled(rows[letter, 'depth'])} for heads of {(found.a if letter == 'a' else found.b).name}"
-        for letter in LETTERS
-        if (letter, "depth") in rows
-    ]
-    return [f"Depth of a head and depth of its twin correlate: {' and '.join(told)}."] if told else []
-
-
-def _faint(found: Twins) -> list[str]:
-    told = []
-    for letter in LETTERS:
-        heads, _, each = found.of(letter)
-        if faint := int((each.words[0] < found.least).sum()):
-            told.append(f"{faint} of {heads.name}")
-    if not told:
-        return []
-    return [f"Faint: {' and '.join(told)} give less than {found.least:.0%} of their attention to words: little of them is compared."]
+def head_of(row: Mapping[str, Any]) -> HeadId:
+    """The head that a row of the table `twins` is of."""
+    return HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)
 
 
 def percent(row: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -15,29 +15,17 @@ from headscope.results.table import Table
 from headscope.stats.bootstrap import group_weights
 from headscope.stats.embedding import Embedding, Method, embed
 from headscope.stats.inference import Support, interval
+from headscope.studies.twins.states import Sums
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
+
+    from headscope.results.results import Results
 
 Letter = Literal["a", "b"]
 LETTERS: tuple[Letter, Letter] = ("a", "b")
 TABLES = ("twins", "twins_layers", "twins_matrix", "twins_summary")
 WORK = 1 << 24  # numbers worked on at a time
-
-
-@dataclass
-class Sums:
-    """What is left of texts that two models read, by group of documents.
-
-    `rows` are counted; `words` is what every head of both models, one after the other, gave to words; `pairs` are the divergences of
-    all pairs of these heads, in the order of np.triu_indices. `untrained` are those of the first model's heads with an untrained copy of
-    the second's, and of such a copy of the first's with the second's.
-    """
-
-    rows: Int64[np.ndarray, "group"]
-    words: Float64[np.ndarray, "group head"]
-    pairs: Float64[np.ndarray, "group pair"]
-    untrained: tuple[Float64[np.ndarray, "group a b"], Float64[np.ndarray, "group a b"]] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +35,12 @@ class Heads:
     name: str
     kind: Kind
     ids: tuple[HeadId, ...]
+
+    @classmethod
+    def of(cls, table: Table) -> Heads:
+        """The heads of one side of the table `twins`."""
+        rows = list(table)
+        return cls(rows[0]["model"], rows[0]["kind"], tuple(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1) for row in rows))
 
     @property
     def layers(self) -> list[int]:
@@ -81,7 +75,7 @@ class Nearest(NamedTuple):
     own: Float64[np.ndarray, "replicate+1 head"]
 
 
-class Found(NamedTuple):
+class HeadTwins(NamedTuple):
     """The same, and whether a head is its twin's twin, how far it is from the nearest head of an untrained copy of the other model, and
     the share of its attention that goes to words. NaN where there is none.
     """
@@ -117,6 +111,28 @@ class Twins:
     dropped: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of_study(cls, results: Results) -> Self:
+        """What a finished study of twins compared."""
+        settings, counts = results.manifest["settings"], results.manifest["counts"]
+        a, b = (Heads.of(results["twins"].where(side=letter)) for letter in LETTERS)
+        return cls(
+            a,
+            b,
+            Sums.of(results.state("twins")),
+            settings["level"],
+            tuple(settings["epsilons"]),
+            settings["least"],
+            settings["replicates"],
+            settings["seed"],
+            counts["texts"],
+            counts["documents"],
+            results.signature,
+            tuple(results.manifest["dropped"]),
+            tuple(results.manifest["read"]),
+            tuple(results.warnings),
+        )
 
     @property
     def n(self) -> int:
@@ -156,7 +172,7 @@ class Twins:
         return matrix
 
     @cached_property
-    def _between(self) -> tuple[tuple[Found, Found], Float64[np.ndarray, "replicate+1 a b"], Float64[np.ndarray, "replicate+1"]]:
+    def _between(self) -> tuple[tuple[HeadTwins, HeadTwins], Float64[np.ndarray, "replicate+1 a b"], Float64[np.ndarray, "replicate+1"]]:
         """What was found of the heads of both models, the mean distances of their layers, and the mean of all heads of one to all of the
         other.
         """
@@ -168,14 +184,14 @@ class Twins:
             parts.append((_nearest(between, square[:, :a, :a]), _nearest(between.transpose(0, 2, 1), square[:, a:, a:])))
             layers.append(self.a.share @ between @ self.b.share.T)
             means.append(between.mean((1, 2)))
-        first, second = (Nearest(*map(np.concatenate, zip(*sides, strict=True))) for sides in zip(*parts, strict=True))
+        first, second = (Nearest(*map(np.concatenate, zip(*side, strict=True))) for side in zip(*parts, strict=True))
         with np.errstate(invalid="ignore"):
             words = self._weights @ self.sums.words
-        found = (
-            Found(*first, _mutual(first.at, second.at), self._untrained(0), words[:, :a]),
-            Found(*second, _mutual(second.at, first.at), self._untrained(1), words[:, a:]),
+        sides = (
+            HeadTwins(*first, _mutual(first.at, second.at), self._untrained(0), words[:, :a]),
+            HeadTwins(*second, _mutual(second.at, first.at), self._untrained(1), words[:, a:]),
         )
-        return found, np.concatenate(layers), np.concatenate(means)
+        return sides, np.concatenate(layers), np.concatenate(means)
 
     def _untrained(self, side: int) -> Float64[np.ndarray, "replicate+1 head"]:
         """The distances of one model's heads to the nearest of an untrained copy of the other."""
@@ -187,7 +203,7 @@ class Twins:
             blocks = (np.tensordot(self._weights[start : start + step], sums, 1) for start in range(0, len(self._weights), step))
             return np.concatenate([block.min(2 - side) for block in blocks])
 
-    def of(self, letter: Letter) -> tuple[Heads, Heads, Found]:
+    def of(self, letter: Letter) -> tuple[Heads, Heads, HeadTwins]:
         """The heads of `a` or of `b`, those of the other one, and what was found of the former."""
         if letter not in LETTERS:
             raise RunError(f"no model is called {letter!r} here", "Use a or b")
@@ -196,10 +212,10 @@ class Twins:
 
     def mutual(self) -> list[tuple[HeadId, HeadId, float]]:
         """The pairs of a head of `a` and one of `b` that are each other's twins, and their distances, the closest first."""
-        heads, others, found = self.of("a")
+        heads, others, nearest = self.of("a")
         pairs = [
-            (heads.ids[head], others.ids[found.at[0, head]], float(found.twin[0, head]))
-            for head in np.flatnonzero(found.mutual[0]).tolist()
+            (heads.ids[head], others.ids[nearest.at[0, head]], float(nearest.twin[0, head]))
+            for head in np.flatnonzero(nearest.mutual[0]).tolist()
         ]
         return sorted(pairs, key=lambda pair: pair[2])
 
@@ -214,7 +230,9 @@ class Twins:
         return matrix
 
     def table(self, name: str = "twins") -> Table:
-        """`twins`: a row a head. `twins_layers`: a row a layer and quantity. `twins_matrix`: a row a layer of each. `twins_summary`."""
+        """`twins`: one row per head. `twins_layers`: per layer and quantity. `twins_matrix`: per layer of `a` and of `b`.
+        `twins_summary`: per quantity of all heads.
+        """
         if name not in TABLES:
             raise RunError(f"no table is called {name!r}", f"Use one of {', '.join(TABLES)}")
         columns = {"twins": self._heads, "twins_layers": self._layers, "twins_matrix": self._matrix, "twins_summary": self._summary}[name]()
@@ -228,10 +246,10 @@ class Twins:
     def _heads(self) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = []
         for letter in LETTERS:
-            heads, others, found = self.of(letter)
-            low, high = self._interval(found.twin)
-            own = self._own(letter)
-            support = (found.at[1:] == found.at[0])[np.isfinite(found.twin[1:, 0])]
+            heads, others, nearest = self.of(letter)
+            low, high = self._interval(nearest.twin)
+            neighbours = self._neighbours(letter)
+            support = (nearest.at[1:] == nearest.at[0])[np.isfinite(nearest.twin[1:, 0])]
             size = len(heads.ids)
             blocks.append(
                 {
@@ -240,22 +258,22 @@ class Twins:
                     "kind": [heads.kind] * size,
                     "layer": [head.layer + 1 for head in heads.ids],
                     "head": [head.head + 1 for head in heads.ids],
-                    "twin": [str(others.ids[at]) for at in found.at[0]],
-                    "distance": found.twin[0],
+                    "twin": [str(others.ids[at]) for at in nearest.at[0]],
+                    "distance": nearest.twin[0],
                     "low": low,
                     "high": high,
                     "support": support.mean(0) if self.several and len(support) else np.full(size, np.nan),
-                    "mutual": found.mutual[0],
-                    "own_neighbour": ["" if at is None else str(heads.ids[at]) for at in own],
-                    "own_distance": found.own[0],
-                    "untrained": found.untrained[0],
-                    "words": found.words[0],
-                    "faint": found.words[0] < self.least,
+                    "mutual": nearest.mutual[0],
+                    "own_neighbour": ["" if at is None else str(heads.ids[at]) for at in neighbours],
+                    "own_distance": nearest.own[0],
+                    "untrained": nearest.untrained[0],
+                    "words": nearest.words[0],
+                    "faint": nearest.words[0] < self.least,
                 }
             )
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
-    def _own(self, letter: Letter) -> list[int | None]:
+    def _neighbours(self, letter: Letter) -> list[int | None]:
         """For each head of a model the nearest other one of that model."""
         a = len(self.a.ids)
         square = (self.distances[:a, :a] if letter == "a" else self.distances[a:, a:]).copy()
@@ -265,20 +283,20 @@ class Twins:
     def _layers(self) -> dict[str, Any]:
         rows: list[dict[str, Any]] = []
         for letter in LETTERS:
-            heads, others, found = self.of(letter)
+            heads, others, nearest = self.of(letter)
             quantities = {
-                "twin": found.twin,
-                "own": found.own,
-                "untrained": found.untrained,
-                "twin_depth": np.where(np.isfinite(found.twin), others.depth[found.at], np.nan),
-                "words": found.words,
+                "twin": nearest.twin,
+                "own": nearest.own,
+                "untrained": nearest.untrained,
+                "twin_depth": np.where(np.isfinite(nearest.twin), others.depth[nearest.at], np.nan),
+                "words": nearest.words,
             }
             for quantity, values in quantities.items():
                 means = values @ heads.share.T
                 low, high = self._interval(means)
                 for number, layer in enumerate(heads.layers):
                     if np.isfinite(means[0, number]):
-                        said = {"side": letter, "model": heads.name, "kind": heads.kind, "layer": layer + 1}
+                        place = {"side": letter, "model": heads.name, "kind": heads.kind, "layer": layer + 1}
                         depth = number / max(1, len(heads.layers) - 1)
                         numbers = {
                             "value": means[0, number],
@@ -287,7 +305,7 @@ class Twins:
                             "n": self.n,
                             "documents": self.documents,
                         }
-                        rows.append({**said, "depth": depth, "quantity": quantity, **numbers})
+                        rows.append({**place, "depth": depth, "quantity": quantity, **numbers})
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def _matrix(self) -> dict[str, Any]:
@@ -317,21 +335,21 @@ class Twins:
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def _quantities(self, letter: Letter) -> dict[str, Float64[np.ndarray, "replicate+1"]]:
-        heads, others, found = self.of(letter)
-        known = np.isfinite(found.twin[:, 0])
-        distances = {"twin": found.twin, "own": found.own, "untrained": found.untrained}
+        heads, others, nearest = self.of(letter)
+        known = np.isfinite(nearest.twin[:, 0])
+        distances = {"twin": nearest.twin, "own": nearest.own, "untrained": nearest.untrained}
         values = {name: each.mean(1) for name, each in distances.items()}
         values["beyond_own"] = values["twin"] - values["own"]
         values["below_untrained"] = values["untrained"] - values["twin"]
         for epsilon in self.epsilons:
             for name, each in distances.items():
                 values[f"{name}_{epsilon:g}"] = np.where(np.isfinite(each[:, 0]), (each < epsilon).mean(1), np.nan)
-        trained = np.isfinite(found.untrained[:, 0])
-        values["nearer_than_untrained"] = np.where(trained, (found.twin < found.untrained).mean(1), np.nan)
-        values["mutual"] = np.where(known, found.mutual.mean(1), np.nan)
-        values["depth"] = np.where(known, _correlation(others.depth[found.at], heads.depth), np.nan)
-        values["words"] = found.words.mean(1)
-        values["faint"] = np.where(known, (found.words < self.least).mean(1), np.nan)
+        trained = np.isfinite(nearest.untrained[:, 0])
+        values["nearer_than_untrained"] = np.where(trained, (nearest.twin < nearest.untrained).mean(1), np.nan)
+        values["mutual"] = np.where(known, nearest.mutual.mean(1), np.nan)
+        values["depth"] = np.where(known, _correlation(others.depth[nearest.at], heads.depth), np.nan)
+        values["words"] = nearest.words.mean(1)
+        values["faint"] = np.where(known, (nearest.words < self.least).mean(1), np.nan)
         return values
 
 

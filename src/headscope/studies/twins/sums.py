@@ -13,7 +13,8 @@ import torch
 from headscope.core.batch import Side
 from headscope.core.heads import HeadLayout, Kind
 from headscope.encoding.batches import token_side
-from headscope.encoding.words import Rows, WordGroups
+from headscope.encoding.choices import Rows
+from headscope.encoding.words import WordGroups
 from headscope.engine.compute import BatchView, explain
 from headscope.engine.plan import Plan
 from headscope.errors import HeadscopeError
@@ -24,7 +25,7 @@ from headscope.measures.groups import group
 from headscope.models.model import Model
 from headscope.stats.bootstrap import group_of
 from headscope.stats.divergence import RowStack
-from headscope.studies.twins.heads import Sums
+from headscope.studies.twins.states import Sums
 from headscope.studies.twins.texts import Shared, rows_of
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class Watched:
         return Plan((), chosen, HeadLayout(tuple(self.model.sites[index] for index in chosen)))
 
 
-class Beside:
-    """Adds texts to the sums of two models, and to those with their untrained copies, if there are any."""
+class SideBySide:
+    """Adds texts to the `sums` of two models, and to those with their untrained copies, if there are any."""
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class Beside:
         batch: list[Shared] = []
         for text in texts:
             grown = [*batch, text]
-            held = self._bytes(sum(one.size for one in grown), max(one.size for one in grown))
+            held = self._bytes(sum(part.size for part in grown), max(part.size for part in grown))
             if batch and (len(grown) * text.cost > self._batch_tokens or held > self._most):
                 yield batch
                 grown = [text]
@@ -114,7 +115,9 @@ class Beside:
         number = np.arange(len(block.rows))
         heads = [[site.heads for site in plan.layout.sites] for plan in self._plans]
         keys = max(text.size for text in batch)
-        stacks = [RowStack(number, np.zeros_like(number), [*heads[one], *heads[other]], keys, self._device) for one, other in self._couples]
+        stacks = [
+            RowStack(number, np.zeros_like(number), [*heads[first], *heads[second]], keys, self._device) for first, second in self._couples
+        ]
         for place, (watched, view) in enumerate(zip(self._watched, views, strict=True)):
             inputs = [text.inputs[watched.reading] for text in batch]
             sites = {site: index for index, site in enumerate(self._plans[place].chosen)}
@@ -147,10 +150,10 @@ class Beside:
     ) -> None:
         """Put one site of the model at a place beside those of the others, and keep what its heads give to words."""
         plan, index = self._plans[place], sites[site]
-        found, words = view.rows(plan, index, weights, block)
-        for stack, (one, other) in zip(stacks, self._couples, strict=True):
-            if place in (one, other):
-                stack.put(index + (len(self._plans[one].chosen) if place == other else 0), found[:, :, None])
+        rows, words = view.rows(plan, index, weights, block)
+        for stack, (first, second) in zip(stacks, self._couples, strict=True):
+            if place in (first, second):
+                stack.put(index + (len(self._plans[first].chosen) if place == second else 0), rows[:, :, None])
         given.append(words)
 
     def _divergences(self, stacks: Sequence[RowStack], block: _Block) -> None:
@@ -159,13 +162,13 @@ class Beside:
         causal = all(watched.kind == "decoder" for watched in self._watched)
         a = self._sizes[0]
         for couple, stack in enumerate(stacks):
-            found = stack.divergences(starts, stack.ends() if causal else block.sizes)
+            divergences = stack.divergences(starts, stack.ends() if causal else block.sizes)
             if couple == 0:
-                first, second = torch.triu_indices(found.shape[1], found.shape[2], 1)
-                self.sums.pairs[numbers] += found[:, first, second].cpu().numpy()
+                first, second = torch.triu_indices(divergences.shape[1], divergences.shape[2], 1)
+                self.sums.pairs[numbers] += divergences[:, first, second].cpu().numpy()
             else:
                 assert self.sums.untrained is not None
-                self.sums.untrained[couple - 1][numbers] += found[:, :a, a:].cpu().numpy()
+                self.sums.untrained[couple - 1][numbers] += divergences[:, :a, a:].cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -209,5 +212,5 @@ class _View:
         texts, rows = (torch.from_numpy(numbers).to(device) for numbers in (block.texts, self._columns[block.texts, block.rows]))
         columns, inside, words = (table[texts] for table in self._tables)
         chosen = maps.weights[texts, :, rows]
-        found = chosen.gather(2, columns[:, None].expand(-1, chosen.shape[1], -1)) * inside[:, None]
-        return found.to(self._device), (found * words[:, None]).sum(-1)
+        shared = chosen.gather(2, columns[:, None].expand(-1, chosen.shape[1], -1)) * inside[:, None]
+        return shared.to(self._device), (shared * words[:, None]).sum(-1)

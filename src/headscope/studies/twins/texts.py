@@ -53,14 +53,18 @@ class Shared:
 
 @dataclass
 class Matcher:
-    """Reads a corpus with the encoders of two models; `dropped` counts what either leaves out, and what only one of them reads."""
+    """Reads a corpus with the encoders of two models. `counts` are those of the texts of each model."""
 
     encoders: tuple[Encoder, Encoder]
     kinds: tuple[Kind, Kind]
     level: Level
     names: Names
-    dropped: Tally
     counts: tuple[Counts, Counts] = field(default_factory=lambda: (Counts(), Counts()))
+
+    @property
+    def dropped(self) -> Tally:
+        """What either model leaves out, and what only one of them reads: counted with the texts of the first."""
+        return self.counts[0].dropped
 
     def texts(self, corpus: Corpus) -> Iterator[Shared]:
         """The texts that both models read, in the order of the corpus."""
@@ -80,8 +84,8 @@ class Matcher:
         for tally, name in zip(tallies, self.names, strict=True):
             for reason, n in tally.counts.items():
                 self.dropped.add(f"{reason} by {name}", tally.first[reason], n, read=reason in tally.read)
-        for one, name in enumerate(self.names):
-            if alone := len(read[one].keys() - read[1 - one].keys()):
+        for place, name in enumerate(self.names):
+            if alone := len(read[place].keys() - read[1 - place].keys()):
                 self.dropped.add(f"texts left out that only {name} reads so", document.id, alone)
         for positions, text in read[0].items():
             if positions in read[1]:

@@ -1,0 +1,60 @@
+"""What a comparison of the heads of two models is to do, as data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from headscope.core.heads import Kind
+from headscope.encoding.choices import Rows, Unit
+from headscope.results.specification import Role
+from headscope.studies.spec import StudySpec
+
+
+class TwinsSpec(StudySpec):
+    """The settings of a comparison of two models, which tables and signatures call a and b.
+
+    `kind` and `unit` are None until the models and the corpus decide them; the work completes `kind` to one for each model.
+    """
+
+    model: Annotated[str, Role.CONTENT] = Field("mini", title="a", description="mini (embedded), a local folder, or a hub id")
+    other: Annotated[str, Role.CONTENT] = Field(
+        title="b", description="the model to look for twins in, and whose heads may have some in the first"
+    )
+    level: Literal["word", "token"] = Field("word", description="word, or token for models that read the same tokens")
+    kind: tuple[Kind, ...] | None = Field(
+        None, description="encoder or decoder, or one for each: encoder,decoder [default: that with the most heads]"
+    )
+    control: bool = Field(False, description="compare with untrained copies, too; takes three times as long")
+    epsilons: tuple[float, ...] = Field((0.02, 0.05, 0.1), description="how close twins must be, in nats")
+    least: float = Field(0.1, description="heads that give less of their attention to words are marked as faint")
+    unit: Unit | None = Field(None, description="what one text is: sentence, paragraph, document, pair, segment [default: sentence]")
+    max_length: int = Field(128, ge=4, description="tokens a text may have, with either model; longer ones are left out")
+    limit: int | None = Field(None, ge=1, description="stop after so many texts; 0: all of them")
+    word_rows: Rows = Field("mean", description="a word's row: mean of its tokens' rows, first, or max")
+    replicates: int = Field(500, ge=0, le=100_000, description="bootstrap replicates for intervals")
+    seed: int = Field(0, description="seed of the bootstrap and of untrained weights")
+    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1, description="tokens in a batch [default: 2048, on a GPU 32768]")
+    shard_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)  # tokens between two savings; by default 8 batches
+
+    @field_validator("kind")
+    @classmethod
+    def _for_two_models(cls, value: tuple[Kind, ...] | None) -> tuple[Kind, ...] | None:
+        if value is not None and len(value) not in (1, 2):
+            raise ValueError(f"{len(value)} kinds for two models: name one, or one for each")
+        return value
+
+    @field_validator("epsilons")
+    @classmethod
+    def _above_zero(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if not all(epsilon > 0 for epsilon in value):
+            raise ValueError(f"an epsilon of {min(value):g}: name distances above 0, in nats")
+        return value
+
+    @field_validator("least")
+    @classmethod
+    def _share(cls, value: float) -> float:
+        if not 0 <= value <= 1:
+            raise ValueError("name a share of attention, from 0 to 1")
+        return value

@@ -1,0 +1,173 @@
+"""Two models over the same texts, all heads side by side (beyond Clark et al. §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from headscope.core.heads import Kind
+from headscope.core.names import title
+from headscope.core.state import States
+from headscope.encoding.texts import Encoder
+from headscope.errors import RunError
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.models.random import untrained
+from headscope.results.table import Table
+from headscope.results.unknown import warning
+from headscope.studies.base import Context, Work
+from headscope.studies.execute import require_length
+from headscope.studies.twins.heads import TABLES, Heads, Twins
+from headscope.studies.twins.spec import TwinsSpec
+from headscope.studies.twins.states import Sums
+from headscope.studies.twins.summary import summary
+from headscope.studies.twins.sums import SideBySide, Watched
+from headscope.studies.twins.texts import Matcher, Names, Shared
+
+BATCH, GPU_BATCH = 2048, 32768  # tokens. On a CPU the maps of a batch should fit into the cache; a GPU wants to be kept busy.
+BATCHES = 8  # per shard
+
+
+class TwinsWork(Work):
+    """One comparison of two models. A job is a shard of texts that both models read."""
+
+    spec: TwinsSpec
+
+    def __init__(self, spec: TwinsSpec, context: Context) -> None:
+        super().__init__(spec, context)
+        self.models = self.model, self._other()
+        kinds = _kinds(self.models, spec.kind)
+        batch = spec.batch_tokens or (BATCH if self.model.device.type == "cpu" else GPU_BATCH)
+        sizes = {"batch_tokens": batch, "shard_tokens": self._begun_with() or spec.shard_tokens or BATCHES * batch}
+        self.spec = spec.model_copy(update={"kind": kinds, **sizes})
+        require_length(self.models[0], spec)
+        require_length(self.models[1], spec.model_copy(update={"model": spec.other}))
+        self.contents = {"other": self.models[1].fingerprint}
+        self.names = _names(self.models)
+        self.model_name = self.names.a
+        self._watched = Watched(self.models[0], kinds[0], 0), Watched(self.models[1], kinds[1], 1)
+        self._merged: Callable[[], States] | None = None
+        self._skipped = False
+        self._texts = self._tokens = 0
+
+    def _other(self) -> Model:
+        """The second model: in hand, the first one where both have one name, or loaded beside it."""
+        in_hand: Model | None = self.context.options.get("other_model")
+        if in_hand is not None:
+            return in_hand
+        if self.spec.other == self.spec.model:
+            return self.model
+        return load(self.spec.other, str(self.model.device), self.spec.dtype)
+
+    def _begun_with(self) -> int | None:
+        """The size of the shards of a study to go on with, which are numbered: batches may be of another size, shards may not."""
+        folder = self.context.folder
+        if folder is None or not self.context.resume:
+            return None
+        try:
+            begun: int | None = folder.read_manifest()["settings"]["shard_tokens"]
+        except (RunError, KeyError):
+            return None
+        return begun
+
+    def prepare(self) -> None:
+        """Draw the untrained copies, if there are to be some, and get ready to read texts with both models."""
+        spec, (first, second) = self.spec, self._watched
+        copies = None
+        if spec.control:
+            drawn = (untrained(model, spec.seed) for model in self.models)
+            copies = Watched(next(drawn), first.kind, 0), Watched(next(drawn), second.kind, 1)
+        assert spec.batch_tokens is not None
+        self._sums = SideBySide(first, second, spec.level, spec.word_rows, spec.batch_tokens, copies)
+        encoders = [
+            Encoder(model.tokenizer, spec.unit or "sentence", spec.max_length, seed=spec.seed, decoder_start=model.decoder_start)
+            for model in self.models
+        ]
+        self._matcher = Matcher((encoders[0], encoders[1]), (first.kind, second.kind), spec.level, self.names)
+        self.counts = self._matcher.counts[0]
+
+    def jobs(self, merged: Callable[[], States]) -> Iterator[list[Shared]]:
+        """The texts that both models read, a shard at a time."""
+        self._merged = merged
+        corpus, dropped = self.context.corpus, self._matcher.dropped
+        shard: list[Shared] = []
+        tokens = 0
+        for text in islice(self._matcher.texts(corpus), self.spec.limit):
+            shard.append(text)
+            tokens += text.cost
+            if tokens >= (self.spec.shard_tokens or 1):
+                yield shard
+                shard, tokens = [], 0
+        if shard:
+            yield shard
+        dropped.update(corpus.skipped)
+        if not self.counts.texts:
+            problem = f"nothing to compare: no text of {', '.join(self.spec.corpus)} is left that both models read"
+            raise RunError(problem, "; ".join(dropped.lines(read=False)))
+
+    def do(self, job: list[Shared]) -> States:
+        """The sums of all texts up to the end of the shard."""
+        if self._skipped:
+            assert self._merged is not None
+            self._sums.sums = Sums.of(self._merged()["twins"])
+            self._skipped = False
+        self._sums.add(job)
+        self._count(job)
+        return {"twins": self._sums.sums.state()}
+
+    def skip(self, job: list[Shared]) -> None:
+        """Go on later with the sums that were kept."""
+        self._skipped = True
+        self._count(job)
+
+    def _count(self, job: list[Shared]) -> None:
+        self._texts += len(job)
+        self._tokens += sum(text.cost for text in job)
+        if self.context.progress is not None:
+            limit = self.spec.limit
+            shares = [self.context.corpus.share, self._texts / limit if limit is not None else None]
+            self.context.progress(max((share for share in shares if share is not None), default=None), self._texts, self._tokens)
+
+    def tables(self, states: States) -> dict[str, Table]:
+        """All tables of twins, and a summary of them in words."""
+        self.warnings += warning(self._matcher.counts[1], self.names.b)
+        spec = self.spec
+        a, b = (
+            Heads(name, watched.kind, tuple(watched.plan.layout.ids())) for name, watched in zip(self.names, self._watched, strict=True)
+        )
+        twins = Twins(
+            a,
+            b,
+            Sums.of(states["twins"]),
+            spec.level,
+            spec.epsilons,
+            spec.least,
+            spec.replicates,
+            spec.seed,
+            self.counts.texts,
+            self.counts.documents,
+            signature="",
+        )
+        tables = {name: twins.table(name) for name in TABLES}
+        return {"summary": summary(tables["twins_summary"]), **tables}
+
+    def measured(self) -> dict[str, Any]:
+        """What was compared, and how."""
+        return self.spec.model_dump(mode="json", include={"level", "kind", "control", "epsilons", "least", "word_rows"})
+
+
+def _names(models: tuple[Model, Model]) -> Names:
+    first, second = (title(model.name) or "model" for model in models)
+    return Names(first, second) if first != second else Names(f"{first} (a)", f"{second} (b)")
+
+
+def _kinds(models: tuple[Model, Model], asked: tuple[Kind, ...] | None) -> tuple[Kind, Kind]:
+    """The kinds of self-attention to look at: as asked for, or those with the most heads. Cross attention joins two texts."""
+    kinds: list[Kind] = []
+    for model, wanted in zip(models, (asked[0], asked[-1]) if asked is not None else (None, None), strict=True):
+        heads: dict[Kind, int] = {name: number for name, number in model.layout.heads().items() if name != "cross"}
+        if wanted is not None and wanted not in heads:
+            raise RunError(f"{model.name} has no {wanted} self-attention", f"It has {' and '.join(heads)} attention")
+        kinds.append(wanted if wanted is not None else max(heads, key=lambda name: heads[name]))
+    return kinds[0], kinds[1]
