@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,21 @@ def data() -> Path:
     if not path.is_dir():
         pytest.fail(f"HEADSCOPE_DATA is {folder!r}, which is not a folder")
     return path
+
+
+@pytest.fixture
+def headscope(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """What calls `headscope` as its script does, without a process of its own, which takes seconds to start: gives the exit code, what was
+    printed, and what was printed as an error.
+    """
+    from headscope.cli.main import main
+
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, *capsys.readouterr()
+
+    return call
