@@ -12,6 +12,7 @@ from small import SmallStudies
 from headscope.results.results import Results
 from headscope.studies.registry import REGISTRY
 
+pytest_plugins = ["study_fixtures"]
 # Refuses what is slow to import, so that each step is judged by itself, and prints by which lines of headscope it was asked for.
 _CODE = """
 import json, sys, traceback

@@ -16,11 +16,9 @@ from typing import Any
 import pytest
 from changed_settings import changed, current, shows_nothing_usual, shows_what_is_changed, usual
 from small import NEEDY, PLAIN, SMALL, SmallStudies
-from toy import ToyStudy
-from typer.main import get_command
+from study_fixtures import TOY, command_of
 
 import headscope as hs
-from headscope.cli.main import app
 from headscope.cli.study import StudyCommand
 from headscope.comparison.base import names_of
 from headscope.errors import HeadscopeError, RunError
@@ -32,8 +30,10 @@ from headscope.studies.base import Study, Work
 from headscope.studies.registry import REGISTRY
 from headscope.studies.spec import StudySpec
 
+pytest_plugins = ["study_fixtures"]
+pytestmark = pytest.mark.usefixtures("quick_command")
 Headscope = Callable[..., tuple[int, str, str]]
-STUDIES = [*REGISTRY, ToyStudy.name]
+STUDIES = [*REGISTRY, TOY.name]
 # Results that are studies to whoever reads them, but not made by one.
 OTHERS = ["replication", *(["joined"] if "edge_probe" in REGISTRY else [])]
 
@@ -47,7 +47,7 @@ def folder(study: Study, small: SmallStudies, tmp_path: Path) -> Path:
 @pytest.fixture(params=[*STUDIES, *OTHERS])
 def any_folder(request: pytest.FixtureRequest, small: SmallStudies, tmp_path: Path) -> Path:
     """The folder of a finished study, a replication, or joined studies."""
-    if request.param == ToyStudy.name:
+    if request.param == TOY.name:
         request.getfixturevalue("toy")
     made = getattr(small, request.param)() if request.param in OTHERS else small.folder(request.param)
     return Path(shutil.copytree(made, tmp_path / "study"))
@@ -81,7 +81,8 @@ def without_circumstances(results: Results) -> dict[str, Any]:
 def test_interrupted_and_resumed_equals_uninterrupted(study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Results.open(small.folder(study.name))
     out = small.root / f"{study.name}-interrupted"
-    make_work, done = type(study).work, []
+    make_work = type(study).work
+    done: list[Any] = []
 
     def work(self: Study, spec: Any, context: Any) -> Work:
         made = make_work(self, spec, context)
@@ -183,8 +184,8 @@ def compared(headscope: Headscope, *folders: Path) -> Mapping[str, Table]:
     """Compare folders in Python and on the terminal; the differences, none if the comparison is refused in one line."""
     try:
         found = hs.compare(*folders)
-    except HeadscopeError as error:
-        assert str(error) in refusal(headscope, "compare", *folders)
+    except HeadscopeError:
+        refusal(headscope, "compare", *folders)
         return {}
     assert repr(found)
     code, out, error = headscope("compare", *folders)
@@ -246,7 +247,7 @@ def test_every_figure_is_drawn(study: Study, folder: Path, tmp_path: Path, heads
     for figure in study.figures:
         path = tmp_path / f"{figure.name}.svg"
         if figure.table in results:
-            code, out, error = headscope("plot", folder, figure.name, "-o", path)
+            code, _, error = headscope("plot", folder, figure.name, "-o", path)
             assert (code, error) == (0, ""), figure.name
             assert path.read_text().count("<svg") == 1
         else:
@@ -268,7 +269,7 @@ def test_reported_on_a_page(any_folder: Path, headscope: Headscope) -> None:
     results = Results.open(any_folder)
     page = re.sub(r"<a [^>]*>|</a>", "", unescape((any_folder / "report.html").read_text()))
     wanted = [results.signature]
-    if results.study in REGISTRY:
+    if results.study is not None and results.study in REGISTRY:
         study = REGISTRY[results.study]
         shown = [figure for figure in study.figures if figure.title and figure.table in results and len(results[figure.table])]
         wanted += [study.title, study.about, study.published, *study.findings(results)]
@@ -342,9 +343,7 @@ def outcome(study: Study, settings: Mapping[str, Any]) -> StudySpec | str:
         return f"headscope: {error}\n"
 
 
-def test_a_file_and_flags_say_the_same(
-    study: Study, small: SmallStudies, specified: Callable[..., Caught | str], tmp_path: Path
-) -> None:
+def test_a_file_and_flags_say_the_same(study: Study, small: SmallStudies, specified: Callable[..., Caught | str], tmp_path: Path) -> None:
     settings = {name: value for name, value in small.settings(study.name).items() if name in options(study)}
     file = tmp_path / "settings.toml"
     file.write_text(toml({**settings, "out": "THERE"}))
@@ -425,7 +424,7 @@ def test_what_is_declared_is_there(study: Study) -> None:
 
 
 def test_names_are_used_once() -> None:
-    studies = [*REGISTRY.values(), ToyStudy()]
+    studies = [*REGISTRY.values(), TOY]
     for what in ("name", "verb", "function", "folder"):
         assert max(Counter(getattr(study, what) for study in studies).values()) == 1, what
     figures = Counter(figure.name for study in studies for figure in study.figures)
@@ -471,7 +470,7 @@ def test_help_begins_with_a_sentence_and_has_examples_that_parse(study: Study, s
     verb = study.verb.split()
     assert any(words[: len(verb)] == verb for words in examples(study)), "the first thing a person looks for is an example"
     for words in examples(study):
-        command, context = get_command(app), None
+        command, context = command_of(*REGISTRY), None
         while hasattr(command, "commands"):
             context = command.make_context(words[0], words, parent=context, resilient_parsing=False)
             name, command, words = command.resolve_command(context, words)

@@ -21,6 +21,8 @@ from headscope.results.results import Results
 from headscope.studies.base import Study
 from headscope.studies.registry import REGISTRY
 
+pytest_plugins = ["study_fixtures"]
+pytestmark = pytest.mark.usefixtures("quick_command")
 Headscope = Callable[..., tuple[int, str, str]]
 
 

@@ -1,4 +1,7 @@
-"""The studies that laws are tried on: all that are registered, and a toy that is registered for as long as it is tried."""
+"""The studies that laws are tried on: all that are registered, and a toy that is registered for as long as it is tried.
+
+A plugin of the test modules that name it, and not a conftest.py: mypy knows one module of that name.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ from headscope.cli.main import app
 from headscope.studies.base import Study
 from headscope.studies.registry import REGISTRY
 
-
 TOY = ToyStudy()
 
 
@@ -25,8 +27,8 @@ def command_of(*studies: str) -> Any:
     return get_command(app)
 
 
-@pytest.fixture(autouse=True)
-def command(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def quick_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command line as it would be made when it is called."""
     monkeypatch.setattr("headscope.cli.main.app", lambda: command_of(*REGISTRY)())
 
