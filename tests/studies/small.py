@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import chdir
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from recipe_material import save_slice, save_small
+from toy import ToyStudy
 
 from headscope.results.results import Results
 from headscope.studies.execute import execute
+from headscope.studies.registry import REGISTRY
 
 # The settings of each study, by its name in the registry. They should give at least two jobs and, if possible, every table that is compared
 # or drawn.
@@ -24,12 +27,15 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
         "tasks": ["pos"], "limit": 24, "checks": 1, "seeds": 2, "hidden": 8, "test": 0.4, "max_length": 64, "searched": 20,
     },
     "keywords": {"folds": 2, "max_length": 64},
+    "twins": {"other": "other", "limit": 12, "batch_tokens": 64, "shard_tokens": 128},
 }  # fmt: skip
 REPLICATES = 10
 # What makes a study need annotation that plain text does not have, where it does not need it always.
 NEEDY: Mapping[str, Mapping[str, Any]] = {"flow": {"parts": ["trees"]}, "edge_probe": {"tasks": ["pos"]}}
-# Studies that can be made of plain text whatever their settings are.
-PLAIN = ("toy", "ablation", "twins")
+# Studies that can be made of plain text whatever their settings are, and those that read no more of a text than the model can.
+PLAIN, CUT = ("toy", "ablation", "twins"), ("keywords",)
+# What must be given beside a file.
+BESIDE: Mapping[str, Mapping[str, Any]] = {"run": {"by": ["next"]}}
 _RECIPE = """
 name = "Small"
 title = "T"
@@ -54,6 +60,26 @@ where = { step = "first", table = "positions", rows = { quantity = "next" }, col
 """
 
 
+TOY = ToyStudy()
+
+
+@contextmanager
+def registered_toy() -> Iterator[ToyStudy]:
+    """The toy study, registered for a while."""
+    REGISTRY.add(TOY)
+    try:
+        yield TOY
+    finally:
+        REGISTRY.remove(TOY.name)
+
+
+@cache
+def small_studies(place: Path) -> SmallStudies:
+    """What makes the folders of small studies, the same for all tests of a session, which have one place for what is temporary."""
+    (place / "studies").mkdir()
+    return SmallStudies(place / "studies")
+
+
 class SmallStudies:
     """Makes the folders of small results, each once. All lie in one folder, and name their files by relative paths."""
 
@@ -61,6 +87,7 @@ class SmallStudies:
         self.root, self.material = root, root / "material"
         self.material.mkdir()
         save_small(self.material / "model", layers=2)
+        save_small(self.material / "other", layers=3)
         save_slice(self.material).rename(self.material / "excerpt.conllu")
         (self.material / "plain.txt").write_text("The dog barked at it.\n\nIt ran away.\n")
         (self.material / "words.txt").write_text("voted purchase\n")

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from small import SmallStudies
+import pytest
+from small import SmallStudies, small_studies
 
 from headscope.results.results import Results
 from headscope.studies.registry import REGISTRY
 
-pytest_plugins = ["study_fixtures"]
 # Refuses what is slow to import, so that each step is judged by itself, and prints by which lines of headscope it was asked for.
 _CODE = """
 import json, sys, traceback
@@ -54,6 +54,11 @@ for study in REGISTRY.values():
             failed[" ".join(step)] = repr(error)
 print("FOUND", json.dumps([asked, failed]))
 """
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> SmallStudies:
+    return small_studies(tmp_path_factory.getbasetemp())
 
 
 def commands(folder: Path, place: Path) -> list[list[str]]:

@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from html import unescape
 from inspect import cleandoc, signature
 from pathlib import Path
@@ -15,11 +16,11 @@ from typing import Any
 
 import pytest
 from changed_settings import changed, current, shows_nothing_usual, shows_what_is_changed, usual
-from small import NEEDY, PLAIN, SMALL, SmallStudies
-from study_fixtures import TOY, command_of
+from small import BESIDE, CUT, NEEDY, PLAIN, SMALL, TOY, SmallStudies, registered_toy, small_studies
+from typer.main import get_command
 
 import headscope as hs
-from headscope.cli.study import StudyCommand
+from headscope.cli.main import app
 from headscope.comparison.base import names_of
 from headscope.errors import HeadscopeError, RunError
 from headscope.figures import FIGURES
@@ -29,13 +30,31 @@ from headscope.results.table import Table
 from headscope.studies.base import Study, Work
 from headscope.studies.registry import REGISTRY
 from headscope.studies.spec import StudySpec
+from headscope.views.findings import findings
 
-pytest_plugins = ["study_fixtures"]
-pytestmark = pytest.mark.usefixtures("quick_command")
 Headscope = Callable[..., tuple[int, str, str]]
 STUDIES = [*REGISTRY, TOY.name]
 # Results that are studies to whoever reads them, but not made by one.
 OTHERS = ["replication", *(["joined"] if "edge_probe" in REGISTRY else [])]
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> SmallStudies:
+    return small_studies(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def toy() -> Iterator[Study]:
+    with registered_toy() as study:
+        yield study
+
+
+@pytest.fixture(params=STUDIES)
+def study(request: pytest.FixtureRequest) -> Study:
+    """Each study in turn."""
+    if request.param == TOY.name:
+        request.getfixturevalue("toy")
+    return REGISTRY[request.param]
 
 
 @pytest.fixture
@@ -172,8 +191,9 @@ def test_the_signature_is_that_of_the_folder(study: Study, small: SmallStudies) 
     results = Results.open(small.folder(study.name))
     spec = study.make(results.manifest["settings"])
     parts = dict(part.split(":", 1) for part in results.signature.split("|"))
-    content = [study.spec.model_fields[name].title or name for name in spec.having(Role.CONTENT) if getattr(spec, name)]
-    assert parts.keys() - {"annotation"} == {"headscope", "run", *content, *spec.shown()}
+    titles = {name: study.spec.model_fields[name].title or name for name in spec.having(Role.CONTENT)}
+    assert {"headscope", "run", *(title for name, title in titles.items() if getattr(spec, name)), *spec.shown()} <= parts.keys()
+    assert parts.keys() <= {"headscope", "run", "annotation", *titles.values(), *spec.shown()}
     assert all(table.metadata["signature"] == results.signature for table in results.values())
 
 
@@ -232,13 +252,16 @@ def test_shown_in_the_terminal(any_folder: Path, headscope: Headscope) -> None:
 
 
 def test_findings_are_shown(study: Study, folder: Path, headscope: Headscope) -> None:
+    """Sentences without missing numbers. A study may have none that warns of its results."""
     results = Results.open(folder)
-    findings = study.findings(results)
-    assert findings
-    assert all(finding.strip() == finding and finding.endswith((".", ":", ")")) for finding in findings), findings
+    found = findings(results)
+    assert found or results.warnings
+    for finding in found:
+        assert re.fullmatch(r"\S.*[.:)]", finding), finding
+        assert not re.search(r"\b(nan|None)\b", finding), finding
     shown = headscope("show", folder)[1]
-    assert all(finding in shown for finding in findings)
-    assert all(finding in repr(hs.open_study(folder)) for finding in findings)
+    assert all(finding in shown for finding in found)
+    assert all(finding in repr(hs.open_study(folder)) for finding in found)
 
 
 def test_every_figure_is_drawn(study: Study, folder: Path, tmp_path: Path, headscope: Headscope) -> None:
@@ -272,7 +295,7 @@ def test_reported_on_a_page(any_folder: Path, headscope: Headscope) -> None:
     if results.study is not None and results.study in REGISTRY:
         study = REGISTRY[results.study]
         shown = [figure for figure in study.figures if figure.title and figure.table in results and len(results[figure.table])]
-        wanted += [study.title, study.about, study.published, *study.findings(results)]
+        wanted += [study.title, study.about, study.published, *findings(results)]
         wanted += [text for figure in shown for text in (figure.title, figure.about)]
         assert page.count('src="data:image/svg+xml') == len(shown)
     for text in wanted:
@@ -308,25 +331,47 @@ def specified(monkeypatch: pytest.MonkeyPatch, headscope: Headscope, tmp_path: P
     return call
 
 
-def options(study: Study) -> dict[str, tuple[list[str], list[str]]]:
-    """The settings that are options: by what flags they are given, and by what flags a switch is turned off."""
+@cache
+def command_of(study: Study) -> Any:
+    """The command of a study."""
+    command: Any = get_command(app)
+    for word in study.verb.split():
+        command = command.commands[word]
+    return command
+
+
+def parameters(study: Study) -> dict[str, Any]:
+    """The parameters of the command that are settings, by their names."""
     fields = [name for name, field in study.spec.model_fields.items() if field.description]
-    found = {param.name: (list(param.opts), list(param.secondary_opts)) for param in StudyCommand(study).params}
+    found = {parameter.name: parameter for parameter in command_of(study).params}
     return {name: found[name] for name in fields}
 
 
-def flags(study: Study, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Settings as flags; lists behind commas, corpora one by one."""
-    for name, (on, off) in options(study).items():
-        value = settings.get(name)
-        if isinstance(value, bool):
-            yield from (on if value else off)[:1]
-        elif name in study.corpora and value is not None:
-            yield from (part for text in value for part in (on[0], str(text)))
+def complete(study: Study, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings and those that the command line takes without a flag, as usual."""
+    spec, found = usual(study.spec), parameters(study)
+    return {**{name: getattr(spec, name) for name in found if found[name].param_type_name == "argument"}, **settings}
+
+
+def written(study: Study, settings: Mapping[str, Any], file: Path | None = None) -> list[str]:
+    """A command that gives settings by arguments and flags, and names a file: lists behind commas, or one by one."""
+    arguments, flags, values = [], list[str](), complete(study, settings)
+    for name, parameter in parameters(study).items():
+        value = values.get(name)
+        if value is None:
+            continue
+        if parameter.param_type_name == "argument":
+            arguments.append(value)
+        elif isinstance(value, bool):
+            flags += (parameter.opts if value else parameter.secondary_opts)[:1]
+        elif parameter.multiple:
+            flags += [part for text in value for part in (parameter.opts[0], str(text))]
         elif isinstance(value, list | tuple):
-            yield from (on[0], ",".join(map(str, value)) or "none")
-        elif value is not None:
-            yield from (on[0], str(value))
+            flags += [parameter.opts[0], ",".join(map(str, value)) or "none"]
+        else:
+            flags += [parameter.opts[0], str(value)]
+    named = [] if file is None else [str(file)] if not arguments else ["--settings", str(file)]
+    return [*study.verb.split(), *arguments, *named, *flags]
 
 
 def toml(settings: Mapping[str, Any]) -> str:
@@ -344,21 +389,22 @@ def outcome(study: Study, settings: Mapping[str, Any]) -> StudySpec | str:
 
 
 def test_a_file_and_flags_say_the_same(study: Study, small: SmallStudies, specified: Callable[..., Caught | str], tmp_path: Path) -> None:
-    settings = {name: value for name, value in small.settings(study.name).items() if name in options(study)}
+    settings = {name: value for name, value in small.settings(study.name).items() if name in parameters(study)}
     file = tmp_path / "settings.toml"
     file.write_text(toml({**settings, "out": "THERE"}))
-    by_file, by_flags = specified(*study.verb.split(), file), specified(*study.verb.split(), *flags(study, settings), "--out", "THERE")
+    taken = {name: value for name, value in settings.items() if name in complete(study, {})}
+    by_file, by_flags = specified(*written(study, taken, file)), specified(*written(study, settings), "--out", "THERE")
     assert isinstance(by_file, Caught), by_file
     assert isinstance(by_flags, Caught), by_flags
     assert by_file.spec == by_flags.spec == study.make(settings)
     assert by_file.out == by_flags.out == Path("THERE")
-    both = specified(*study.verb.split(), file, "--seed", "5", "--out", "HERE")
+    both = specified(*written(study, taken, file), "--seed", "5", "--out", "HERE")
     assert isinstance(both, Caught), both
     assert (both.spec, both.out) == (study.make({**settings, "seed": 5}), Path("HERE"))
 
 
 def test_without_options_all_is_as_usual(study: Study, specified: Callable[..., Caught | str]) -> None:
-    caught = specified(*study.verb.split())
+    caught = specified(*written(study, {}))
     assert isinstance(caught, Caught), caught
     assert caught.spec == usual(study.spec)
     assert str(caught.out).startswith(f"runs/{study.folder}-")
@@ -367,29 +413,34 @@ def test_without_options_all_is_as_usual(study: Study, specified: Callable[..., 
 def test_every_option_is_a_setting(study: Study, specified: Callable[..., Caught | str]) -> None:
     """Another value given by its flag is the same as given by name; one that is refused is refused in the same words."""
     spec = usual(study.spec)
-    for name, (_, off) in options(study).items():
+    for name, parameter in parameters(study).items():
         value = changed(study.spec.model_fields[name].annotation, current(spec, name))
-        if value is False and not off:
+        if value is False and not parameter.secondary_opts:
             continue
-        caught = specified(*study.verb.split(), *flags(study, {name: value}))
-        assert (caught.spec if isinstance(caught, Caught) else caught) == outcome(study, {name: value}), name
+        caught = specified(*written(study, {name: value}))
+        expected = outcome(study, complete(study, {name: value}))
+        assert (caught.spec if isinstance(caught, Caught) else caught) == expected, name
 
 
 def test_help_names_every_option(study: Study, headscope: Headscope) -> None:
     code, out, _ = headscope(*study.verb.split(), "--help")
     assert code == 0
-    assert cleandoc(study.help).splitlines()[0][:60] in out
-    assert all(on[0] in out for on, _ in options(study).values())
-    group = study.verb.split()[:-1]
-    assert re.search(rf"^  {study.verb.split()[-1]} ", headscope(*group, "--help")[1], re.MULTILINE)
+    shown = " ".join(out.split())
+    for text in (study.help, *(field.description for field in study.spec.model_fields.values() if field.description)):
+        assert cleandoc(text).splitlines()[0] in shown, text
+    assert all(parameter.opts[0] in out for parameter in parameters(study).values() if parameter.param_type_name == "option")
+    *group, verb = study.verb.split()
+    assert re.search(rf"^  {verb} ", headscope(*group, "--help")[1], re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_study_is_a_function(name: str) -> None:
-    """In Python, documented, with a model and its corpora to name."""
+    """In Python, documented, with a corpus and a folder to name, and all settings."""
     function = getattr(hs, REGISTRY[name].function)
     assert function.__doc__
-    assert {"model", "out"} <= signature(function).parameters.keys()
+    taken = signature(function).parameters
+    assert {*REGISTRY[name].corpora, "out"} <= taken.keys()
+    assert any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
 
 
 def test_done_by_its_name_in_python(study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +521,8 @@ def test_help_begins_with_a_sentence_and_has_examples_that_parse(study: Study, s
     verb = study.verb.split()
     assert any(words[: len(verb)] == verb for words in examples(study)), "the first thing a person looks for is an example"
     for words in examples(study):
-        command, context = command_of(*REGISTRY), None
+        command: Any = get_command(app)
+        context = None
         while hasattr(command, "commands"):
             context = command.make_context(words[0], words, parent=context, resilient_parsing=False)
             name, command, words = command.resolve_command(context, words)
@@ -496,10 +548,13 @@ def wrong_settings(study: Study) -> dict[str, dict[str, Any]]:
         "no corpus": {"corpus": list[str]()},
         "a corpus named twice": {"corpus": ["excerpt.conllu", "excerpt.conllu"]},
         "an unknown format": {"format": "paper"},
-        "texts longer than the model reads": {"max_length": 100_000},
         **{f"a missing {name}": {name: ["nowhere.conllu"]} for name in study.corpora[1:]},
-        **{f"a missing {name}": {name: "nowhere.txt"} for name in study.files if Role.CONTENT in study.spec.model_fields[name].metadata},
     }
+    for name in study.files:
+        if Role.CONTENT in study.spec.model_fields[name].metadata:
+            found[f"a missing {name}"] = {name: "nowhere.txt", **BESIDE.get(name, {})}
+    if study.name not in CUT:
+        found["texts longer than the model reads"] = {"max_length": 100_000}
     if study.annotation is not None or study.name in NEEDY:
         found["a corpus without annotation"] = {"corpus": ["plain.txt"], **NEEDY.get(study.name, {})}
     return found
@@ -524,13 +579,13 @@ def test_what_needs_annotation_says_so(study: Study) -> None:
 
 def test_refused_on_the_command_line_in_one_line(study: Study, small: SmallStudies, tmp_path: Path, headscope: Headscope) -> None:
     out = tmp_path / "out"
-    assert "nowhere.conllu" in refusal(headscope, *study.verb.split(), "--corpus", "nowhere.conllu", "--out", out)
+    assert "nowhere.conllu" in refusal(headscope, *written(study, {"corpus": ["nowhere.conllu"]}), "--out", out)
     file = tmp_path / "settings.toml"
     file.write_text('colour = "red"\n')
-    assert "no setting is called 'colour'" in refusal(headscope, *study.verb.split(), file, "--out", out)
+    assert "no setting is called 'colour'" in refusal(headscope, *written(study, {}, file), "--out", out)
     assert not out.exists()
     out.write_text("a file")
-    refusal(headscope, *study.verb.split(), "--corpus", small.material / "excerpt.conllu", "--out", out)
+    refusal(headscope, *written(study, {"corpus": [small.material / "excerpt.conllu"]}), "--out", out)
     assert out.read_text() == "a file"
 
 

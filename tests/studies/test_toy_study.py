@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 import toy as module
-from small import SmallStudies
+from small import SmallStudies, registered_toy, small_studies
 from transformers import AutoTokenizer
 
 import headscope as hs
@@ -21,9 +21,18 @@ from headscope.results.results import Results
 from headscope.studies.base import Study
 from headscope.studies.registry import REGISTRY
 
-pytest_plugins = ["study_fixtures"]
-pytestmark = pytest.mark.usefixtures("quick_command")
 Headscope = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> SmallStudies:
+    return small_studies(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def toy() -> Iterator[Study]:
+    with registered_toy() as study:
+        yield study
 
 
 @pytest.fixture
