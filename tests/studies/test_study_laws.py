@@ -520,9 +520,9 @@ def test_help_begins_with_a_sentence_and_has_examples_that_parse(study: Study, s
     assert rest
     verb = study.verb.split()
     assert any(words[: len(verb)] == verb for words in examples(study)), "the first thing a person looks for is an example"
+    whole: Any = get_command(app)
     for words in examples(study):
-        command: Any = get_command(app)
-        context = None
+        command, context = whole, None
         while hasattr(command, "commands"):
             context = command.make_context(words[0], words, parent=context, resilient_parsing=False)
             name, command, words = command.resolve_command(context, words)
