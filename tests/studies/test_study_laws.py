@@ -142,11 +142,17 @@ def test_a_finished_study_is_not_done_again(study: Study, small: SmallStudies, m
     with pytest.raises(RunError, match=r"already holds a run.*--overwrite"):
         small.execute(study.name, small.folder(study.name))
 
-    def never(*_: Any) -> None:
-        raise AssertionError("a finished study is done again")
+    make_work = type(study).work
 
-    for name in ("prepare", "do", "tables"):
-        monkeypatch.setattr(Work, name, never)
+    def never() -> None:
+        raise AssertionError("a finished study is prepared again")
+
+    def work(self: Study, spec: Any, context: Any) -> Work:
+        made = make_work(self, spec, context)
+        monkeypatch.setattr(made, "prepare", never)
+        return made
+
+    monkeypatch.setattr(type(study), "work", work)
     resumed = small.execute(study.name, small.folder(study.name), resume=True)
     assert resumed.manifest == Results.open(small.folder(study.name)).manifest
 
