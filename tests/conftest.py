@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,3 +33,35 @@ def data() -> Path:
     if not path.is_dir():
         pytest.fail(f"HEADSCOPE_DATA is {folder!r}, which is not a folder")
     return path
+
+
+@cache
+def _command(*studies: str) -> Callable[[], None]:
+    """The command line with these studies registered, made once: that takes longer than most commands do."""
+    from typer.main import get_command
+
+    from headscope.cli.main import app
+
+    return get_command(app)
+
+
+@pytest.fixture
+def headscope(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """What calls `headscope` as its script does, without a process of its own, which takes seconds to start: gives the exit code, what was
+    printed, and what was printed as an error.
+    """
+    from headscope.cli import main
+    from headscope.studies.registry import REGISTRY
+
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["headscope", *map(str, arguments)])
+        command = _command(*REGISTRY)
+        capsys.readouterr()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(main, "app", command)
+            with pytest.raises(SystemExit) as ended:
+                main.main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, *capsys.readouterr()
+
+    return call

@@ -26,11 +26,12 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 
 
-def save_small(folder: Path) -> Path:
+def save_small(folder: Path, layers: int = 12) -> Path:
     """A random BERT that guesses masked words, with the tokenizer of the embedded model."""
     tokenizer = AutoTokenizer.from_pretrained(_locate("mini")[0])
     torch.manual_seed(0)
-    shape = {"hidden_size": 8, "num_hidden_layers": 12, "num_attention_heads": 2, "intermediate_size": 8, "max_position_embeddings": 128}
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "max_position_embeddings": 128}
+    shape = {**sizes, "num_hidden_layers": layers, "num_attention_heads": 2}
     BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), initializer_range=0.5, **shape)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -1,19 +1,22 @@
-"""One rule for the signatures of all kinds of results: a setting is shown when it is not at its default, or is declared neutral."""
+"""One rule for the signatures of all kinds of results: a setting is shown when it is not at its default, or is declared neutral.
+
+What holds of all studies is tried in tests/studies.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from collections.abc import Iterator
-from typing import Any, Literal, get_args, get_origin
 
 import pytest
+from changed_settings import shows_nothing_usual, shows_what_is_changed
 
 import headscope as hs
 from headscope.comparison.base import _PASSING
 from headscope.corpora import read
 from headscope.engine.spec import make_spec
-from headscope.results.signature import differences, identity, key, signature
+from headscope.results.signature import differences, identity, signature
 from headscope.results.specification import Role, Specification
 from headscope.studies.registry import REGISTRY
 
@@ -24,85 +27,31 @@ def kinds(of: type[Specification] = Specification) -> Iterator[type[Specificatio
 
 
 def specifications() -> dict[str, type[Specification]]:
-    """All kinds there are, also those that nobody thought of here."""
-    for package in ("engine", "runs", "studies", "replication"):
+    """All kinds there are but those of studies, also those that nobody thought of here."""
+    for package in ("engine", "runs", "replication"):
         top = importlib.import_module(f"headscope.{package}")
         for module in pkgutil.walk_packages(top.__path__, f"{top.__name__}."):
             if module.name.rsplit(".", 1)[1] in ("spec", "given_maps", "study"):
                 importlib.import_module(module.name)
-    return {kind.__name__: kind for kind in kinds()}
+    return {kind.__name__: kind for kind in kinds() if kind.__module__.startswith("headscope.") and ".studies." not in kind.__module__}
 
 
 SPECS = specifications()
 
 
-def changed(annotation: Any, value: Any) -> Any:
-    """Another value of a type than this one."""
-    options = [option for option in get_args(annotation) if option is not type(None)]
-    if get_origin(annotation) is Literal:
-        return next(option for option in options if option != value)
-    if get_origin(annotation) is tuple:
-        some = changed(options[0], value and value[0])
-        return (some,) * (1 if options[-1] is Ellipsis else len(options))
-    if get_origin(annotation) is dict:
-        return {"entropy": {}}
-    if options and get_origin(annotation) not in (tuple, dict):
-        return changed(options[0], value)
-    if annotation is bool:
-        return not value
-    return "another" if annotation is str else (value or 0) + annotation(3)
-
-
-def made(spec: Specification, hashes: dict[str, str | None] | None = None) -> tuple[str, str]:
-    """The readable part of a signature, and the hash of everything."""
-    contents = dict.fromkeys(spec.having(Role.CONTENT), "0123456789abcdef")
-    now = identity(spec, "cpu", {**contents, **(hashes or {})})
-    whole = signature(spec, now)
-    assert whole.endswith(f"|run:{key(now)[:8]}")
-    return whole.rpartition("|run:")[0], key(now)
-
-
-def usual(kind: type[Specification]) -> Specification:
-    needed = {name: 3 if field.annotation is int else "some" for name, field in kind.model_fields.items() if field.is_required()}
-    return kind(**needed)
-
-
 def test_all_kinds_are_there() -> None:
-    assert set(SPECS) == {
-        "RunSpec", "TwinsSpec", "MapSpec", "StudySpec", "FlowSpec", "AblationSpec", "AttentionProbeSpec", "HiddenStatesSpec",
-        "StructuralSpec", "EdgeSpec", "KeywordSpec", "ReplicationSpec",
-    }  # fmt: skip
+    assert set(SPECS) == {"RunSpec", "MapSpec", "ReplicationSpec"}
 
 
 @pytest.mark.parametrize("kind", SPECS)
 def test_nothing_is_shown_of_what_is_usual(kind: str) -> None:
-    """The version and what was read, nothing else."""
-    spec = usual(SPECS[kind])
-    assert len(made(spec)[0].split("|")) == 1 + len(spec.having(Role.CONTENT))
+    shows_nothing_usual(SPECS[kind])
 
 
 @pytest.mark.parametrize("kind", SPECS)
 def test_a_changed_setting_is_shown_or_neutral(kind: str) -> None:
-    spec = usual(SPECS[kind])
-    readable, whole = made(spec)
-    for name, field in SPECS[kind].model_fields.items():
-        was = getattr(spec, name) if getattr(spec, name) is not None else spec.by_preset().get(name)
-        other, other_whole = made(spec.model_copy(update={name: changed(field.annotation, was)}))
-        if Role.NEUTRAL in field.metadata:
-            assert (other, other_whole) == (readable, whole), name
-            assert name in _PASSING, "a comparison would tell runs apart by it"
-        elif Role.CONTENT in field.metadata:  # its content counts, not what it is called
-            assert other_whole == whole, name
-            content, content_whole = made(spec, {name: "fedcba9876543210"})
-            (part,) = {*content.split("|")} - {*readable.split("|")}
-            assert part.startswith(f"{field.title or name}:"), name
-            assert part.endswith("@fedcba98"), name
-            assert content_whole != whole, name
-        else:
-            shown = [part.split(":")[0] for part in {*other.split("|")} - {*readable.split("|")}]
-            # What is usual for some settings depends on others: kept as they were, they are no longer usual.
-            assert [part for part in shown if part == name or SPECS[kind].model_fields[part].default_factory is None] == [name]
-            assert other_whole != whole, name
+    shows_what_is_changed(SPECS[kind])
+    assert {*SPECS[kind].having(Role.NEUTRAL)} <= _PASSING, "a comparison would tell runs apart by it"
 
 
 def test_what_flow_and_ablation_kept_to_themselves() -> None:

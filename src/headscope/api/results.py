@@ -321,7 +321,7 @@ def rerun(
         "progress": progress,
         "tell": tell,
     }
-    return make_again(results, Path(out) if out is not None else None, corpora=corpora, **models, **how)
+    return make_again(results, Path(out) if out is not None else None, corpora=corpora, **how)
 
 
 def open_run(path: str | Path) -> Run:

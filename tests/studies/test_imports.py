@@ -1,0 +1,86 @@
+"""Looking at saved results loads neither torch nor transformers, which take seconds and may not even be installed where one looks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from small import SmallStudies, small_studies
+
+from headscope.results.results import Results
+from headscope.studies.registry import REGISTRY
+
+# Refuses what is slow to import, so that each step is judged by itself, and prints by which lines of headscope it was asked for.
+_CODE = """
+import json, sys, traceback
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+
+asked = {}
+step = []
+
+class Refusing(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name in ("torch", "transformers"):
+            frames = [frame for frame in traceback.extract_stack() if "/headscope/" in frame.filename]
+            lines = [f"{frame.filename.rpartition('/headscope/')[2]}:{frame.lineno} {frame.line}" for frame in frames]
+            asked.setdefault("\\n    ".join([name, *lines]), []).append(" ".join(step))
+            raise ImportError(f"{name} is not needed to look at saved results")
+
+sys.meta_path.insert(0, Refusing())
+from headscope.cli.main import main
+from headscope.studies.registry import REGISTRY
+
+failed = {}
+for command in json.loads(sys.argv[1]):
+    sys.argv = ["headscope", *command]
+    step[:] = command
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            failed[" ".join(command)] = end.code
+    except Exception as error:
+        failed[" ".join(command)] = repr(error)
+for study in REGISTRY.values():
+    for name in ("spec", "findings", "figures"):
+        step[:] = ["import", f"{type(study).__module__}.{name}"]
+        try:
+            import_module(step[1])
+        except ImportError as error:
+            failed[" ".join(step)] = repr(error)
+print("FOUND", json.dumps([asked, failed]))
+"""
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> SmallStudies:
+    return small_studies(tmp_path_factory.getbasetemp())
+
+
+def commands(folder: Path, place: Path) -> list[list[str]]:
+    """Everything that is done with saved results."""
+    results = Results.open(folder)
+    figures = [figure.name for figure in REGISTRY[results.study].figures if figure.table in results] if results.study else ["clark2"]
+    return [
+        ["show", str(folder)],
+        ["show", str(folder), next(iter(results))],
+        *(["plot", str(folder), figure, "-o", str(place / f"{figure}.svg")] for figure in figures),
+        ["compare", str(folder), str(folder)],
+    ]
+
+
+def test_saved_results_are_looked_at_without_torch(small: SmallStudies, tmp_path: Path) -> None:
+    """Neither are the settings, findings and figures of studies imported with it."""
+    folders = [small.run(), *(small.folder(study) for study in REGISTRY)]
+    steps = [command for folder in folders for command in commands(folder, tmp_path)]
+    steps += [["report", *map(str, folders), "-o", str(tmp_path / "all.html")]]
+    steps += [["compare", str(folders[0]), str(folders[0]), "-o", str(tmp_path / "compared.html")]]
+    done = subprocess.run([sys.executable, "-c", _CODE, json.dumps(steps)], capture_output=True, text=True, check=True)
+    asked, failed = json.loads(done.stdout.rpartition("FOUND ")[2])
+    chains = [f"{chain}\n  asked for {len(steps)} times, as in: {steps[0]}" for chain, steps in asked.items()]
+    assert not chains, "\n".join(["what is slow to import is asked for:", *chains])
+    assert not failed, f"{failed}\n{done.stderr[-2000:]}"
