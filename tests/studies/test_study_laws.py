@@ -23,7 +23,7 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.comparison.base import names_of
 from headscope.errors import HeadscopeError, RunError
-from headscope.figures import FIGURES
+from headscope.figures import RUN_FIGURES
 from headscope.results.results import Results
 from headscope.results.specification import Role
 from headscope.results.table import Table
@@ -485,9 +485,8 @@ def test_names_are_used_once() -> None:
     for what in ("name", "verb", "function", "folder"):
         assert max(Counter(getattr(study, what) for study in studies).values()) == 1, what
     figures = Counter(figure.name for study in studies for figure in study.figures)
-    of_runs = [name for name in FIGURES if not any(name == figure.name for study in studies for figure in study.figures)]
     assert max(figures.values()) == 1
-    assert not {*of_runs} & {*figures}
+    assert not {*RUN_FIGURES} & {*figures}
 
 
 def test_declared_tables_have_declared_columns(study: Study, small: SmallStudies) -> None:

@@ -15,9 +15,11 @@ from headscope.corpora.files import base_name
 from headscope.errors import RunError
 from headscope.results.few import documents_range
 from headscope.results.results import Results
+from headscope.results.specification import Role
 from headscope.results.table import Table
 from headscope.stats.inference import Support, p_value
 from headscope.stats.significance import holm
+from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -28,8 +30,8 @@ _TELLING = ("model", "corpus", "weights", "preset", "score", "dev")
 _ROUNDING = 1e-6
 _SHORT = 20  # signs of a name, up to which it also serves in the names of differences
 _LONG = 30  # signs of a setting, beyond which it is no name
-_PASSING = {"batch_tokens", "shard_tokens", "cache", "cache_limit", "cache_bytes", "replicates", "measures", "format"}
-_PASSING |= {"on_error", "allow_unknown", "own"}
+# What no run is called by. Neutral settings of studies come on top.
+_PASSING = {"batch_tokens", "shard_tokens", "allow_unknown", "own", "replicates", "measures", "format", "on_error"}
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,9 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Table:
 def _told(results: Results) -> dict[str, str]:
     settings, identity = results.manifest["settings"], results.manifest["identity"]
     found: dict[str, str] = {}
-    for name, value in {key: settings[key] for key in (*_TELLING, *sorted(settings)) if key in settings and key not in _PASSING}.items():
+    kind = results.study or ""
+    passing = _PASSING | {*(REGISTRY[kind].spec.having(Role.NEUTRAL) if kind in REGISTRY else ())}
+    for name, value in {key: settings[key] for key in (*_TELLING, *sorted(settings)) if key in settings and key not in passing}.items():
         if name in ("model", "corpus", "dev"):
             files = [value] if isinstance(value, str) else list(value or ())
             found[name] = printable("+".join(Path(base_name(Path(file))).stem or file for file in files))

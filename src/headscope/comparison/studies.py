@@ -38,7 +38,7 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
         )
     names = names_of(studies)
     kind = next(iter(kinds))
-    known = {compared.table: compared for compared in (REGISTRY[kind].compared if kind in REGISTRY else (_CLAIMS,))}
+    known = {compared.table: compared for compared in ((_CLAIMS,) if kind == "replication" else REGISTRY[kind].compared)}
     drawn = [replicates_of(one) for one in studies]
     found: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
     left_out = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from typing import Any
 
 from headscope.errors import RunError
 from headscope.studies.base import Study
@@ -33,6 +34,10 @@ class _Registry(Mapping[str, Study]):
             module, _, kind = self._classes[name].partition(":")
             self._studies[name] = getattr(import_module(module), kind)()
         return self._studies[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The study, or the default if there is none of that name."""
+        return self[name] if name in self else default
 
     def __contains__(self, name: object) -> bool:
         return name in self._classes

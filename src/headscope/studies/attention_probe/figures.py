@@ -95,7 +95,7 @@ def weights(results: Results, kind: str | None = None) -> Figure:
         grids[row["direction"]][place], weights_of[row["direction"]][place] = row["pull"], row["weight"]
     scale = Scale.around(np.stack([*grids.values()]), colours="RdBu")
     with theme():
-        figure = Figure(figsize=(1.4 + 0.68 * width, 1.5 + 0.26 * len(layers)), layout="constrained")
+        figure = Figure(figsize=(max(3.2, 1.4 + 0.68 * width), 1.5 + 0.26 * len(layers)), layout="constrained")
         for axes, (way, grid) in zip(figure.subplots(1, 2, sharey=True), grids.items(), strict=True):
             image = scale.draw(axes, grid, layers)
             write(image, {place: f"{value:+.0f}" for place, value in np.ndenumerate(weights_of[way]) if np.isfinite(value)}, 4.8)

@@ -9,20 +9,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-import torch
 
 from headscope.core.batch import WORD
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import WordGroups, word_map
-from headscope.engine.shards import Progress
 from headscope.errors import RunError
-from headscope.models.model import Model
 from headscope.stats.keyphrases import phrase_kinds
 from headscope.studies.keywords.spec import Source
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Bool, Float, Float32, Float64, Int64
+
+    from headscope.engine.shards import Progress
+    from headscope.models.model import Model
 
 How = Literal["mean", "max"]
 HOWS: tuple[How, ...] = get_args(How)
@@ -104,6 +105,8 @@ def read_words(
     progress: Progress | None = None,
 ) -> Words:
     """All words of the texts with what they receive; for encoder–decoders what the encoder's heads give."""
+    import torch
+
     sites = [number for number, site in enumerate(model.sites) if site.kind in ("encoder", "decoder")]
     kinds = {model.sites[number].kind for number in sites}
     chosen = [number for number in sites if model.sites[number].kind == ("encoder" if "encoder" in kinds else "decoder")]
@@ -137,6 +140,8 @@ def _streamed(
     model: Model, batch: Sequence[Encoded], groups: WordGroups, rows: Bool[torch.Tensor, "text 1 row 1"], sites: Sequence[int]
 ) -> list[Float[torch.Tensor, "how text head word"]]:
     """What words receive from each site."""
+    import torch
+
     parts: list[torch.Tensor] = []
 
     def consume(index: int, weights: torch.Tensor, *_: object) -> None:
@@ -158,5 +163,7 @@ def _received(
     maps: Float[torch.Tensor, "text head row word"], rows: Bool[torch.Tensor, "text 1 row 1"]
 ) -> Float[torch.Tensor, "how text head word"]:
     """Attention that a word receives: the mean over rows, and the largest."""
+    import torch
+
     from_rows = maps * rows
     return torch.stack([from_rows.sum(2) / rows.sum(2).clamp_min(1), from_rows.amax(2)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from headscope.results.table import Table
+from headscope.results.table import Table, interval
 from headscope.studies.keywords.spec import BASELINES
 
 LISTED = 5
@@ -22,7 +22,7 @@ def _together(scores: Table) -> Iterator[str]:
         ours = rows["all heads"]
         base = max((rows[name] for name in BASELINES if name in rows), key=lambda row: row["f1"])
         yield (
-            f"All heads together find {_WHAT[level]} with an F1 of {ours['f1']:.2f} [{ours['low']:.2f} {ours['high']:.2f}] "
+            f"All heads together find {_WHAT[level]} with an F1 of {interval(ours['f1'], ours['low'], ours['high'])} "
             f"on documents that were not learnt from; the best baseline, {base['system']}, has {base['f1']:.2f}, the best single head "
             f"{rows['best head']['f1']:.2f}."
         )

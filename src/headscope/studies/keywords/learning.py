@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from headscope.errors import RunError
 from headscope.stats.bootstrap import group_of
@@ -17,6 +16,7 @@ from headscope.studies.keywords.features import Rarity, Words
 from headscope.studies.keywords.peers import scores_by_yake
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Bool, Float, Float64, Int64
 
     Scoring = Callable[[Words], Float64[np.ndarray, "word"]]
@@ -102,6 +102,7 @@ def heads_and_more(words: Words, penalty: float) -> Learnt:
 
 def scalar_mix(words: Words, penalty: float) -> Learnt:
     """One mix of all heads, with weights that are above 0 and sum to 1: log odds = γ Σ softmax(a) x + b, with the penalty on a and γ."""
+    import torch
     from scipy.optimize import minimize
 
     scale = Standard.learnt(words.received[:, 0])

@@ -56,7 +56,7 @@ class _Findings:
         return (
             f"{len(self.heads['a'])} heads of {self.names['a']} and {len(self.heads['b'])} of {self.names['b']}, {kinds} attention between "
             f"{self.level}s, {row['n']:,} rows of {self.texts:,} text{'s' if self.texts > 1 else ''} of {documents}; Jensen-Shannon "
-            "divergences in nats"
+            "divergences in nats."
         )
 
     def distance(self, letter: Letter) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from headscope.core.heads import Kind
@@ -158,8 +159,13 @@ class TwinsWork(Work):
 
 
 def _names(models: tuple[Model, Model]) -> Names:
-    first, second = (title(model.name) or "model" for model in models)
+    first, second = (title(_path(model.name)) or "model" for model in models)
     return Names(first, second) if first != second else Names(f"{first} (a)", f"{second} (b)")
+
+
+def _path(name: str) -> str:
+    """The whole path of a model's folder, so that the model is called the same wherever the study is started; other names as they are."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def _kinds(models: tuple[Model, Model], asked: tuple[Kind, ...] | None) -> tuple[Kind, Kind]:
