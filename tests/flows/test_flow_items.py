@@ -10,8 +10,7 @@ import pytest
 
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.corpora import read
-from headscope.studies.flow.items import STRATA, Context, Passage, alternating, draw
-from headscope.studies.flow.nouns import headed, is_noun, is_pronoun, lowest
+from headscope.studies.flow.items import STRATA, Context, Passage, alternating, draw, headed, is_noun, is_pronoun, lowest
 
 
 def words(text: str) -> Sentence:

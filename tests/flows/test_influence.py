@@ -22,7 +22,7 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.studies.flow.grouping import to_words
 from headscope.studies.flow.influence import Influence, find_layers, find_measures
-from headscope.studies.flow.precision import Precision
+from headscope.studies.flow.work import Precision
 
 WORDS = ("The", "cats", "playing", "on", "mats")
 KINDS = ("A", "G", "G*", "rollout", "norms")

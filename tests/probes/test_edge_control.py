@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 from headscope.core.document import Edge, Word
-from headscope.studies.edge_probe.control import Control
+from headscope.studies.edge_probe.task import Control
 
 TRAIN = [Edge("t", ("a",), (0, 1))] * 6 + [Edge("t", ("b", "c"), (1, 2))] * 3 + [Edge("t", (), (2, 3))]
 

@@ -22,9 +22,8 @@ from headscope.errors import EncodingError, HeadscopeError, ModelError, RunError
 from headscope.models.model import Model
 from headscope.studies.execute import execute
 from headscope.studies.keywords.features import read_words
-from headscope.studies.keywords.finder import Finder, learn, plain
+from headscope.studies.keywords.finder import Finder, centrality, learn, plain, windows
 from headscope.studies.keywords.phrases import phrases, written
-from headscope.studies.keywords.windows import centrality, windows
 from headscope.widget.keywords import KeywordView
 
 TEXTS = [

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from headscope.studies.hidden_states import HiddenStates
-from headscope.studies.structural_probe.baselines import decay, projection
 from headscope.studies.structural_probe.features import Features, batches
 from headscope.studies.structural_probe.probe import Gold, Segment, Segments, losses
 from headscope.studies.structural_probe.sweep import Checkpoint
 from headscope.studies.structural_probe.training import Fit, Recipe, Sentences, mean_losses, shuffled, sized, train
 from headscope.studies.structural_probe.trees import Tree
+from headscope.studies.structural_probe.work import decay, projection
 
 CPU = torch.device("cpu")
 SIZE = 5

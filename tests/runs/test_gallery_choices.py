@@ -127,7 +127,7 @@ def test_a_larger_sample_is_no_worse(mini: Model) -> None:
 
 
 def test_many_heads_get_fewer_and_smaller_stacks(mini: Model) -> None:
-    from headscope.gallery.stacks import BYTES, chosen_stacks
+    from headscope.gallery.build import BYTES, chosen_stacks
 
     texts = [encoded(mini, [Word("the")] * 20, f"d{n}") for n in range(6)]
     for layers, heads, count in ((12, 12, 3), (24, 16, 2), (32, 32, 1), (80, 64, 1)):

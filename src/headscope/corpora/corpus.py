@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import astuple, replace
 from functools import cached_property
@@ -20,7 +20,6 @@ from headscope.corpora.folders import KEYS, folder_hash, listing, stems
 from headscope.corpora.formats import PAIRED, PLAIN, READERS
 from headscope.corpora.names import Unique
 from headscope.corpora.source import Source
-from headscope.corpora.watch import Watch
 from headscope.errors import CorpusError, HeadscopeError
 
 OnError = Literal["raise", "skip"]
@@ -151,3 +150,40 @@ def _unique(documents: Iterator[Document]) -> Iterator[Document]:
     for document in documents:
         id = names.of(document.id)
         yield document if id == document.id else replace(document, id=id)
+
+
+_Stamp = tuple[int, int, int, int]
+_REMEDY = "Read it again once it stays as it is; work that was begun on it starts afresh with --overwrite"
+
+
+class Watch:
+    """Files as they were when they were first looked at. `same` is asked of a file that looks changed whether its content is not."""
+
+    def __init__(self, same: Callable[[Path], bool]) -> None:
+        self._same = same
+        self._stamps: dict[Path, _Stamp] = {}
+
+    def begin(self, paths: Sequence[Path]) -> None:
+        """Remember files that are now to be read; an error if one that is known is not as it was, or if there are others than before."""
+        known = bool(self._stamps)
+        for path in paths:
+            if known and path not in self._stamps:
+                raise CorpusError(path, None, "the file was not there before", _REMEDY)
+            self.check(path)
+
+    def check(self, path: Path) -> None:
+        """An error if a file is not as it was. What was read of it before this returns is what it held when it was first looked at."""
+        now = _stamp(path)
+        before = self._stamps.get(path, now)
+        if now != before and (now is None or not self._same(path)):
+            raise CorpusError(path, None, f"the file {'is gone' if now is None else 'has changed'} while it was being read", _REMEDY)
+        if now is not None:
+            self._stamps[path] = now
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        found = path.stat()
+    except OSError:  # whoever opens it says why
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,8 @@ from headscope.engine.compute import Accumulator, BatchView
 from headscope.engine.plan import Plan
 from headscope.gallery.distances import GalleryDistances
 from headscope.gallery.examples import BestExamples, ViewedText
-from headscope.gallery.stacks import chosen_stacks
 from headscope.gallery.texts import describe_text, quantised
-from headscope.gallery.windows import Window
+from headscope.gallery.windows import Window, window
 from headscope.measures import Measure
 from headscope.results.behaviour import behaviours, shown
 from headscope.results.gallery import Example, Gallery
@@ -127,3 +127,27 @@ class _Shelf:
             self._place[key] = len(self.texts)
             self.texts.append(describe_text(text, window))
         return self._place[key]
+
+
+MOST = 3
+BYTES = 1_200_000  # of all stacks together
+NICE = range(8, 25)  # tokens
+LONGEST = 32
+
+
+def chosen_stacks(texts: Sequence[Encoded], layout: HeadLayout) -> dict[str, Window]:
+    """By id, the texts and what part of them is shown: of good length and of different documents, as far as there are any.
+
+    Models of many heads get fewer stacks, and smaller ones.
+    """
+    size = max(1, layout.size) * 2
+    count = max(1, min(MOST, BYTES // (size * NICE[-1] ** 2)))
+    longest = min(LONGEST, isqrt(BYTES // (size * count)))
+    usable = [text for text in texts if text.target is None or len(text.target) <= longest]  # a target is never cut
+    ranked = sorted(usable, key=lambda text: 0 if text.cost in NICE and text.cost <= longest else text.cost)
+    taken: dict[str, Encoded] = {}
+    for again in (False, True):
+        for text in ranked:
+            if len(taken) < count and (again or all(text.document != other.document for other in taken.values())):
+                taken[text.id] = text
+    return {id: window(text, longest=longest) for id, text in taken.items()}

@@ -37,7 +37,7 @@ class _Registry(Mapping[str, Study]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The study, or the default if there is none of that name."""
-        return self[name] if name in self else default
+        return self[name] if name in self._classes else default
 
     def __contains__(self, name: object) -> bool:
         return name in self._classes

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
+from headscope.core.document import Document, Sentence
+from headscope.core.tally import Tally
 from headscope.corpora import Corpus
+from headscope.corpora.tags import OUTSIDE, phrase_tags
 from headscope.encoding.batches import batches
-from headscope.encoding.texts import Encoded
-from headscope.models.gates import mean_contexts
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.errors import RunError
+from headscope.models.gates import gated, mean_contexts
+from headscope.models.generation import generated
 from headscope.models.importance import importance, parts
 from headscope.models.model import Model
 from headscope.results.columns import Kept
 from headscope.results.counts import Counts
 from headscope.stats.bootstrap import group_of
-from headscope.stats.scores import Function, Score
+from headscope.stats.scores import Function, Score, make_score
+from headscope.stats.translation import Bleu, Chrf
 from headscope.studies.ablation.answers import answering, columns_of, scored
 from headscope.studies.ablation.importance import replicated
 from headscope.studies.ablation.spec import OWN, SCORES, AblationSpec
 from headscope.studies.ablation.systems import Systems
 from headscope.studies.ablation.tables import Scores
-from headscope.studies.ablation.texts import read_texts
-from headscope.studies.ablation.translating import translating, translation_score
+from headscope.studies.picking import picked
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -32,6 +38,8 @@ if TYPE_CHECKING:
     from headscope.studies.ablation.answers import Answering, Cut
 
     ScoreFunction = Callable[[Float64[np.ndarray, "example k"]], float]
+    from jaxtyping import Float, Float64
+
 
 # Texts that are answered before what was counted is written, and padded tokens of a batch before it is multiplied by systems. On a GPU
 # both are larger: it wants to be kept busy.
@@ -137,3 +145,64 @@ class Trial:
         documents = kept.words("document")
         names = [f"batch {number}" for number in range(len(sums))] if spec.abs_over == "batch" else [documents[place] for place in order]
         return replicated(sums, weights, self.model.layout, names, spec.normalise, replicates, spec.seed)
+
+
+def read_texts(spec: AblationSpec, model: Model, corpus: Corpus, counts: Counts) -> list[Encoded]:
+    """The texts in which there is something to predict, in the order of the corpus. They and what is left out are counted in `counts`."""
+    encoder = Encoder(
+        model.tokenizer,
+        unit=spec.unit or "sentence",
+        max_length=spec.max_length,
+        overlong="truncate" if model.objective in ("classes", "tags") else "drop",
+        decoder_start=model.decoder_start,
+        labelled=model.objective == "classes",
+        tags=spec.tags,
+    )
+    dropped = counts.dropped
+    documents = _with_keyphrases(corpus, dropped) if spec.tags == "keyphrases" else corpus
+    texts = []
+    for text in picked(encoder.texts(documents, dropped), spec.limit, seed=spec.seed, tally=dropped, corpus=corpus):
+        if model.predicts(text):
+            counts.add(text)
+            texts.append(text)
+        else:
+            dropped.add("texts in which there is nothing to predict", text.id)
+    dropped.update(corpus.skipped)
+    if not texts:
+        raise RunError(f"nothing to ablate on: no text is left of {', '.join(spec.corpus)}", "; ".join(dropped.lines()))
+    return texts
+
+
+def _with_keyphrases(corpus: Corpus, dropped: Tally) -> Iterator[Document]:
+    """The documents in which there is a keyphrase to be found."""
+    for document in corpus:
+        if {*phrase_tags(document)} - {OUTSIDE}:
+            yield document
+        else:
+            dropped.add("texts without a keyphrase in them left out", document.id)
+
+
+def reference(text: Encoded) -> str:
+    """The translation that a text comes with."""
+    return Sentence(text.target.words).text if text.target is not None else ""
+
+
+def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, Float[torch.Tensor, "head d"]] | None = None) -> Answering:
+    """What translates a batch of texts under each of some cuts, and counts for a score. Every cut takes a search of its own."""
+
+    def answer(texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Float64[np.ndarray, "cut example k"]:
+        score = make_score(name, references=[reference(text) for text in texts])
+        assert isinstance(score, Bleu | Chrf)
+        statistics = []
+        for cut in cuts:
+            gates = {site: torch.from_numpy(np.asarray(gate, dtype=np.float32)).to(model.device) for site, gate in cut.items()}
+            with gated(model, gates, replace):
+                statistics.append(score.statistics(generated(model, texts, beams)))
+        return np.stack(statistics)
+
+    return answer
+
+
+def translation_score(name: str) -> Score:
+    """A score to sum up what `translating` counts; the references are in the counts already."""
+    return make_score(name, references=["."])
