@@ -25,11 +25,11 @@ from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.studies.attention_probe.batch import UNSCORED, Sentence
+from headscope.studies.attention_probe.batch import UNSCORED, ParsedSentence
 from headscope.studies.attention_probe.maps import Maps, Store
 from headscope.studies.attention_probe.probes import AttentionProbe
 from headscope.studies.attention_probe.tables import punctuation
-from headscope.studies.attention_probe.training import Recipe, Sentences, in_order, train
+from headscope.studies.attention_probe.training import AttentionRecipe, SentenceMaps, in_order, train
 
 CACHE = 8 << 30
 
@@ -51,7 +51,7 @@ class Plain(torch.nn.Module):
         return torch.einsum("kij,k->ij", torch.cat([root, words[:, :, 2:]], 2), self.weight)
 
 
-def one_by_one(given: Sentences, kept: Sequence[torch.Tensor]) -> Plain:
+def one_by_one(given: SentenceMaps, kept: Sequence[torch.Tensor]) -> Plain:
     """The reference's recipe, on maps [head, from, to]."""
     probe = Plain(2 * heads_of(given))
     optimiser = torch.optim.Adam(probe.parameters(), lr=0.002)
@@ -65,21 +65,21 @@ def one_by_one(given: Sentences, kept: Sequence[torch.Tensor]) -> Plain:
     return probe
 
 
-def in_batches(given: Sentences, seeds: int = 1) -> AttentionProbe:
+def in_batches(given: SentenceMaps, seeds: int = 1) -> AttentionProbe:
     """Ours."""
     probe = AttentionProbe(range(seeds), 2 * heads_of(given))
-    train({"attention": probe}, given, Recipe(rate=None, decay="linear", epochs=1, batch=32, order="shuffled"))
+    train({"attention": probe}, given, AttentionRecipe(rate=None, decay="linear", epochs=1, batch=32, order="shuffled"))
     return probe
 
 
-def heads_of(given: Sentences) -> int:
+def heads_of(given: SentenceMaps) -> int:
     """Heads that there are maps of."""
     assert given.store is not None
     return len(given.store.maps.heads)
 
 
 @torch.no_grad()
-def uas(probe: Plain | AttentionProbe, given: Sentences, texts: Sequence[Encoded]) -> float:
+def uas(probe: Plain | AttentionProbe, given: SentenceMaps, texts: Sequence[Encoded]) -> float:
     """The share of governors found, in per cent, without punctuation."""
     assert given.store is not None
     right = count = 0
@@ -94,13 +94,15 @@ def uas(probe: Plain | AttentionProbe, given: Sentences, texts: Sequence[Encoded
     return 100 * right / count
 
 
-def sentences(model: Model, path: str, most: int | None) -> tuple[Sentences, list[Encoded]]:
+def sentences(model: Model, path: str, most: int | None) -> tuple[SentenceMaps, list[Encoded]]:
     """The sentences of a treebank, with maps that are there already."""
     texts = list(Encoder(model.tokenizer).texts(read(path), Tally()))[:most]
     store = Store(Maps(model), texts, CACHE)
     if not store.keeps:
         raise SystemExit(f"the maps take {store.bytes / 2**30:.1f} GiB: use fewer --sentences")
-    given = Sentences([text.id for text in texts], [Sentence.of(text, [0] * len(text.words)) for text in texts], store, model.device)
+    given = SentenceMaps(
+        [text.id for text in texts], [ParsedSentence.of(text, [0] * len(text.words)) for text in texts], store, model.device
+    )
     for _ in store.ahead(in_order(given)):
         pass
     return given, texts

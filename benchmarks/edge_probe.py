@@ -27,12 +27,12 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.hidden import hidden
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.studies.edge_probe.feeding import Feeder, Rows
+from headscope.studies.edge_probe.feeding import Feeder, StateRows
 from headscope.studies.edge_probe.items import Items, Laid, items
 from headscope.studies.edge_probe.mix import cumulative
 from headscope.studies.edge_probe.probe import Probes, Shape
 from headscope.studies.edge_probe.tasks import inside, targets
-from headscope.studies.edge_probe.training import Recipe, train
+from headscope.studies.edge_probe.training import EdgeRecipe, train
 from headscope.studies.hidden_states import HiddenStates, hidden_states
 
 if TYPE_CHECKING:
@@ -79,23 +79,23 @@ def _linear(inputs: int, outputs: int, weight: torch.Tensor, bias: torch.Tensor)
     return made
 
 
-def together(model: Model, texts: Sequence[Encoded], own: Items, recipe: Recipe) -> Probes:
+def together(model: Model, texts: Sequence[Encoded], own: Items, recipe: EdgeRecipe) -> Probes:
     """All probes, by one pass of the model and one training."""
     with TemporaryDirectory() as folder:
         states = hidden_states(model, texts, Path(folder), dtype="float32")
         probes = _probes(states, own)
-        feeder = Feeder(Rows(states, CPU), own, [own.labels], torch.float32)
+        feeder = Feeder(StateRows(states, CPU), own, [own.labels], torch.float32)
         variant = torch.zeros(len(probes.seen), dtype=torch.int64)
         rising = iter(range(recipe.checks))  # what is best is the last state, here and there
         train(probes, feeder, variant, lambda: np.full((1, len(probes.seen)), float(next(rising))), recipe)
     return probes
 
 
-def one_by_one(model: Model, texts: Sequence[Encoded], own: Items, recipe: Recipe, keep: bool) -> list[Plain]:
+def one_by_one(model: Model, texts: Sequence[Encoded], own: Items, recipe: EdgeRecipe, keep: bool) -> list[Plain]:
     """Each probe by itself; the model reads the texts for each batch, or once for each probe."""
     blank = HiddenStates(tuple(range(len(model.sites) + 1)), model.network.config.hidden_size, (1,), np.zeros(0))
     first = {name: value[0, 0].detach() for name, value in _probes(blank, own).parameters.items()}
-    order = Feeder(Rows(blank, CPU), own, [own.labels], torch.float32)
+    order = Feeder(StateRows(blank, CPU), own, [own.labels], torch.float32)
     found = []
     for layers in range(1, len(blank.layers) + 1):
         kept = _read_once(model, texts, layers) if keep else {}
@@ -167,7 +167,7 @@ def rows(quick: bool = False) -> list[Row]:
             edges.append(inside(targets(document, "pos"), text.annotation.positions))
     count, epochs = (16, 1) if quick else (96, 4)
     own = items("pos", texts[:count], edges[:count])
-    recipe = Recipe(rate=1e-3, mix_rate=1.0, batch=32, dropout=0.0, checks=epochs, stop_after=99, halve_after=99)
+    recipe = EdgeRecipe(rate=1e-3, mix_rate=1.0, batch=32, dropout=0.0, checks=epochs, stop_after=99, halve_after=99)
     work = (model, texts[:count], own, recipe)
     difference = max(apart(together(*work), one_by_one(*work, keep)) for keep in (True, False))
     if difference > 1e-3:

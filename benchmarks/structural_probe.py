@@ -23,13 +23,13 @@ from headscope.models.load import load
 from headscope.studies.hidden_states import HiddenStates, hidden_states
 from headscope.studies.structural_probe.features import Features, batches
 from headscope.studies.structural_probe.probe import KINDS, Gold, Segment, Segments
-from headscope.studies.structural_probe.training import Fit, Recipe, Sentences, shuffled, train
+from headscope.studies.structural_probe.training import Fit, SentenceVectors, StructuralRecipe, shuffled, train
 from headscope.studies.structural_probe.trees import tree_of
 
-RECIPE = Recipe(epochs=1, sorted=False)
+RECIPE = StructuralRecipe(epochs=1, sorted=False)
 
 
-def material(limit: int) -> Sentences:
+def material(limit: int) -> SentenceVectors:
     """Sentences of the sampler with their trees, and all layers of the embedded model, in memory."""
     model = load("mini", "cpu")
     texts = [text for text in Encoder(model.tokenizer).texts(read("sampler"), Tally()) if tree_of(text) is not None][:limit]
@@ -38,17 +38,17 @@ def material(limit: int) -> Sentences:
     states = HiddenStates(kept.layers, kept.size, kept.lengths, kept.values.copy())
     size = float(states.values.std()) * states.size**0.5
     features = Features((("model", states),), torch.device("cpu"), (1 / size,) * len(states.layers))
-    return Sentences(features, trees, [text.id for text in texts])
+    return SentenceVectors(features, trees, [text.id for text in texts])
 
 
-def together(sentences: Sentences, segments: Segments) -> torch.Tensor:
+def together(sentences: SentenceVectors, segments: Segments) -> torch.Tensor:
     """The matrices of all probes after an epoch."""
     names = [str(feature) for feature in sentences.features.every]
-    few = Sentences(sentences.features, sentences.trees[:1], sentences.ids[:1])  # nothing to stop by: that is not what is measured
+    few = SentenceVectors(sentences.features, sentences.trees[:1], sentences.ids[:1])  # nothing to stop by: that is not what is measured
     return train(Fit.begin(segments.drawn(names, sentences.features.size), segments), sentences, few, RECIPE).matrices
 
 
-def one_by_one(sentences: Sentences, segments: Segments, order: Sequence[Sequence[int]]) -> torch.Tensor:
+def one_by_one(sentences: SentenceVectors, segments: Segments, order: Sequence[Sequence[int]]) -> torch.Tensor:
     """The same, a probe at a time."""
     names = [str(feature) for feature in sentences.features.every]
     matrices = segments.drawn(names, sentences.features.size)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headscope.api import (
         Run,
-        Study,
+        StudyResult,
         ablate,
         annotate,
         check_corpus,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Run",
-    "Study",
+    "StudyResult",
     "ablate",
     "annotate",
     "check_corpus",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from browsing import Visitor, violations
 
-from headscope.studies.keywords.finder import Found, Trained, plain
+from headscope.studies.keywords.finder import Found, TrainedFinder, plain
 from headscope.studies.keywords.phrases import phrases
 from headscope.views.shaded import page
 
@@ -20,7 +20,7 @@ def found(text: str) -> Found:
     document = plain(text)
     weights = np.linspace(0, 1, len(document.words))[::-1]
     return Found(
-        document, weights, tuple(phrases(document, weights, 0.2)), 0.2, Trained("mini", "", "some <b>corpus</b>", 3, 0.5, "3 folds")
+        document, weights, tuple(phrases(document, weights, 0.2)), 0.2, TrainedFinder("mini", "", "some <b>corpus</b>", 3, 0.5, "3 folds")
     )
 
 

@@ -21,7 +21,7 @@ from headscope.studies.ablation.summary import within
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
     out = tmp_path_factory.mktemp("ablation") / "study"
     return hs.ablate(
         "mini", "sampler", out, limit=3, replicates=50, steps=2, orders=1, max_length=24, parts=["heads", "importance", "pruning"]
@@ -37,7 +37,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
         ("importance", ["Importance, from gradients", "how much worse without the head"]),
     ],
 )
-def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]) -> None:
+def test_figures_say_what_they_show(study: hs.StudyResult, name: str, words: list[str]) -> None:
     drawn = render(study.plot(name), "svg").decode()
     for word in words:
         assert word in drawn
@@ -45,7 +45,7 @@ def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]
         study.plot("westera1")
 
 
-def test_bands_stay_within_the_range_of_the_score(study: hs.Study) -> None:
+def test_bands_stay_within_the_range_of_the_score(study: hs.StudyResult) -> None:
     assert within("f1_macro") == within("masked_accuracy") == within("keyphrase_spans") == (0, 1)
     assert within("bleu_tokenized") == (0, 100)
     assert within("matthews") == (-1, 1)
@@ -58,7 +58,7 @@ def test_bands_stay_within_the_range_of_the_score(study: hs.Study) -> None:
         assert np.asarray(band.get_paths()[0].vertices, dtype=float)[:, 1].min() == 0
 
 
-def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.Study, tmp_path: Path) -> None:
+def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.StudyResult, tmp_path: Path) -> None:
     text = study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 4
     assert "Which heads are needed" in text

@@ -20,7 +20,7 @@ SHORT = Corpus.of(Document(d.id, tuple(s for s in d.sentences if len(s) < 9)) fo
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
     out = tmp_path_factory.mktemp("probe") / "study"
     return hs.probe_attention("mini", SHORT, SHORT, out, epochs=1, seeds=2, words="model", replicates=20)
 
@@ -33,7 +33,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
         ("probe_relations", ["nsubj (", "Governors found"]),
     ],
 )
-def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]) -> None:
+def test_figures_say_what_they_show(study: hs.StudyResult, name: str, words: list[str]) -> None:
     drawn = render(study.plot(name), "svg").decode()
     for word in words:
         assert word in drawn
@@ -41,7 +41,7 @@ def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]
         study.plot("michel1")
 
 
-def test_table_3_has_the_order_of_the_paper_and_numbers_in_columns(study: hs.Study) -> None:
+def test_table_3_has_the_order_of_the_paper_and_numbers_in_columns(study: hs.StudyResult) -> None:
     (axes,) = study.plot("table3").axes
     rows = [text.get_text() for text in axes.get_yticklabels()]
     assert rows[:4] == ["structural probe*", "right-branching", "words and distances", "attention and words,\nrandom weights"]
@@ -68,7 +68,7 @@ def test_table_3_has_the_order_of_the_paper_and_numbers_in_columns(study: hs.Stu
         study.plot("table3", structural=study)
 
 
-def test_a_page_and_the_study_opened_again(study: hs.Study) -> None:
+def test_a_page_and_the_study_opened_again(study: hs.StudyResult) -> None:
     text = study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 3
     assert "What all heads together know of syntax" in text

@@ -21,7 +21,7 @@ from headscope.studies.flow.findings import sentences
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
     out = tmp_path_factory.mktemp("figures") / "flow"
     return hs.flow("mini", "sampler", out, measures=["A", "G"], norm="sum", limit=10, items=12, replicates=50)
 
@@ -35,14 +35,14 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
         ("agreement", ["A and G", "10 sentences"]),
     ],
 )
-def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]) -> None:
+def test_figures_say_what_they_show(study: hs.StudyResult, name: str, words: list[str]) -> None:
     drawn = render(study.plot(name), "svg").decode()
     for word in words:
         assert word in drawn
     assert len(re.findall("A: attention", drawn)) == {"westera1": 1, "westera2": 1, "trees": 2, "agreement": 0}[name]
 
 
-def test_legends_of_trees_stand_beside_the_curves(study: hs.Study) -> None:
+def test_legends_of_trees_stand_beside_the_curves(study: hs.StudyResult) -> None:
     figure = draw("trees", study.results)
     figure.draw_without_rendering()
     for axes in figure.axes:
@@ -51,7 +51,7 @@ def test_legends_of_trees_stand_beside_the_curves(study: hs.Study) -> None:
         assert box.get_window_extent().x0 >= axes.get_window_extent().x1
 
 
-def test_an_interval_beside_its_number_is_drawn(study: hs.Study) -> None:
+def test_an_interval_beside_its_number_is_drawn(study: hs.StudyResult) -> None:
     """Of few replicates all may lie above the difference, or there may be none."""
     table = study["flow_coreference"]
     columns = {name: list(table[name]) for name in table.columns}
@@ -61,7 +61,7 @@ def test_an_interval_beside_its_number_is_drawn(study: hs.Study) -> None:
     assert b"same entity" in render(draw("westera1", few), "svg")
 
 
-def test_a_run_is_no_study(study: hs.Study, tmp_path: Path) -> None:
+def test_a_run_is_no_study(study: hs.StudyResult, tmp_path: Path) -> None:
     run = hs.run("mini", "sampler", ["entropy"], tmp_path / "run", limit=4, replicates=0, gallery=0)
     with pytest.raises(RunError, match=r"westera1 shows flow_coreference.*headscope flow --parts coreference"):
         draw("westera1", run.results)
@@ -79,7 +79,7 @@ def test_a_run_is_no_study(study: hs.Study, tmp_path: Path) -> None:
     assert "How words bear on each other" in both
 
 
-def test_a_page_of_its_own(study: hs.Study) -> None:
+def test_a_page_of_its_own(study: hs.StudyResult) -> None:
     path = study.report()
     text = path.read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 4
@@ -113,7 +113,7 @@ def test_sentences_by_hand() -> None:
     assert "too few to test" in sentences({"flow_coreference_headline": Table.of({**row, "p": [0.078, 0.033, float("nan")]})})[0]
 
 
-def test_sentences_of_a_study_have_the_numbers_of_one_row(study: hs.Study) -> None:
+def test_sentences_of_a_study_have_the_numbers_of_one_row(study: hs.StudyResult) -> None:
     """Every number in brackets, looked up in the study's own tables."""
     wanted = {
         "From a noun": study["flow_coreference_headline"].where(preset="recommended", test="regression"),

@@ -15,7 +15,7 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.results.table import Table
 from headscope.stats.matching import matched
 from headscope.stats.significance import holm
-from headscope.studies.flow.coreference import Coreference
+from headscope.studies.flow.coreference import CoreferenceFlow
 from headscope.studies.flow.items import Pair, Passage, draw
 
 
@@ -48,7 +48,7 @@ def world(
 
 def studied(replicates: int = 50) -> tuple[dict[str, Table], NDArray[np.float64], list[Pair]]:
     seen, values, pairs = world()
-    study = Coreference(replicates=replicates)
+    study = CoreferenceFlow(replicates=replicates)
     for given, text, matrix in seen:
         study.observe(text, {"A": matrix, "G": 2 * matrix}, given)
     return study.tables(), values, pairs
@@ -128,7 +128,7 @@ def test_items_are_listed_and_words_that_were_cut_off_counted() -> None:
     items = tables["coreference_items"].where(measure="A")
     assert items["distance"] == [pair.distance for pair in pairs]
     assert items["value"] == pytest.approx(values.mean(1).tolist())
-    study = Coreference(replicates=0)
+    study = CoreferenceFlow(replicates=0)
     given = passage("d", 4, [Pair(0, 3, True), Pair(0, 2, False)])
     text = encoded(given.document, [1, 1, 1, 0])
     study.observe(text, {"A": np.ones((1, 5, 5))}, given)
@@ -143,7 +143,7 @@ def test_from_a_story_to_its_flow() -> None:
     story = Document("s", tuple(Sentence(tuple(one)) for one in sentences), (Mention("c", 0, 1), Mention("c", 3, 4)))
     tree = Document("t", story.sentences, (Mention("c", 0, 1), Mention("d", 3, 4)))
     encoder = Encoder(tokenizer("letters"), "document")
-    study = Coreference(replicates=0)
+    study = CoreferenceFlow(replicates=0)
     passages = draw([story, tree], 2, strata=())
     for given in passages:
         (text,) = encoder.texts([given.document], Tally())
@@ -159,7 +159,7 @@ def test_from_a_story_to_its_flow() -> None:
 
 
 def test_nothing_observed_gives_empty_tables() -> None:
-    assert {name: len(table) for name, table in Coreference().tables().items()} == {
+    assert {name: len(table) for name, table in CoreferenceFlow().tables().items()} == {
         "coreference": 0,
         "coreference_headline": 0,
         "coreference_distances": 4,

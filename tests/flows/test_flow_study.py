@@ -17,7 +17,7 @@ from headscope.errors import RunError
 from headscope.models.jacobian.flow import flow
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.stats.bootstrap import group_of
 from headscope.studies.execute import execute
@@ -162,11 +162,11 @@ def test_train_mode_of_a_model_without_dropout_is_noted(mini: Model) -> None:
 
 
 def test_kept_columns_survive_as_states() -> None:
-    first, second = Kept(), Kept()
+    first, second = StateColumns(), StateColumns()
     for kept, words in ((first, ["naïve", ""]), (second, ["日本"])):
         kept.say("word", words)
         kept.add("values/A", np.arange(2.0 * len(words)).reshape(-1, 2))
-    again = Kept(first.state.merge(second.state))
+    again = StateColumns(first.state.merge(second.state))
     assert again.words("word") == ["naïve", "", "日本"]
     assert again.numbers("values/A").tolist() == [[0, 1], [2, 3], [0, 1]]
     assert again.under("values/") == ["A"]

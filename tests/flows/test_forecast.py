@@ -13,7 +13,7 @@ from headscope.models.load import load
 from headscope.studies.flow import forecast
 from headscope.studies.flow.forecast import Clock, work
 from headscope.studies.flow.influence import text_flow
-from headscope.studies.flow.jobs import Job, Jobs
+from headscope.studies.flow.jobs import FlowText, Jobs
 from headscope.studies.registry import REGISTRY
 
 
@@ -32,7 +32,7 @@ def test_an_estimate_by_the_second_text(monkeypatch: pytest.MonkeyPatch) -> None
     ticks: Iterator[float] = iter([100.0, 109.0, 112.0, 115.0])
     monkeypatch.setattr("headscope.studies.flow.forecast.time.monotonic", lambda: next(ticks))
     spec = REGISTRY["flow"].make({"measures": ["A", "G"]})
-    jobs = [Job(encoded(sentence("NOUN " * 6, [0, 1, 1, 1, 1, 1])), ("trees",)) for _ in range(12)]
+    jobs = [FlowText(encoded(sentence("NOUN " * 6, [0, 1, 1, 1, 1, 1])), ("trees",)) for _ in range(12)]
     assert work(jobs[0], spec) == 2 * 8 + 60 * 8
     said: list[str] = []
     clock = Clock(jobs, spec, said.append)

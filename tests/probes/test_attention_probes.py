@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attention_probe import Plain
-from headscope.studies.attention_probe.batch import UNSCORED, Batch, Sentence, pieces
+from headscope.studies.attention_probe.batch import UNSCORED, ParsedSentence, SentenceBatch, pieces
 from headscope.studies.attention_probe.evaluation import HeadWeights, best_candidates, best_trees
 from headscope.studies.attention_probe.probes import (
     AttentionProbe,
@@ -22,18 +22,18 @@ from headscope.studies.attention_probe.probes import (
     distances,
 )
 from headscope.studies.attention_probe.spec import Alignment, Root
-from headscope.studies.attention_probe.training import Recipe, Sentences, steps, train
+from headscope.studies.attention_probe.training import AttentionRecipe, SentenceMaps, steps, train
 
 HEADS, ROWS, SIZE = 3, 9, 5
 CPU = torch.device("cpu")
 
 
-def sentence(rng: np.random.Generator, size: int, unscored: bool = False) -> tuple[Sentence, torch.Tensor]:
+def sentence(rng: np.random.Generator, size: int, unscored: bool = False) -> tuple[ParsedSentence, torch.Tensor]:
     gold = [int(rng.choice([j for j in range(size + 1) if j != i + 1])) for i in range(size)]
     if unscored:
         gold[0] = UNSCORED
     maps = torch.from_numpy(rng.dirichlet(np.ones(size + 2), (size + 2, HEADS)).astype(np.float32)).transpose(1, 2)
-    return Sentence(torch.from_numpy(rng.integers(0, ROWS, size)), torch.tensor(gold)), maps
+    return ParsedSentence(torch.from_numpy(rng.integers(0, ROWS, size)), torch.tensor(gold)), maps
 
 
 class Given:
@@ -47,13 +47,13 @@ class Given:
         return [(step, [self.given[place] for place in step]) for step in steps]
 
 
-def some(sizes: Sequence[int], seed: int = 0) -> Sentences:
+def some(sizes: Sequence[int], seed: int = 0) -> SentenceMaps:
     rng = np.random.default_rng(seed)
     trees, maps = zip(*(sentence(rng, size, number == 1) for number, size in enumerate(sizes)), strict=True)
-    return Sentences([f"s{number}" for number in range(len(sizes))], trees, Given(maps), CPU)  # type: ignore[arg-type]
+    return SentenceMaps([f"s{number}" for number in range(len(sizes))], trees, Given(maps), CPU)  # type: ignore[arg-type]
 
 
-def everything(given: Sentences) -> Batch:
+def everything(given: SentenceMaps) -> SentenceBatch:
     (_, _, batch), *rest = given.batches([range(len(given.trees))], 1, cells=2**40)
     assert not rest
     return batch
@@ -191,12 +191,12 @@ def weights(probe: Probe, seed: int) -> list[torch.Tensor]:
 
 def test_seeds_and_probes_that_are_trained_together_are_as_if_alone() -> None:
     given = some([5, 3, 4, 2, 6, 3, 7])
-    recipe = Recipe(rate=0.05, decay="linear", epochs=3, batch=3, order="shuffled", seed=4)
+    recipe = AttentionRecipe(rate=0.05, decay="linear", epochs=3, batch=3, order="shuffled", seed=4)
     kinds = ("attention", "attention-words", "words-distances")
     torch.set_default_dtype(torch.float64)
     try:
         probes = {kind: make(kind, (3, 8)).double() for kind in kinds}
-        given = Sentences(given.names, given.trees, Given([maps.double() for maps in given.store.given]), CPU)  # type: ignore[union-attr, arg-type]
+        given = SentenceMaps(given.names, given.trees, Given([maps.double() for maps in given.store.given]), CPU)  # type: ignore[union-attr, arg-type]
         train(probes, given, recipe)
         for kind in kinds:
             for place, seed in enumerate((3, 8)):
@@ -216,7 +216,7 @@ def test_one_sentence_a_step_by_a_loop_written_out() -> None:
     probe = AttentionProbe([2], 2 * HEADS)
     values = [parameter.detach().clone().double().requires_grad_() for parameter in probe.parameters()]
     ends, weight = values
-    train({"attention": probe}, given, Recipe())
+    train({"attention": probe}, given, AttentionRecipe())
     moments = [(torch.zeros_like(value), torch.zeros_like(value)) for value in values]
     for step, (tree, maps) in enumerate(zip(given.trees, given.store.given, strict=True), 1):  # type: ignore[union-attr]
         m = len(tree)
@@ -284,17 +284,17 @@ def test_pieces_hold_everything_once() -> None:
 
 def test_steps_go_through_all_sentences_whatever_their_order_in_the_file() -> None:
     given = some([*range(1, 30), *range(1, 30)])
-    recipe = Recipe(batch=4, order="shuffled", seed=3)
+    recipe = AttentionRecipe(batch=4, order="shuffled", seed=3)
     found = steps(given.trees, given.names, recipe, 0)
     assert sorted(place for step in found for place in step) == list(range(58))
     named = [sorted(given.names[place] for place in step) for step in found]
     back = steps(given.trees[::-1], given.names[::-1], recipe, 0)
     assert [sorted(given.names[::-1][place] for place in step) for step in back] == named
     assert steps(given.trees, given.names, recipe, 1) != found
-    assert steps(given.trees, given.names, Recipe(batch=40), 5) == [list(range(40)), list(range(40, 58))]
+    assert steps(given.trees, given.names, AttentionRecipe(batch=40), 5) == [list(range(40)), list(range(40, 58))]
 
 
-def planted(sizes: Sequence[int]) -> Sentences:
+def planted(sizes: Sequence[int]) -> SentenceMaps:
     """Head 1 attends to the governor, in the direction from governor to word; the root is the start. Others are noise."""
     rng = np.random.default_rng(5)
     trees, all_maps = [], []
@@ -305,13 +305,13 @@ def planted(sizes: Sequence[int]) -> Sentences:
             maps[gold + 1 if gold else 0, 2 + i, 1] = 0.9
         trees.append(tree)
         all_maps.append(maps)
-    return Sentences([str(number) for number in range(len(sizes))], trees, Given(all_maps), CPU)  # type: ignore[arg-type]
+    return SentenceMaps([str(number) for number in range(len(sizes))], trees, Given(all_maps), CPU)  # type: ignore[arg-type]
 
 
 def test_a_planted_parser_is_found_and_named() -> None:
     given = planted([4, 6, 5, 3, 7] * 6)
     probe = AttentionProbe(range(2), 2 * HEADS)
-    train({"attention": probe}, given, Recipe(rate=0.3, batch=5, epochs=10, order="shuffled"))
+    train({"attention": probe}, given, AttentionRecipe(rate=0.3, batch=5, epochs=10, order="shuffled"))
     batch = everything(given)
     assert bool((probe.found(batch) == batch.gold[..., None])[batch.words].all())
     of_heads = HeadWeights(probe)
@@ -357,13 +357,13 @@ def test_weights_and_pulls_pair_by_pair(kind: str) -> None:
 def test_early_stopping_keeps_each_seed_at_its_best() -> None:
     learned, held = some([4, 5, 3], seed=1), some([6, 4, 5, 5], seed=2)  # noise: what is learned makes the other worse
     probe = AttentionWordsProbe(range(3), 2 * HEADS, vectors())
-    recipe = Recipe(rate=0.5, epochs=12, batch=1, patience=2)
+    recipe = AttentionRecipe(rate=0.5, epochs=12, batch=1, patience=2)
     epochs = train({"x": probe}, learned, recipe, held)["x"]
     trail = []
     batch = everything(held)
     for number in range(12):
         one = AttentionWordsProbe(range(3), 2 * HEADS, vectors())
-        train({"x": one}, learned, Recipe(rate=0.5, epochs=number + 1, batch=1))
+        train({"x": one}, learned, AttentionRecipe(rate=0.5, epochs=number + 1, batch=1))
         trail.append(one.losses(batch).detach())
         if number + 1 - max(int(torch.stack(trail)[:, seed].argmin()) + 1 for seed in range(3)) >= 2:
             break

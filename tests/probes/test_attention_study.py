@@ -20,7 +20,7 @@ from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
@@ -232,8 +232,8 @@ def test_one_document_is_parted_by_sentences(model: Model) -> None:
     assert found["tried"] == int(np.ceil(0.3 * total))
 
 
-def answers() -> Kept:
-    kept = Kept()
+def answers() -> StateColumns:
+    kept = StateColumns()
     kept.say("document", [name for name in "abcdef" for _ in range(10)])
     kept.say("relation", ["det"] * 25 + ["punct"] * 5 + ["obj"] * 30)
     kept.add("right/attention", np.array([[1, 1]] * 20 + [[0, 1]] * 10 + [[1, 0]] * 30))

@@ -17,14 +17,14 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.results.table import Table
 from headscope.studies.edge_probe import linear
-from headscope.studies.edge_probe.feeding import Feeder, Rows
+from headscope.studies.edge_probe.feeding import Feeder, StateRows
 from headscope.studies.edge_probe.items import Items, items
 from headscope.studies.edge_probe.linear import fitted, linear_counts, span_vectors
 from headscope.studies.edge_probe.mix import cumulative, shares, single, visible
 from headscope.studies.edge_probe.probe import Probes, Shape
 from headscope.studies.edge_probe.scoring import beliefs, counts, f1
 from headscope.studies.edge_probe.summary import linear_warnings
-from headscope.studies.edge_probe.training import Recipe, loss, train
+from headscope.studies.edge_probe.training import EdgeRecipe, loss, train
 from headscope.studies.hidden_states import HiddenStates
 
 CPU = torch.device("cpu")
@@ -61,7 +61,7 @@ def _world(pairs: bool, texts: int = 9) -> tuple[HiddenStates, Items]:
 
 
 def _feeder(states: HiddenStates, own: Items, dtype: torch.dtype = torch.float64) -> Feeder:
-    return Feeder(Rows(states, CPU), own, [own.labels], dtype)
+    return Feeder(StateRows(states, CPU), own, [own.labels], dtype)
 
 
 def _plain(parameters: dict[str, np.ndarray], states: np.ndarray, spans: list[tuple[int, int]], seen: tuple[int, ...]) -> np.ndarray:
@@ -105,9 +105,9 @@ def test_logits_are_those_of_the_plain_probe(pairs: bool, texts: int) -> None:
 
 
 def _trained(
-    states: HiddenStates, own: Items, shown: list[tuple[int, ...]], seeds: list[int], variants: list[np.ndarray], recipe: Recipe
+    states: HiddenStates, own: Items, shown: list[tuple[int, ...]], seeds: list[int], variants: list[np.ndarray], recipe: EdgeRecipe
 ) -> tuple[Probes, np.ndarray, np.ndarray]:
-    feeder = Feeder(Rows(states, CPU), own, variants, torch.float64)
+    feeder = Feeder(StateRows(states, CPU), own, variants, torch.float64)
     probes = Probes(Shape(LAYERS, SIZE, own.slots, 2, 8), shown * len(variants), seeds, CPU, torch.float64)
     variant = torch.arange(len(variants)).repeat_interleave(len(shown))
     units = np.zeros(len(own), dtype=np.int64)
@@ -119,7 +119,7 @@ def _trained(
 def test_a_probe_among_others_is_the_same_probe_alone(pairs: bool) -> None:
     states, own = _world(pairs)
     lot = own.labels[np.random.default_rng(1).permutation(len(own))]
-    recipe = Recipe(rate=0.02, batch=4, checks=8, check_every=3, stop_after=3, clip=0.05)  # small enough to clip
+    recipe = EdgeRecipe(rate=0.02, batch=4, checks=8, check_every=3, stop_after=3, clip=0.05)  # small enough to clip
     shown = [*cumulative(LAYERS), *single(LAYERS)]
     many, scores, steps = _trained(states, own, shown, [5, 6, 7], [own.labels, lot], recipe)
     assert len(set(steps.ravel().tolist())) > 1  # they do not all end at the same step
@@ -134,7 +134,7 @@ def test_a_probe_among_others_is_the_same_probe_alone(pairs: bool) -> None:
 def test_probes_learn_what_is_there_and_only_where_it_is() -> None:
     states, own = _world(False, texts=80)
     probes, scores, _ = _trained(
-        states, own, [(0,), (2,), (0, 1, 2)], [0], [own.labels], Recipe(rate=0.02, batch=16, checks=25, check_every=5, stop_after=9)
+        states, own, [(0,), (2,), (0, 1, 2)], [0], [own.labels], EdgeRecipe(rate=0.02, batch=16, checks=25, check_every=5, stop_after=9)
     )
     assert scores[0, 1] > 0.95 > 0.85 > scores[0, 0]
     assert probes.weights[0, 2].argmax() == 2
@@ -145,7 +145,7 @@ def test_checks_follow_epochs_but_are_at_least_25_steps_apart() -> None:
     """Nine texts in batches of four are epochs of three steps; in batches of one, 30 texts are epochs of 30."""
     for texts, batch, every in ((9, 4, 25), (30, 1, 30)):
         states, own = _world(False, texts)
-        _, _, steps = _trained(states, own, [(2,)], [0], [own.labels], Recipe(batch=batch, checks=1))
+        _, _, steps = _trained(states, own, [(2,)], [0], [own.labels], EdgeRecipe(batch=batch, checks=1))
         assert steps.tolist() == [[every]]
 
 
@@ -153,7 +153,7 @@ def test_checks_follow_epochs_but_are_at_least_25_steps_apart() -> None:
 def test_the_linear_baseline_is_a_logistic_regression(pairs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Means of spans computed one by one; weights and decisions as scikit-learn computes them."""
     states, own = _world(pairs, texts=60)
-    vectors = span_vectors(Rows(states, CPU), own, 2)
+    vectors = span_vectors(StateRows(states, CPU), own, 2)
     for target, edge in enumerate(own.edges):
         text = own.sources[own.texts[target]]
         spans = [edge.first] + ([edge.second] if edge.second else [])
@@ -170,7 +170,7 @@ def test_the_linear_baseline_is_a_logistic_regression(pairs: bool, monkeypatch: 
     swapped = np.random.default_rng(1).random(len(own)) < 0.2  # so that neither the largest nor the smallest penalty is best
     parts = _parts(replace(own, labels=own.labels ^ swapped[:, None]))
     centre, scale = vectors[: len(parts["train"])].mean(0), vectors[: len(parts["train"])].std(0, correction=0)
-    scaled = {name: ((span_vectors(Rows(states, CPU), part, 2) - centre) / scale).numpy() for name, part in parts.items()}
+    scaled = {name: ((span_vectors(StateRows(states, CPU), part, 2) - centre) / scale).numpy() for name, part in parts.items()}
     losses, decisions = [], []
     for penalty in linear.PENALTIES:
         sklearn = [LogisticRegression(C=1 / penalty, tol=1e-8).fit(scaled["train"], column) for column in parts["train"].labels.T]
@@ -181,7 +181,7 @@ def test_the_linear_baseline_is_a_logistic_regression(pairs: bool, monkeypatch: 
     true, found = parts["dev"].labels, decisions[best]
     expected = [np.sum(found & true), np.sum(found & ~true), np.sum(~found & true)]
     units = np.zeros(len(parts["dev"]), dtype=np.int64)
-    np.testing.assert_array_equal(linear_counts(Rows(states, CPU), parts, 2, np.ones(2, bool), units), [expected])
+    np.testing.assert_array_equal(linear_counts(StateRows(states, CPU), parts, 2, np.ones(2, bool), units), [expected])
 
 
 def _parts(own: Items) -> dict[str, Items]:
@@ -194,10 +194,10 @@ def test_the_linear_baseline_knows_a_label_only_in_the_layer_that_holds_it() -> 
     states, own = _world(False, texts=60)
     parts = _parts(own)
     dev, units = parts["dev"], parts["dev"].texts - 40
-    first, last = (linear_counts(Rows(states, CPU), parts, layer, np.ones(2, bool), units) for layer in (0, 2))
+    first, last = (linear_counts(StateRows(states, CPU), parts, layer, np.ones(2, bool), units) for layer in (0, 2))
     assert f1(last.sum(0)) > 0.85 > 0.7 > f1(first.sum(0))
     np.testing.assert_array_equal(last[:, [0, 2]].sum(1), np.bincount(units))  # each target has one label: found or missed
-    one = linear_counts(Rows(states, CPU), parts, 2, np.array([True, False]), units)
+    one = linear_counts(StateRows(states, CPU), parts, 2, np.array([True, False]), units)
     np.testing.assert_array_equal(one[:, [0, 2]].sum(1), np.bincount(units, dev.labels[:, 0]))
 
 

@@ -53,12 +53,12 @@ def model() -> object:
 
 
 @pytest.fixture(scope="module")
-def study(model: object, tmp_path_factory: pytest.TempPathFactory) -> hs.Study:
+def study(model: object, tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
     out = tmp_path_factory.mktemp("edge") / "study"
     return hs.probe_edge(model, "sampler", None, out, tasks=["pos", "coref"], single=True, **QUICK)  # type: ignore[arg-type]
 
 
-def test_tables_agree_with_each_other(study: hs.Study) -> None:
+def test_tables_agree_with_each_other(study: hs.StudyResult) -> None:
     scores = study["edge_scores"]
     assert len(scores) == 2 * 2 * 13
     for row in study["edge_tasks"]:
@@ -90,7 +90,7 @@ def test_tables_agree_with_each_other(study: hs.Study) -> None:
     assert layers == sorted(layers)
 
 
-def test_examples_turn_as_they_say(study: hs.Study) -> None:
+def test_examples_turn_as_they_say(study: hs.StudyResult) -> None:
     assert len(study["edge_examples"])
     for row in study["edge_examples"]:
         own = study["edge_beliefs"].where(task=row["task"], example=row["example"])
@@ -104,7 +104,9 @@ def test_examples_turn_as_they_say(study: hs.Study) -> None:
         assert row["text"].count("[") == (2 if row["task"] == "coref" else 1)
 
 
-def test_stopped_and_gone_on_with_it_is_the_same(study: hs.Study, model: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_and_gone_on_with_it_is_the_same(
+    study: hs.StudyResult, model: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = {**QUICK, "tasks": ["pos", "coref"], "single": True}
     run, turns = Task.run, []
 
@@ -197,7 +199,7 @@ def _without_baseline(table: Table) -> Table:
     return Table(table.arrow.select([name for name in table.columns if "linear" not in name]))
 
 
-def test_studies_are_joined_in_the_order_of_their_layers(study: hs.Study, model: object, tmp_path: Path) -> None:
+def test_studies_are_joined_in_the_order_of_their_layers(study: hs.StudyResult, model: object, tmp_path: Path) -> None:
     train = Corpus.of(_toy(number, "a cat sat", "x y y", other=True) for number in range(6))
     other = hs.probe_edge(model, train, **{**QUICK, "seeds": 1, "control": False, "examples": 0})  # type: ignore[arg-type]
     assert len(other["edge_examples"]) == 0
@@ -236,7 +238,7 @@ def test_studies_are_joined_in_the_order_of_their_layers(study: hs.Study, model:
         ("layerscores", ["layer ℓ alone", "labels by lot", "F1"]),
     ],
 )
-def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]) -> None:
+def test_figures_say_what_they_show(study: hs.StudyResult, name: str, words: list[str]) -> None:
     drawn = render(study.plot(name), "svg").decode()
     for word in words:
         assert word in drawn
@@ -244,7 +246,7 @@ def test_figures_say_what_they_show(study: hs.Study, name: str, words: list[str]
         study.plot("michel1")
 
 
-def test_figure_3_shows_one_sentence_for_several_tasks_and_may_have_bars(study: hs.Study) -> None:
+def test_figure_3_shows_one_sentence_for_several_tasks_and_may_have_bars(study: hs.StudyResult) -> None:
     shared = [row for row in study["edge_examples"] if row["kind"] == "sentence"]
     assert sorted(row["task"] for row in shared) == ["coref", "pos"]
     assert len({row["id"] for row in shared}) == 1
@@ -264,16 +266,16 @@ def test_figure_3_shows_one_sentence_for_several_tasks_and_may_have_bars(study: 
         study.plot("tenney1", bars=True)
 
 
-def _doubted(study: hs.Study, task: str) -> hs.Study:
+def _doubted(study: hs.StudyResult, task: str) -> hs.StudyResult:
     """A study in which the expected layer of one task means nothing, and those of the others are 3."""
     tasks = study["edge_tasks"]
     columns = {name: list(tasks[name]) for name in tasks.columns}
     columns["doubt"] = ["layers add nothing" if name == task else None for name in tasks["task"]]
     columns["expected_layer"] = [3.0] * len(tasks)
-    return hs.Study(Results(study.results.manifest, {**study.results, "edge_tasks": Table.of(columns)}))
+    return hs.StudyResult(Results(study.results.manifest, {**study.results, "edge_tasks": Table.of(columns)}))
 
 
-def test_expected_layers_that_mean_nothing_are_marked(study: hs.Study) -> None:
+def test_expected_layers_that_mean_nothing_are_marked(study: hs.StudyResult) -> None:
     doubted = _doubted(study, "coref")
     axes = doubted.plot("tenney1").axes[0]
     points = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("expected")}
@@ -324,7 +326,7 @@ def test_a_gain_that_is_not_clear_of_0_is_a_doubt(again: list[list[float]], why:
     assert found is None if why is None else (found or "").startswith(why)
 
 
-def test_the_page(study: hs.Study) -> None:
+def test_the_page(study: hs.StudyResult) -> None:
     text = study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 4
     assert "Where in the model it is known" in text

@@ -22,7 +22,7 @@ from headscope.studies.structural_probe.features import Features
 from headscope.studies.structural_probe.metrics import COLUMNS, METRICS, Scored
 from headscope.studies.structural_probe.probe import Segment, Segments
 from headscope.studies.structural_probe.scoring import paired, score, score_chain
-from headscope.studies.structural_probe.training import Sentences
+from headscope.studies.structural_probe.training import SentenceVectors
 from headscope.studies.structural_probe.trees import Tree, smallest_tree, tree_of
 
 CPU = torch.device("cpu")
@@ -69,7 +69,7 @@ def test_metrics_are_those_of_a_plain_reading(single: bool) -> None:
     layout = Segments((Segment("distance", 2, 0), Segment("distance", 6, 1), Segment("depth", 6, 1), Segment("depth", 2, 0)))
     assert paired(layout) == [(0, 3), (1, 2)]
     matrices = layout.drawn(["a", "b"], 6, torch.float64)
-    sentences = Sentences(Features((("model", states),), CPU), trees, [str(number) for number in range(len(trees))])
+    sentences = SentenceVectors(Features((("model", states),), CPU), trees, [str(number) for number in range(len(trees))])
     numbers = score(matrices, layout, sentences, single)
     assert numbers.shape == (10, 2, 2, len(COLUMNS))
     for feature in range(2):
@@ -121,7 +121,7 @@ def test_ties_and_constants_are_counted_not_hidden() -> None:
     tree = drawn_tree(np.random.default_rng(0), 6)
     states = HiddenStates((0,), 2, (6,), np.ones(12, dtype=np.float32))  # all words alike
     layout = Segments((Segment("distance", 1, 0), Segment("depth", 1, 0)))
-    sentences = Sentences(Features((("model", states),), CPU), [tree], ["x"])
+    sentences = SentenceVectors(Features((("model", states),), CPU), [tree], ["x"])
     numbers = dict(zip(COLUMNS, score(layout.drawn(["a"], 2), layout, sentences)[0, 0, 0], strict=True))
     assert numbers["rows"] == numbers["defined"] == 0
     assert numbers["edges"] == tree.scored.sum() - 1

@@ -12,7 +12,7 @@ from headscope.studies.hidden_states import HiddenStates
 from headscope.studies.structural_probe.features import Features, batches
 from headscope.studies.structural_probe.probe import Gold, Segment, Segments, losses
 from headscope.studies.structural_probe.sweep import Checkpoint
-from headscope.studies.structural_probe.training import Fit, Recipe, Sentences, mean_losses, shuffled, sized, train
+from headscope.studies.structural_probe.training import Fit, SentenceVectors, StructuralRecipe, mean_losses, shuffled, sized, train
 from headscope.studies.structural_probe.trees import Tree
 from headscope.studies.structural_probe.work import decay, projection
 
@@ -44,11 +44,13 @@ def features(layers: int = 3, seed: int = 0, dtype: str = "float32") -> Features
     return Features((("model", HiddenStates(tuple(range(layers)), SIZE, lengths, values)),), CPU)
 
 
-def sentences(some: Features) -> Sentences:
-    return Sentences(some, TREES, [f"s{number}" for number in range(len(TREES))])
+def sentences(some: Features) -> SentenceVectors:
+    return SentenceVectors(some, TREES, [f"s{number}" for number in range(len(TREES))])
 
 
-def fitted(segments: tuple[Segment, ...], recipe: Recipe, chosen: tuple[int, ...] | None = None, held: int = 1) -> tuple[Fit, Segments]:
+def fitted(
+    segments: tuple[Segment, ...], recipe: StructuralRecipe, chosen: tuple[int, ...] | None = None, held: int = 1
+) -> tuple[Fit, Segments]:
     every = features()
     mine, other = (Features(some.parts, CPU, (), chosen) for some in (every, features(seed=held)))
     layout = Segments(segments)
@@ -77,7 +79,7 @@ def test_losses_are_those_of_plain_loops() -> None:
 
 
 def test_one_probe_is_trained_as_torch_would() -> None:
-    recipe = Recipe(rate=0.02, batch=3, epochs=3, sorted=False)
+    recipe = StructuralRecipe(rate=0.02, batch=3, epochs=3, sorted=False)
     fit, layout = fitted((Segment("distance", 4, 0),), recipe, (1,))
     some = features()
     matrix = torch.nn.Parameter(layout.drawn(["model/1"], SIZE, torch.float64)[0])
@@ -100,7 +102,7 @@ def test_one_probe_is_trained_as_torch_would() -> None:
 
 @pytest.mark.parametrize("reset", [False, True])
 def test_probes_trained_together_are_what_each_is_alone(reset: bool) -> None:
-    recipe = Recipe(rate=0.05, batch=3, epochs=25, patience=3, reset=reset)
+    recipe = StructuralRecipe(rate=0.05, batch=3, epochs=25, patience=3, reset=reset)
     every = tuple(Segment(kind, rank, seed) for kind in ("distance", "depth") for rank in (1, 3) for seed in (0, 1))
     together, layout = fitted(every, recipe)
     ends = {}
@@ -117,7 +119,7 @@ def test_probes_trained_together_are_what_each_is_alone(reset: bool) -> None:
 
 def test_what_is_kept_is_the_best_epoch_and_training_stops_after_patience() -> None:
     seen: list[torch.Tensor] = []
-    recipe = Recipe(rate=0.5, batch=2, epochs=40, patience=2)
+    recipe = StructuralRecipe(rate=0.5, batch=2, epochs=40, patience=2)
     some, held = features(), features(seed=3)
     layout = Segments((Segment("depth", 3, 0),))
     fit = Fit.begin(layout.drawn(["x", "y", "z"], SIZE, torch.float64), layout)
@@ -133,7 +135,7 @@ def test_what_is_kept_is_the_best_epoch_and_training_stops_after_patience() -> N
 
 
 def test_an_interrupted_training_goes_on_to_the_same_end(tmp_path: Path) -> None:
-    recipe = Recipe(rate=0.05, batch=3, epochs=8)
+    recipe = StructuralRecipe(rate=0.05, batch=3, epochs=8)
     every = (Segment("distance", 2, 0), Segment("depth", 2, 0))
     whole, layout = fitted(every, recipe)
     place = Checkpoint(tmp_path / "t.safetensors", "key", resume=True)
@@ -157,14 +159,14 @@ def test_an_interrupted_training_goes_on_to_the_same_end(tmp_path: Path) -> None
 
 
 def test_the_order_of_sentences_changes_nothing() -> None:
-    recipe = Recipe(rate=0.05, batch=3, epochs=4)
+    recipe = StructuralRecipe(rate=0.05, batch=3, epochs=4)
     layout = Segments((Segment("distance", 2, 0),))
     order = [5, 2, 7, 0, 1, 6, 4, 3]
     every = features()
     states = every.parts[0][1]
     lengths = tuple(states.lengths[n] for n in order)
     shuffled = HiddenStates(states.layers, SIZE, lengths, np.concatenate([states[n].reshape(-1) for n in order]))
-    moved = Sentences(Features((("model", shuffled),), CPU), [TREES[n] for n in order], [f"s{n}" for n in order])
+    moved = SentenceVectors(Features((("model", shuffled),), CPU), [TREES[n] for n in order], [f"s{n}" for n in order])
     found = [
         train(Fit.begin(layout.drawn(["a", "b", "c"], SIZE, torch.float64), layout), some, some, recipe).matrices
         for some in (sentences(every), moved)

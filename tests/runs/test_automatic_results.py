@@ -18,7 +18,7 @@ from headscope.cli.main import app
 from headscope.comparison.runs import compare
 from headscope.corpora import Corpus, read
 from headscope.results.signature import signature
-from headscope.studies.base import Context
+from headscope.studies.base import StudyContext
 from headscope.studies.execute import _identity
 from headscope.studies.registry import REGISTRY
 from headscope.views.findings import findings
@@ -96,7 +96,7 @@ def test_the_web_page_and_a_comparison(run: hs.Run, plain: hs.Run) -> None:
     assert compare([run.results, run.results]).unlike == ()
 
 
-STUDIES: dict[str, tuple[Callable[..., hs.Study], dict[str, Any]]] = {
+STUDIES: dict[str, tuple[Callable[..., hs.StudyResult], dict[str, Any]]] = {
     "flow": (hs.flow, {"measures": ["A"], "parts": ["trees"], "limit": 4, "replicates": 0}),
     "ablation": (hs.ablate, {"parts": ["layers"], "limit": 2, "replicates": 0}),
     "attention": (hs.probe_attention, {"probes": ["right-branching"], "limit": 8, "seeds": 1, "max_length": 40, "replicates": 0}),
@@ -122,7 +122,7 @@ def test_a_study(kind: str, automatic: Path, tmp_path: Path) -> None:
 def test_keywords(automatic: Path) -> None:
     """Their study takes long; what its manifest and signature are made of does not."""
     study = REGISTRY["keywords"]
-    work = study.work(study.make({"corpus": str(automatic)}), Context(hs.load("mini"), {"corpus": read(automatic), "dev": None}))
+    work = study.work(study.make({"corpus": str(automatic)}), StudyContext(hs.load("mini"), {"corpus": read(automatic), "dev": None}))
     assert PART in signature(work.spec, _identity(work))
 
 

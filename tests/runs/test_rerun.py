@@ -68,7 +68,7 @@ def test_a_run_is_the_same_again(run: Path) -> None:
     ids=["flow", "ablate", "attention", "structural", "edge", "keywords"],
 )
 def test_every_kind_of_study_is_the_same_again(
-    make: Callable[..., hs.Study], settings: dict[str, Any], mini: Model, tmp_path: Path
+    make: Callable[..., hs.StudyResult], settings: dict[str, Any], mini: Model, tmp_path: Path
 ) -> None:
     model = hs.load(head=True) if make is hs.ablate else mini
     study = make(model, "sampler", out=tmp_path / "study", replicates=0, **settings)

@@ -11,12 +11,12 @@ from pydantic import Field
 from headscope.core.state import States
 from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.results.specification import Role
 from headscope.results.table import Table
 from headscope.stats.resampled import mean
-from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure, Work
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure, Work
 from headscope.studies.execute import require_length
 from headscope.studies.spec import StudySpec
 
@@ -28,7 +28,7 @@ class ToySpec(StudySpec):
 
 
 class ToyWork(Work):
-    def __init__(self, spec: ToySpec, context: Context) -> None:
+    def __init__(self, spec: ToySpec, context: StudyContext) -> None:
         super().__init__(spec, context)
         require_length(self.model, spec)
         words = read(spec.without) if spec.without else None
@@ -44,14 +44,14 @@ class ToyWork(Work):
             yield job
 
     def do(self, job: list[Encoded]) -> States:
-        kept = Kept()
+        kept = StateColumns()
         chosen = [text for text in job if len(text.words) >= self.spec.least and not self._without & {word.form for word in text.words}]
         kept.say("document", [text.document for text in chosen])
         kept.add("tokens", [len(text) for text in chosen])
         return {"toy": kept.state}
 
     def tables(self, states: States) -> dict[str, Table]:
-        documents, tokens = Kept(states["toy"]).words("document"), Kept(states["toy"]).numbers("tokens")
+        documents, tokens = StateColumns(states["toy"]).words("document"), StateColumns(states["toy"]).numbers("tokens")
         found = mean(tokens[:, None], documents, self.spec.replicates, self.spec.seed)
         numbers = {name: column.tolist() for name, column in found._asdict().items() if name != "p"}
         return {"summary": Table.of({"what": ["tokens"], **numbers}), "toy": Table.of({"document": documents, "tokens": tokens.tolist()})}
@@ -67,7 +67,7 @@ class ToyStudy(Study):
     figures = (StudyFigure("toy_lengths", "how many sentences have how many tokens", "lengths", "toy", "toy", "Sentences", "All of them."),)
     compared = (ComparedTable("summary", ("what",), {"value": BOUNDS}, "tokens of sentences"),)
 
-    def work(self, spec: Any, context: Context) -> ToyWork:
+    def work(self, spec: Any, context: StudyContext) -> ToyWork:
         return ToyWork(spec, context)
 
     def findings(self, results: Results) -> list[str]:

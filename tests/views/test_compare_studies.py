@@ -16,7 +16,7 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.comparison.studies import compare_studies, replicates_of
 from headscope.errors import RunError
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
@@ -25,15 +25,15 @@ PROBES = {"probes": ["attention", "right-branching"], "epochs": 1, "seeds": 1, "
 
 
 @pytest.fixture(scope="module")
-def probes(tmp_path_factory: pytest.TempPathFactory) -> list[hs.Study]:
+def probes(tmp_path_factory: pytest.TempPathFactory) -> list[hs.StudyResult]:
     folder = tmp_path_factory.mktemp("studies")
     data = {"corpus": excerpt(8, 4), "dev": excerpt(15, 4, start=8), **PROBES}
     return [hs.probe_attention(out=folder / f"root-{root}", root=root, **data) for root in ("shared", "separate")]  # type: ignore[arg-type]
 
 
-def drawn_again(study: hs.Study) -> np.ndarray:
+def drawn_again(study: hs.StudyResult) -> np.ndarray:
     """The share of governors found, on the data and in every replicate, worked out word by word."""
-    kept = Kept(study.results.state("probe"))
+    kept = StateColumns(study.results.state("probe"))
     words = list(zip(kept.words("document"), kept.words("relation"), kept.numbers("right/attention")[:, 0], strict=True))
     names = sorted({document for document, _, _ in words})
     weights = dict(zip(names, poisson_weights(names, 40, 0), strict=True))
@@ -42,14 +42,14 @@ def drawn_again(study: hs.Study) -> np.ndarray:
         return np.sum([weight * right for weight, right in counted], 0) / np.sum([weight for weight, _ in counted], 0)  # type: ignore[no-any-return]
 
 
-def words_of_documents(study: hs.Study) -> np.ndarray:
+def words_of_documents(study: hs.StudyResult) -> np.ndarray:
     """How many words count in each document."""
-    kept = Kept(study.results.state("probe"))
+    kept = StateColumns(study.results.state("probe"))
     counts = Counter(name for name, relation in zip(kept.words("document"), kept.words("relation"), strict=True) if relation != "punct")
     return np.array(list(counts.values()))
 
 
-def test_probes_are_paired_by_document(probes: list[hs.Study]) -> None:
+def test_probes_are_paired_by_document(probes: list[hs.StudyResult]) -> None:
     found = hs.compare(*probes)
     assert found.names == ("root shared", "root separate")
     assert found.comparison.how.startswith("paired by document")
@@ -66,7 +66,7 @@ def test_probes_are_paired_by_document(probes: list[hs.Study]) -> None:
     assert (values["low"], values["high"]) == (alone[0]["low"], alone[0]["high"])
 
 
-def test_a_study_does_not_differ_from_itself(probes: list[hs.Study]) -> None:
+def test_a_study_does_not_differ_from_itself(probes: list[hs.StudyResult]) -> None:
     found = hs.compare(probes[0], probes[0])
     assert found.names == ("root-shared (1)", "root-shared (2)")
     for table in found.differences.values():
@@ -111,7 +111,7 @@ def test_ablation_is_drawn_again(score: str, tmp_path: Path) -> None:
         assert row["low"] <= row["high"]
 
 
-def test_kinds_are_not_mixed(probes: list[hs.Study], tmp_path: Path) -> None:
+def test_kinds_are_not_mixed(probes: list[hs.StudyResult], tmp_path: Path) -> None:
     run = hs.run("mini", "sampler", ["entropy"], tmp_path / "run", limit=4, replicates=0, gallery=0)
     with pytest.raises(RunError, match="runs and studies are named"):
         hs.compare(run, probes[0])
@@ -123,7 +123,7 @@ def test_kinds_are_not_mixed(probes: list[hs.Study], tmp_path: Path) -> None:
 
 
 def test_keywords_drawn_again() -> None:
-    kept = Kept()
+    kept = StateColumns()
     kept.say("document", ["x", "y", "x"])
     counts = np.array(
         [[[3, 1, 0], [1, 0, 0]], [[1, 0, 2], [0, 1, 1]], [[2, 2, 1], [1, 0, 2]]], dtype=float

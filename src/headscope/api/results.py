@@ -106,7 +106,7 @@ class Run:
 
         return alike(self.results, kind)
 
-    def report(self, path: str | Path | None = None, studies: Sequence[Study] = ()) -> Path:
+    def report(self, path: str | Path | None = None, studies: Sequence[StudyResult] = ()) -> Path:
         """Write the run as one offline HTML page, by default into its folder, and return where it is. `studies` have their part in it."""
         from headscope.report import write_report
 
@@ -128,7 +128,7 @@ class Run:
         return "\n  ".join([f"Run({self.signature})", tables, *(f"warning: {line}" for line in self.warnings)])
 
 
-class Study:
+class StudyResult:
     """What a study found: `study["summary"]` is a table, `study.plot("westera1")` a figure, and printed it says what it found.
 
     >>> import headscope as hs
@@ -160,7 +160,7 @@ class Study:
         """
         from headscope.figures import draw
 
-        given: dict[str, Any] = {name: choice.results if isinstance(choice, Study) else choice for name, choice in choices.items()}
+        given: dict[str, Any] = {name: choice.results if isinstance(choice, StudyResult) else choice for name, choice in choices.items()}
         return draw(figure, self.results, quantity=quantity, **given)
 
     def report(self, path: str | Path | None = None) -> Path:
@@ -260,7 +260,7 @@ class Compared:
         return "\n".join([*mind, repr(self.wide(first)), self.comparison.counted(first), f"intervals: {self.comparison.how}"])
 
 
-def compare(*runs: Run | Study | TwinHeads | str | Path, to: int = 1, pairs: bool = False) -> Compared:
+def compare(*runs: Run | StudyResult | TwinHeads | str | Path, to: int = 1, pairs: bool = False) -> Compared:
     """Runs, or studies of one kind, side by side: each minus the one that `to` names, counted from 1, or all pairs (docs/compare.md).
 
     >>> import headscope as hs
@@ -273,7 +273,7 @@ def compare(*runs: Run | Study | TwinHeads | str | Path, to: int = 1, pairs: boo
     return Compared(compare_any([Path(run) if isinstance(run, str | Path) else results_of(run) for run in runs], to, pairs))
 
 
-def results_of(found: Run | Study | TwinHeads) -> Results:
+def results_of(found: Run | StudyResult | TwinHeads) -> Results:
     """The tables of a run or a study, and what they depend on."""
     if found.results is None:
         raise RunError("this comparison of heads was made of numbers alone", "Give one that headscope.twins made")
@@ -281,7 +281,7 @@ def results_of(found: Run | Study | TwinHeads) -> Results:
 
 
 def rerun(
-    run: str | Path | Run | Study | TwinHeads,
+    run: str | Path | Run | StudyResult | TwinHeads,
     out: str | Path | None = None,
     *,
     model: Model | str | Path | None = None,
@@ -334,7 +334,7 @@ def open_run(path: str | Path) -> Run:
     return Run(Results.open_run(Path(path)))
 
 
-def open_study(path: str | Path) -> Study:
+def open_study(path: str | Path) -> StudyResult:
     """The study in a folder: of flow, ablation, a probe, keywords, twins or a replication.
 
     >>> import headscope as hs
@@ -344,4 +344,4 @@ def open_study(path: str | Path) -> Study:
     results = Results.open(Path(path))
     if results.study is None:
         raise RunError(f"{path} holds a run", "Open it with headscope.open_run")
-    return Study(results)
+    return StudyResult(results)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.results import Run, Study, warn
+from headscope.api.results import Run, StudyResult, warn
 from headscope.corpora import Corpus, OnError, read
 from headscope.errors import MeasureError, ModelError
 
@@ -365,7 +365,7 @@ def _list(values: Any) -> list[Any]:
 def keywords(
     text: str | Sequence[str],
     model: Model | str | Path | None = None,
-    learned: str | Path | Study | Corpus | Finder | None = None,
+    learned: str | Path | StudyResult | Corpus | Finder | None = None,
     *,
     top: int = 15,
     device: str | None = None,
@@ -395,12 +395,14 @@ def keywords(
     return KeywordView([finder.find(document) for document in documents], finder, top)
 
 
-def _finder(model: Model | None, learned: str | Path | Study | Corpus | None, device: str | None, progress: Progress | None) -> Finder:
+def _finder(
+    model: Model | None, learned: str | Path | StudyResult | Corpus | None, device: str | None, progress: Progress | None
+) -> Finder:
     from headscope.studies.keywords.finder import Finder, learn
 
     if isinstance(learned, str | Path):
         return Finder.open(learned, model, device)
-    if isinstance(learned, Study):
+    if isinstance(learned, StudyResult):
         return Finder.of(learned.results, model, device)
     model = model or load("mini", device)
     if learned is None:

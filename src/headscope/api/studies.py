@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.results import Study, TwinHeads, warn
+from headscope.api.results import StudyResult, TwinHeads, warn
 from headscope.api.running import named
 from headscope.corpora import Corpus
 from headscope.results.results import Results
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Texts = Corpus | str | Path | Sequence[str | Path]
 
 
-def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> Study:
+def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
     """How much words bear on each other, by attention and by gradients, and whether that goes with coreference, parts of speech and trees.
 
     `settings` are those of a specification (docs/flow.md): `measures`, `parts`, `norm`, `limit`, `items`, `draw`, `preset`, ...
@@ -68,7 +68,7 @@ def study(
     overwrite: bool = False,
     progress: Progress | None = None,
     **settings: Any,
-) -> Study:
+) -> StudyResult:
     """A study of a kind by the name it has in `run.json`, as `flow` or one that was added to `headscope.studies.registry.REGISTRY`.
 
     A model and corpora may be named, or given as they are. `out` is a folder for the results; `resume` goes on with what it holds,
@@ -93,7 +93,7 @@ def ablate(
     corpus: Texts = "sampler",
     out: str | Path | None = None,
     **settings: Any,
-) -> Study:
+) -> StudyResult:
     """What a model loses without some of its heads: one by one, all but one, layer by layer, more and more of them.
 
     `settings` are those of a specification (docs/ablation.md): `score`, `parts`, `how`, `limit`, ... A loaded model needs `head=True`.
@@ -116,7 +116,7 @@ def probe_attention(
     dev: Texts | None = None,
     out: str | Path | None = None,
     **settings: Any,
-) -> Study:
+) -> StudyResult:
     """How many governors of words can be found from the attention of all heads together: attention probes (Clark et al. 2019, §5).
 
     Probes learn from `corpus` and are tried on `dev`, without it on documents held out. `settings` are those of a specification
@@ -138,7 +138,7 @@ def probe_edge(
     *,
     look: Texts | None = None,
     **settings: Any,
-) -> Study:
+) -> StudyResult:
     """In which layers of a model labels of words and of pairs of words are to be found: edge probing (Tenney et al. 2019).
 
     Probes are trained on `corpus` and scored on `dev`, without it on a part of the documents; targets of `look` are shown one by one.
@@ -158,7 +158,7 @@ def probe_keywords(
     dev: Texts | None = None,
     out: str | Path | None = None,
     **settings: Any,
-) -> Study:
+) -> StudyResult:
     """Which heads look at the words of keyphrases, and how well all of them together find those (Štefánik).
 
     Learnt from `corpus` and tried on `dev`; without it documents are tried in turn. `settings` are those of a specification
@@ -174,7 +174,7 @@ def probe_keywords(
 
 def probe_structural(
     model: Model | str | Path = "mini", corpus: Texts = "sampler", dev: Texts | None = None, out: str | Path | None = None, **settings: Any
-) -> Study:
+) -> StudyResult:
     """Whether trees lie in the vectors of each layer, as distances and as depths: the structural probe (Hewitt & Manning 2019).
 
     Probes learn from `corpus` and are scored on `dev`, without it on some of the documents. `settings` are those of a specification
@@ -199,7 +199,7 @@ def replicate(
     device: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
-) -> Study:
+) -> StudyResult:
     """A paper done again: its steps on the given data, and our number beside each published one, with what differs (docs/replication.md).
 
     `recipe` is `clark2019`, `hewitt2019`, `michel2019`, `stefanik`, `tenney2019`, `westera` or a TOML file; `corpus` files for all steps,
@@ -229,7 +229,7 @@ def _studied(
     out: str | Path | None,
     settings: Mapping[str, Any],
     how: Mapping[str, Any],
-) -> Study:
+) -> StudyResult:
     """A study of a model and of corpora, each by its name or in hand."""
     names = {name: named(model, given)[1] for name, given in texts.items() if given is not None}
     in_hand = {name: given if isinstance(given, Corpus) else None for name, given in texts.items()}
@@ -238,7 +238,7 @@ def _studied(
     return _warned(study(spec, Path(out) if out is not None else None, model=loaded, **in_hand, **how))
 
 
-def _warned(results: Results) -> Study:
+def _warned(results: Results) -> StudyResult:
     """A study, and what it warns of as Python warnings."""
     warn(results.warnings)
-    return Study(results)
+    return StudyResult(results)

@@ -15,7 +15,7 @@ from headscope.core.state import State, States
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError, RunError
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 
 if TYPE_CHECKING:
     from headscope.engine.compute import ShardRunner
@@ -116,7 +116,7 @@ def ordinary(model: Model) -> Encoded:
 
 
 def _state(failed: Mapping[str, str]) -> State:
-    kept = Kept()
+    kept = StateColumns()
     if failed:
         kept.say("texts", list(failed))
         kept.say("errors", list(failed.values()))
@@ -125,7 +125,7 @@ def _state(failed: Mapping[str, str]) -> State:
 
 def failures(states: States) -> list[Failure]:
     """What was left out of the shards of these states, in their order."""
-    kept = Kept(states[NAME]) if NAME in states else Kept()
+    kept = StateColumns(states[NAME]) if NAME in states else StateColumns()
     return [Failure(*pair) for pair in zip(kept.words("texts"), kept.words("errors"), strict=True)]
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MERGES: dict[str, Merge] = {"numbers/": "concat", "bytes/": "concat", "lengths/": "concat"}
 
 
-class Kept:
+class StateColumns:
     """Named columns that only grow. Numbers are rows of one shape a column; words are kept as bytes, since states hold numbers alone."""
 
     def __init__(self, state: State | None = None) -> None:

@@ -69,7 +69,7 @@ BOUNDS = ("low", "high")
 
 
 @dataclass
-class Context:
+class StudyContext:
     """What one execution of a study is given: the model, the corpora by the names of their settings, and where results go.
 
     `options` are what the study `takes` beside its settings; `key` identifies the execution, for checkpoints of its own.
@@ -99,7 +99,7 @@ class Work(ABC):
     what the settings name beside the model and the corpora.
     """
 
-    def __init__(self, spec: Any, context: Context) -> None:
+    def __init__(self, spec: Any, context: StudyContext) -> None:
         from headscope.results.counts import Counts
 
         self.spec: Any = spec
@@ -189,7 +189,7 @@ class Study(ABC):
         return spec.model_copy(update=spec.by_preset())
 
     @abstractmethod
-    def work(self, spec: Any, context: Context) -> Work:
+    def work(self, spec: Any, context: StudyContext) -> Work:
         """One execution. What computes is imported here."""
 
     def refuse_rerun(self, results: Results) -> None:

@@ -21,7 +21,7 @@ from headscope.results.results import Results
 from headscope.results.signature import annotation_of, identity, key, signature
 from headscope.results.table import Table
 from headscope.results.unknown import warning
-from headscope.studies.base import Context, Study, Work
+from headscope.studies.base import Study, StudyContext, Work
 from headscope.studies.registry import REGISTRY
 from headscope.studies.spec import StudySpec
 
@@ -58,7 +58,7 @@ def execute(
         model = load(spec.model, device, spec.dtype, spec.random, head=study.predicts)
     if unknown := [name for name in given if name not in study.takes]:
         raise TypeError(f"{study.function}() takes no {unknown[0]}")
-    context = Context(model, corpora, folder, resume, progress, tell, given)
+    context = StudyContext(model, corpora, folder, resume, progress, tell, given)
     work = study.work(spec.model_copy(update={"dtype": model.dtype}), context)
     now = _identity(work)
     context.key = key(now)

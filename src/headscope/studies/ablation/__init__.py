@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import RunError
-from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +100,7 @@ class AblationStudy(Study):
 
         return AblationSpec
 
-    def work(self, spec: Any, context: Context) -> AblationWork:
+    def work(self, spec: Any, context: StudyContext) -> AblationWork:
         """One execution."""
         from headscope.studies.ablation.work import AblationWork
 

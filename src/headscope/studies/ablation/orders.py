@@ -11,7 +11,7 @@ import torch
 from headscope.core.heads import HeadLayout
 from headscope.models.gates import gated
 from headscope.models.importance import importance
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.quantities import by_head
 from headscope.results.results import Results
 from headscope.studies.ablation.pruning_curves import MOST_FIRST, step_sizes
@@ -38,7 +38,7 @@ def quantity_values(run: Path, name: str, layout: HeadLayout) -> Float64[np.ndar
     return -values if name.startswith("-") else values
 
 
-def pruning_orders(trial: Trial, kept: Kept) -> dict[str, list[int]]:
+def pruning_orders(trial: Trial, kept: StateColumns) -> dict[str, list[int]]:
     """The orders of a study by name, found on one half of the documents; `kept` is what `Trial.answer_systems` gave of all texts."""
     spec, layout = trial.spec, trial.model.layout
     scores = trial.scores(kept)

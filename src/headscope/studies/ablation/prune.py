@@ -15,7 +15,7 @@ from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.prune import prune
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.specification import validated
 from headscope.results.table import Table
 from headscope.studies.ablation.completion import completed
@@ -94,7 +94,7 @@ def _order(trial: Trial, by: str, run: Path | None, progress: Progress | None) -
 
 def _weighed(trial: Trial, by: str, progress: Progress | None) -> Float64[np.ndarray, "head"]:
     """Importance of each head, or what is lost without it, by the half of the documents that heads are ordered by."""
-    texts, kept, seen = trial.ordering_texts(), Kept(), 0
+    texts, kept, seen = trial.ordering_texts(), StateColumns(), 0
     for shard in trial.shards(texts):
         trial.answer_systems(shard, kept)
         seen += len(shard)

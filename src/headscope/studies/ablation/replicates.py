@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.stats import contrast
 from headscope.stats.scores import Mean, make_score
 from headscope.studies.ablation.systems import Systems
@@ -26,7 +26,7 @@ def replicated_differences(results: Results) -> ReplicatedTables:
         return {}
     score = make_score(name) if name in ("loss", "perplexity") else Mean(name)
     columns = [0 if name in ("loss", "perplexity") else 1, 2]  # of loss, right, count
-    kept = Kept(results.state("single"))
+    kept = StateColumns(results.state("single"))
     documents, base, table = kept.words("document"), kept.numbers("base")[:, columns], kept.numbers("systems").swapaxes(0, 1)
     replicated, systems = replicate_maker(documents, settings["seed"]), Systems(layout, tuple(settings["parts"]))
     keys: dict[str, tuple[str, Sequence[tuple[Any, ...]]]] = {

@@ -20,7 +20,7 @@ from headscope.models.gates import gated, mean_contexts
 from headscope.models.generation import generated
 from headscope.models.importance import importance, parts
 from headscope.models.model import Model
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.counts import Counts
 from headscope.stats.bootstrap import group_of
 from headscope.stats.scores import Function, Score, make_score
@@ -88,7 +88,7 @@ class Trial:
         """Those of the half of the documents that an order of heads is tried on, which is not the half that it was found on."""
         return [text for text in texts if not self.has_halves or group_of(text.document, 2) == 1]
 
-    def answer_systems(self, texts: Sequence[Encoded], kept: Kept) -> None:
+    def answer_systems(self, texts: Sequence[Encoded], kept: StateColumns) -> None:
         """Answer texts by the model as it is and by every system that changes one layer; and find gradients of gates, if they are needed.
 
         What is found is added to `kept`.
@@ -102,14 +102,14 @@ class Trial:
                 for name in ("slopes", "sizes", "tokens"):
                     kept.add(name, getattr(slopes, name))
 
-    def answer_cuts(self, texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Kept:
+    def answer_cuts(self, texts: Sequence[Encoded], cuts: Sequence[Cut]) -> StateColumns:
         """Answers to texts by the model as it is, and under each cut."""
-        kept = Kept()
+        kept = StateColumns()
         for batch in batches(texts, self.batch_tokens):
             self._add_answers(kept, batch, cuts)
         return kept
 
-    def _add_answers(self, kept: Kept, batch: Sequence[Encoded], cuts: Sequence[Cut]) -> None:
+    def _add_answers(self, kept: StateColumns, batch: Sequence[Encoded], cuts: Sequence[Cut]) -> None:
         answers = self._answer(batch, [{}, *cuts])
         kept.say("document", [text.document for text in batch])
         kept.add("base", answers[0])
@@ -123,7 +123,7 @@ class Trial:
             return Function(self._function, columns_of(self.model), OWN), table
         return scored(self.spec.score or "", table, self.model)
 
-    def scores(self, kept: Kept) -> Scores:
+    def scores(self, kept: StateColumns) -> Scores:
         """Answers, to be scored."""
         return Scores(
             self.systems,
@@ -136,7 +136,7 @@ class Trial:
             self.spec.seed,
         )
 
-    def importance(self, kept: Kept, some: np.ndarray, replicates: int) -> Float64[np.ndarray, "replicate+1 head"]:
+    def importance(self, kept: StateColumns, some: np.ndarray, replicates: int) -> Float64[np.ndarray, "replicate+1 head"]:
         """I_h by some examples, and where their documents are drawn again."""
         spec = self.spec
         order = np.flatnonzero(some)[np.argsort(kept.numbers("place")[some])]  # as in the corpus, however they were worked out

@@ -11,7 +11,7 @@ import numpy as np
 from headscope.core.state import States
 from headscope.encoding.texts import Encoded
 from headscope.models.restart import why_not
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.results.signature import key
 from headscope.results.table import Table
@@ -24,7 +24,7 @@ from headscope.studies.ablation.spec import SCORES, AblationSpec
 from headscope.studies.ablation.summary import summary
 from headscope.studies.ablation.tables import head_table, layer_table, only_table
 from headscope.studies.ablation.trial import Trial
-from headscope.studies.base import Context, Work
+from headscope.studies.base import StudyContext, Work
 
 if TYPE_CHECKING:
     from headscope.studies.ablation.trial import ScoreFunction
@@ -36,7 +36,7 @@ _TABLES = {
 }
 
 
-class Job(NamedTuple):
+class AblationJob(NamedTuple):
     """Some texts to be answered: by all systems that change a single layer, or with more and more heads gone."""
 
     systems: Literal["single", "pruning"]
@@ -48,7 +48,7 @@ class AblationWork(Work):
 
     spec: AblationSpec
 
-    def __init__(self, spec: AblationSpec, context: Context) -> None:
+    def __init__(self, spec: AblationSpec, context: StudyContext) -> None:
         super().__init__(spec, context)
         self._function: ScoreFunction | None = context.options.get("function")
         self.spec = completed(spec, self.model, context.corpus, self._function is not None)
@@ -60,21 +60,21 @@ class AblationWork(Work):
         self._trial = Trial(self.spec, self.model, self.context.corpus, self._function)
         self.counts = self._trial.counts
 
-    def jobs(self, merged: Callable[[], States]) -> Iterator[Job]:
+    def jobs(self, merged: Callable[[], States]) -> Iterator[AblationJob]:
         """The texts, some at a time; for pruning a second time, once the orders of heads are found."""
         shards = self._trial.shards(self._trial.texts)
         for number, texts in enumerate(shards, 1):
-            yield Job("single", texts)
+            yield AblationJob("single", texts)
             self._tell(0, shards[:number], len(shards))
         if "pruning" in self.spec.parts:
-            self._curves = Curves(self.model.layout, pruning_orders(self._trial, Kept(merged()["single"])), self.spec.steps)
+            self._curves = Curves(self.model.layout, pruning_orders(self._trial, StateColumns(merged()["single"])), self.spec.steps)
             for number, texts in enumerate(shards, 1):
-                yield Job("pruning", texts)
+                yield AblationJob("pruning", texts)
                 self._tell(1, shards[:number], len(shards))
 
-    def do(self, job: Job) -> States:
+    def do(self, job: AblationJob) -> States:
         """Answers to the texts."""
-        single, pruning = Kept(), Kept()
+        single, pruning = StateColumns(), StateColumns()
         if job.systems == "single":
             self._trial.answer_systems(job.texts, single)
         else:
@@ -90,7 +90,7 @@ class AblationWork(Work):
 
     def tables(self, states: States) -> dict[str, Table]:
         """All tables. If the model has nothing to lose, the summary has no value but its score."""
-        trial, spec, single = self._trial, self.spec, Kept(states["single"])
+        trial, spec, single = self._trial, self.spec, StateColumns(states["single"])
         scores = trial.scores(single)
         score, statistics = trial.statistics(scores.base)
         value = float(score.of(statistics))
@@ -106,7 +106,7 @@ class AblationWork(Work):
             if "heads" in spec.parts:
                 tables["importance_foretells"] = foretold_table(weights[0], scores)
         if self._curves is not None:
-            pruned = trial.scores(Kept(states["pruning"]))
+            pruned = trial.scores(StateColumns(states["pruning"]))
             tables["pruning"] = curve_table(self._curves, pruned, pruned.table)
             _, statistics = trial.statistics(pruned.base)
             tables["prunable"] = prunable_table(tables["pruning"], float(score.of(statistics)), score, spec.tolerance, losing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.results.results import Results
@@ -89,7 +89,7 @@ class AttentionProbeStudy(Study):
 
         return AttentionProbeSpec
 
-    def work(self, spec: Any, context: Context) -> AttentionProbeWork:
+    def work(self, spec: Any, context: StudyContext) -> AttentionProbeWork:
         """One execution."""
         from headscope.studies.attention_probe.work import AttentionProbeWork
 

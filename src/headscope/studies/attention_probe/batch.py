@@ -22,7 +22,7 @@ UNSCORED = -1  # in place of a governor: the word has none
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ParsedSentence:
     """A sentence as probes know it: its words' rows in the table of vectors, and their governors among the candidates.
 
     Candidate 0 is the root, candidate j the j-th word.
@@ -32,7 +32,7 @@ class Sentence:
     gold: Int[torch.Tensor, "word"]
 
     @classmethod
-    def of(cls, text: Encoded, rows: Sequence[int]) -> Sentence:
+    def of(cls, text: Encoded, rows: Sequence[int]) -> ParsedSentence:
         """The sentence of a text whose words have these rows."""
         gold = [head + 1 if head >= 0 else 0 if head == ROOT else UNSCORED for head in text.annotation.heads]
         return cls(torch.tensor(rows, dtype=torch.int64), torch.tensor(gold, dtype=torch.int64))
@@ -42,7 +42,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Batch:
+class SentenceBatch:
     """Padded sentences, and the maps of each, if there are any."""
 
     gold: Int[torch.Tensor, "text word"]
@@ -51,7 +51,7 @@ class Batch:
     maps: Sequence[Map] | None = None
 
     @classmethod
-    def of(cls, sentences: Sequence[Sentence], maps: Sequence[Map] | None, device: torch.device) -> Batch:
+    def of(cls, sentences: Sequence[ParsedSentence], maps: Sequence[Map] | None, device: torch.device) -> SentenceBatch:
         """Some sentences, with their maps if there are any."""
         width = max(map(len, sentences))
         gold = torch.full((len(sentences), width), UNSCORED)

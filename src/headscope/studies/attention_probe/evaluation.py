@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.stats.spanning import arborescence
-from headscope.studies.attention_probe.batch import Batch
+from headscope.studies.attention_probe.batch import SentenceBatch
 from headscope.studies.attention_probe.maps import SPECIALS
-from headscope.studies.attention_probe.material import Material
+from headscope.studies.attention_probe.material import AttentionProbeData
 from headscope.studies.attention_probe.probes import AttentionProbe, AttentionWordsProbe, Probe
-from headscope.studies.attention_probe.training import Sentences, in_order
+from headscope.studies.attention_probe.training import SentenceMaps, in_order
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64, Int64
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Governors = Int64[np.ndarray, "text word seed"]
 
 
-def right_branching(material: Material, kept: Kept) -> None:
+def right_branching(material: AttentionProbeData, kept: StateColumns) -> None:
     """Keep which words the rule is right about that the governor is the next word; the last word's is itself, which is wrong."""
     for gold, scored in zip(material.gold(), material.scored(), strict=True):
         guess = np.minimum(np.arange(2, len(gold) + 2), len(gold))
@@ -33,7 +33,9 @@ def right_branching(material: Material, kept: Kept) -> None:
 
 
 @torch.no_grad()
-def score_probes(probes: Mapping[Name, Probe], tried: Sentences, material: Material, kept: Kept, trees: bool = False) -> None:
+def score_probes(
+    probes: Mapping[Name, Probe], tried: SentenceMaps, material: AttentionProbeData, kept: StateColumns, trees: bool = False
+) -> None:
     """Keep which words each seed is right about, by the best candidate and with `trees` by the best tree, and its weights of heads."""
     weights = {name: HeadWeights(probe) for name, probe in probes.items() if isinstance(probe, AttentionProbe | AttentionWordsProbe)}
     gold, scored = material.gold(), material.scored()
@@ -61,7 +63,7 @@ def best_candidates(scores: Float[torch.Tensor, "text word seed 1+word"]) -> Gov
     return governors
 
 
-def best_trees(scores: Float[torch.Tensor, "text word seed 1+word"], batch: Batch) -> Governors:
+def best_trees(scores: Float[torch.Tensor, "text word seed 1+word"], batch: SentenceBatch) -> Governors:
     """The governors in the tree with one root whose scores have the greatest sum."""
     values = scores.double().cpu().numpy()
     governors = np.zeros(values.shape[:3], dtype=np.int64)
@@ -86,7 +88,7 @@ class HeadWeights:
     _pull: Float[torch.Tensor, "seed k"] | float = 0.0
 
     @torch.no_grad()
-    def observe(self, batch: Batch) -> None:
+    def observe(self, batch: SentenceBatch) -> None:
         """Take in a batch."""
         text, word = (batch.gold > 0).nonzero(as_tuple=True)
         if not len(text):

@@ -16,7 +16,7 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.results.counts import Counts
-from headscope.studies.attention_probe.batch import Sentence
+from headscope.studies.attention_probe.batch import ParsedSentence
 from headscope.studies.attention_probe.lexicon import Lexicon, lexicon
 from headscope.studies.attention_probe.spec import AttentionProbeSpec
 from headscope.studies.picking import picked
@@ -28,7 +28,7 @@ STOPPING = 0.1  # share of the documents to learn from that early stopping looks
 
 
 @dataclass(frozen=True)
-class Material:
+class AttentionProbeData:
     """Texts to learn from, texts to stop by, texts to be tried on, and the lexicon of all."""
 
     learned: list[Encoded]
@@ -38,7 +38,7 @@ class Material:
     counts: Counts
 
     @classmethod
-    def of(cls, spec: AttentionProbeSpec, model: Model, corpus: Corpus, dev: Corpus | None) -> Material:
+    def of(cls, spec: AttentionProbeSpec, model: Model, corpus: Corpus, dev: Corpus | None) -> AttentionProbeData:
         """The texts of the corpora; without a corpus to be tried on, some documents are held out of the other."""
         counts = Counts()
         learned = _texts(spec, model, corpus, counts, spec.limit)
@@ -57,9 +57,9 @@ class Material:
         words = lexicon(spec.words, vectors, learned, [*stopping, *tried], model, spec.unknown or "zeros")
         return cls(learned, stopping, tried, words, counts)
 
-    def trees(self, texts: list[Encoded]) -> list[Sentence]:
+    def trees(self, texts: list[Encoded]) -> list[ParsedSentence]:
         """Sentences as probes know them."""
-        return [Sentence.of(text, self.lexicon.of(text)) for text in texts]
+        return [ParsedSentence.of(text, self.lexicon.of(text)) for text in texts]
 
     def scored(self) -> list[Bool[np.ndarray, "word"]]:
         """Of each text that probes are tried on, the words that have a governor."""

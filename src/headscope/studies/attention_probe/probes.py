@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from headscope.kernels import kernel
-from headscope.studies.attention_probe.batch import UNSCORED, Batch
+from headscope.studies.attention_probe.batch import UNSCORED, SentenceBatch
 from headscope.studies.attention_probe.maps import SPECIALS
 from headscope.studies.attention_probe.spec import Alignment, Root
 
@@ -50,14 +50,14 @@ class Probe(nn.Module, ABC):
         return nn.Parameter(torch.full((len(self.seeds), *shape), value))
 
     @abstractmethod
-    def scores(self, batch: Batch) -> Scores:
+    def scores(self, batch: SentenceBatch) -> Scores:
         """The score of each candidate; what is no candidate is left as it falls out."""
 
-    def forward(self, batch: Batch) -> Scores:
+    def forward(self, batch: SentenceBatch) -> Scores:
         """The score of each candidate, -inf for what is none."""
         return self.scores(batch).masked_fill(~batch.candidates[:, None, None, :], -math.inf)
 
-    def losses(self, batch: Batch) -> Float[torch.Tensor, "seed"]:
+    def losses(self, batch: SentenceBatch) -> Float[torch.Tensor, "seed"]:
         """The sum over words of the cross-entropy with their governors."""
         scored = batch.gold != UNSCORED
         logits = self(batch)[scored]  # [word, seed, candidate]
@@ -66,7 +66,7 @@ class Probe(nn.Module, ABC):
         return total
 
     @torch.no_grad()
-    def found(self, batch: Batch) -> Int[torch.Tensor, "text word seed"]:
+    def found(self, batch: SentenceBatch) -> Int[torch.Tensor, "text word seed"]:
         """The best candidate of each word; of equal ones the first."""
         best: torch.Tensor = self(batch).argmax(-1)
         return best
@@ -91,7 +91,7 @@ class _Rooted(Probe):
             self.ends = self._drawn("ends", (SPECIALS, maps), math.sqrt(6 / (2 * maps)))
             self.at_root = self._constant(())
 
-    def _with_root(self, scores: Float[torch.Tensor, "text position position seed"], batch: Batch) -> Scores:
+    def _with_root(self, scores: Float[torch.Tensor, "text position position seed"], batch: SentenceBatch) -> Scores:
         """Candidates from positions: the root first, then the words; of the rows the words alone."""
         scores = scores[:, SPECIALS:]
         if self.root == "shared":
@@ -111,14 +111,14 @@ class AttentionProbe(_Rooted):
         super().__init__(seeds, maps, root, scale)
         self.weight = self._drawn("weight", (maps,), math.sqrt(6 / (2 * maps)))
 
-    def scores(self, batch: Batch) -> Scores:
+    def scores(self, batch: SentenceBatch) -> Scores:
         """See Probe."""
         seeds, heads = len(self.seeds), self.maps // 2
         weights = (self.weight * self.scale).view(seeds, 2, heads).transpose(0, 1).reshape(2 * seeds, heads)
         met = nn.functional.linear(batch.given, weights)  # [text, position, position, direction * seed]
         return self._with_root(met[..., :seeds] + met[..., seeds:].transpose(1, 2), batch)
 
-    def losses(self, batch: Batch) -> Float[torch.Tensor, "seed"]:
+    def losses(self, batch: SentenceBatch) -> Float[torch.Tensor, "seed"]:
         """See Probe; by a compiled loop where there is one."""
         plain = self.root != "shared" or self.weight.device.type != "cpu" or self.weight.dtype != torch.float32
         if plain or not torch.is_grad_enabled() or _fast() is None:
@@ -132,7 +132,7 @@ class _Learnt(torch.autograd.Function):
     """The losses of the simplest probe, with gradients that are worked out along with them, sentence by sentence."""
 
     @staticmethod
-    def forward(ctx: Any, batch: Batch, weights: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, batch: SentenceBatch, weights: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
         assert batch.maps is not None
         learn = _fast()
         assert learn is not None
@@ -217,7 +217,9 @@ class AttentionWordsProbe(_Rooted):
         """See Probe."""
         return self.maps
 
-    def weights(self, batch: Batch) -> tuple[Float[torch.Tensor, "text position seed k"], Float[torch.Tensor, "text position seed k"]]:
+    def weights(
+        self, batch: SentenceBatch
+    ) -> tuple[Float[torch.Tensor, "text position seed k"], Float[torch.Tensor, "text position seed k"]]:
         """What each position adds to the weights as the word whose governor is sought, the bias in it, and as the candidate."""
         forms = nn.functional.pad(batch.forms, (SPECIALS, 0))
         candidates = candidates_of(batch.forms, self.alignment)
@@ -227,7 +229,7 @@ class AttentionWordsProbe(_Rooted):
             mine = mine + self.bias
         return mine * self.scale, theirs * self.scale
 
-    def scores(self, batch: Batch) -> Scores:
+    def scores(self, batch: SentenceBatch) -> Scores:
         """See Probe. Weights of a candidate meet the maps at its own position, where each direction is the other one."""
         seeds, heads = len(self.seeds), self.maps // 2
         mine, theirs = self.weights(batch)
@@ -260,7 +262,7 @@ class WordsDistancesProbe(Probe):
         """See Probe."""
         return 2 * self.out.shape[1]
 
-    def scores(self, batch: Batch) -> Scores:
+    def scores(self, batch: SentenceBatch) -> Scores:
         """See Probe."""
         mine = _weighed(self.vectors.of(batch.forms), self.own)
         theirs = _weighed(self.vectors.of(candidates_of(batch.forms, self.alignment)), self.other)

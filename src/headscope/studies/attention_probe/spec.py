@@ -12,7 +12,7 @@ from headscope.results.specification import Role
 from headscope.studies.spec import StudySpec, some_and_once
 
 if TYPE_CHECKING:
-    from headscope.studies.attention_probe.training import Recipe
+    from headscope.studies.attention_probe.training import AttentionRecipe
 
 Name = Literal["attention", "attention-words", "words-distances", "random-attention", "random-attention-words", "right-branching"]
 Words = Literal["glove", "learned", "model"]
@@ -93,11 +93,11 @@ class AttentionProbeSpec(StudySpec):
         return self.epochs or min(max(EPOCHS, math.ceil(STEPS * (self.batch or 1) / sentences)), MOST_EPOCHS)
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> AttentionRecipe:
         """How the probes are trained, of settings that are resolved."""
-        from headscope.studies.attention_probe.training import Recipe
+        from headscope.studies.attention_probe.training import AttentionRecipe
 
-        return Recipe(
+        return AttentionRecipe(
             self.optimiser,
             self.rate,
             self.decay or "none",

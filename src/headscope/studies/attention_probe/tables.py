@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.core.heads import HeadId
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
@@ -46,7 +46,7 @@ def punctuation(relation: str) -> bool:
 class Answers:
     """Which words each seed of each probe was right about, and whose words they are."""
 
-    kept: Kept
+    kept: StateColumns
     replicates: int = 1000
     seed: int = 0
 
@@ -174,7 +174,7 @@ def difference_table(answers: Answers) -> Table:
     return Table.of(columns)
 
 
-def head_table(kept: Kept, heads: Sequence[HeadId]) -> Table:
+def head_table(kept: StateColumns, heads: Sequence[HeadId]) -> Table:
     """`attention_probe_heads`: the weight that each probe gives each head and direction, and how far that pulls; means over seeds."""
     columns: dict[str, list[Any]] = {
         name: [] for name in ("probe", "kind", "layer", "head", "direction", "weight", "weight_sd", "pull", "pull_sd", "rank")
@@ -196,7 +196,7 @@ def head_table(kept: Kept, heads: Sequence[HeadId]) -> Table:
 def replicates(results: Results) -> ReplicatedTables:
     """The numbers of `summary` and of `attention_probe_relations` with their replicates."""
     settings = results.manifest["settings"]
-    answers = Answers(Kept(results.state("probe")), settings["replicates"], settings["seed"])
+    answers = Answers(StateColumns(results.state("probe")), settings["replicates"], settings["seed"])
     made = replicate_maker(answers.kept.words("document"), settings["seed"])
     relations = np.array(answers.relations)
     table = "attention_probe_relations"

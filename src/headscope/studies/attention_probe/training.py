@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
-from headscope.studies.attention_probe.batch import Batch, Sentence, pieces
+from headscope.studies.attention_probe.batch import ParsedSentence, SentenceBatch, pieces
 from headscope.studies.attention_probe.maps import SPECIALS, Store
 from headscope.studies.attention_probe.probes import Probe
 from headscope.studies.attention_probe.spec import Decay, Optimiser, Order
@@ -28,7 +28,7 @@ _BUCKET = 16  # batches whose sentences are sorted by length among themselves, s
 
 
 @dataclass(frozen=True)
-class Recipe:
+class AttentionRecipe:
     """How probes are trained. `batch` is the sentences of a step; without a `rate` each probe learns at its own."""
 
     optimiser: Optimiser = "adam"
@@ -42,15 +42,17 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Sentences:
+class SentenceMaps:
     """Sentences to learn from or to be tried on, their names, and their maps if any probe looks at attention."""
 
     names: Sequence[str]
-    trees: Sequence[Sentence]
+    trees: Sequence[ParsedSentence]
     store: Store | None
     device: torch.device
 
-    def batches(self, steps: Sequence[Sequence[int]], each: int, cells: int | None = None) -> Iterator[tuple[int, Sequence[int], Batch]]:
+    def batches(
+        self, steps: Sequence[Sequence[int]], each: int, cells: int | None = None
+    ) -> Iterator[tuple[int, Sequence[int], SentenceBatch]]:
         """Each step in pieces that fit, if a pair of words takes `each` numbers: the number of the step, the sentences of the piece, and
         their tensors.
         """
@@ -59,7 +61,7 @@ class Sentences:
             for piece in pieces([len(self.trees[place]) for place in step], most, each):
                 chosen_maps = None if maps is None else [maps[place] for place in piece]
                 chosen = [step[place] for place in piece]
-                yield number, chosen, Batch.of([self.trees[place] for place in chosen], chosen_maps, self.device)
+                yield number, chosen, SentenceBatch.of([self.trees[place] for place in chosen], chosen_maps, self.device)
 
     def _maps(self, steps: Sequence[Sequence[int]]) -> Iterator[tuple[Sequence[int], list[Map] | None]]:
         if self.store is not None:
@@ -68,7 +70,7 @@ class Sentences:
             yield from ((step, None) for step in steps)
 
 
-def steps(trees: Sequence[Sentence], names: Sequence[str], recipe: Recipe, epoch: int) -> list[list[int]]:
+def steps(trees: Sequence[ParsedSentence], names: Sequence[str], recipe: AttentionRecipe, epoch: int) -> list[list[int]]:
     """The sentences of each step of an epoch: as they come, or drawn by their names alone, those of like length together."""
     if recipe.order == "file":
         return [list(range(start, min(start + recipe.batch, len(trees)))) for start in range(0, len(trees), recipe.batch)]
@@ -84,9 +86,9 @@ def steps(trees: Sequence[Sentence], names: Sequence[str], recipe: Recipe, epoch
 
 def train(
     probes: Mapping[Name, Probe],
-    learned: Sentences,
-    recipe: Recipe,
-    held: Sentences | None = None,
+    learned: SentenceMaps,
+    recipe: AttentionRecipe,
+    held: SentenceMaps | None = None,
     tell: Callable[[float], None] | None = None,
 ) -> dict[Name, list[int]]:
     """Train the probes in place; the epochs after which each seed of each was at its best.
@@ -131,7 +133,7 @@ def train(
 
 
 @torch.no_grad()
-def evaluate(probes: Mapping[Name, Probe], held: Sentences) -> dict[Name, Float[torch.Tensor, "seed"]]:
+def evaluate(probes: Mapping[Name, Probe], held: SentenceMaps) -> dict[Name, Float[torch.Tensor, "seed"]]:
     """The loss of each seed of each probe over some sentences."""
     losses = {name: torch.zeros(len(probe.seeds), dtype=torch.float64) for name, probe in probes.items()}
     for _, _, batch in held.batches(in_order(held), each_of(probes)):
@@ -145,12 +147,12 @@ def each_of(probes: Mapping[Name, Probe]) -> int:
     return max(probe.each for probe in probes.values())
 
 
-def in_order(some: Sentences, size: int = 32) -> list[list[int]]:
+def in_order(some: SentenceMaps, size: int = 32) -> list[list[int]]:
     """All sentences in their order, in steps of some size."""
     return [list(range(start, min(start + size, len(some.trees)))) for start in range(0, len(some.trees), size)]
 
 
-def standard_scale(learned: Sentences) -> Float[torch.Tensor, "k"]:
+def standard_scale(learned: SentenceMaps) -> Float[torch.Tensor, "k"]:
     """What makes all maps vary alike between pairs of words, and as much as they do on average; from some of the sentences."""
     total = square = torch.zeros(())
     n = 0

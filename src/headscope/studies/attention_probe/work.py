@@ -8,23 +8,23 @@ from typing import Any, NamedTuple
 from headscope.core.state import States
 from headscope.encoding.texts import Encoded
 from headscope.models.random import untrained
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.studies.attention_probe.evaluation import right_branching, score_probes
 from headscope.studies.attention_probe.lexicon import REMEDY
 from headscope.studies.attention_probe.maps import Maps, Store
-from headscope.studies.attention_probe.material import Material
+from headscope.studies.attention_probe.material import AttentionProbeData
 from headscope.studies.attention_probe.probes import AttentionProbe, AttentionWordsProbe, Probe, WordsDistancesProbe
 from headscope.studies.attention_probe.spec import AttentionProbeSpec, Name
 from headscope.studies.attention_probe.tables import Answers, difference_table, head_table, relation_table, seed_table, summary_table
-from headscope.studies.attention_probe.training import Sentences, standard_scale, train
-from headscope.studies.base import Context, Work
+from headscope.studies.attention_probe.training import SentenceMaps, standard_scale, train
+from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 
 GPU_BATCH, BATCH = 32768, 2048  # tokens that the model reads at once
 
 
-class Part(NamedTuple):
+class ProbeGroup(NamedTuple):
     """Probes that are trained together, and on what: the model, its random control, words alone, or nothing."""
 
     number: int
@@ -37,10 +37,10 @@ class AttentionProbeWork(Work):
 
     spec: AttentionProbeSpec
 
-    def __init__(self, spec: AttentionProbeSpec, context: Context) -> None:
+    def __init__(self, spec: AttentionProbeSpec, context: StudyContext) -> None:
         super().__init__(spec, context)
         require_length(self.model, spec)
-        self.material = Material.of(spec, self.model, context.corpus, context.corpora["dev"])
+        self.material = AttentionProbeData.of(spec, self.model, context.corpus, context.corpora["dev"])
         self.counts = self.material.counts
         lexicon = self.material.lexicon
         if spec.words is None and lexicon.source == "model" and any("words" in name for name in spec.probes):
@@ -50,20 +50,20 @@ class AttentionProbeWork(Work):
         self.spec = spec.model_copy(update={"words": words, "epochs": spec.epochs_for(len(self.material.learned))})
         batch_tokens = spec.batch_tokens or (BATCH if self.model.device.type == "cpu" else GPU_BATCH)
         self.maps = Maps(self.model, spec.word_rows or "mean", batch_tokens)
-        self.parts = [Part(number, *part) for number, part in enumerate(spec.parts().items())]
+        self.parts = [ProbeGroup(number, *part) for number, part in enumerate(spec.parts().items())]
 
     def prepare(self) -> None:
         """Make tensors of the trees."""
         material = self.material
         self.learned, self.stopping, self.tried = (material.trees(texts) for texts in (material.learned, material.stopping, material.tried))
 
-    def jobs(self, merged: Callable[[], States]) -> list[Part]:
+    def jobs(self, merged: Callable[[], States]) -> list[ProbeGroup]:
         """The parts of the study."""
         return self.parts
 
-    def do(self, job: Part) -> States:
+    def do(self, job: ProbeGroup) -> States:
         """Which words the probes of a part are right about, and the heads they lean on; of the first part also whose words are scored."""
-        kept = Kept()
+        kept = StateColumns()
         if job.number == 0:
             for text, scored in zip(self.material.tried, self.material.scored(), strict=True):
                 kept.say("document", [text.document] * int(scored.sum()))
@@ -77,7 +77,7 @@ class AttentionProbeWork(Work):
     def tables(self, states: States) -> dict[str, Table]:
         """The tables that have rows."""
         self._remark()
-        kept = Kept(states["probe"])
+        kept = StateColumns(states["probe"])
         answers = Answers(kept, self.spec.replicates, self.spec.seed)
         tables = {
             "summary": summary_table(answers, self.material.lexicon.source),
@@ -109,12 +109,12 @@ class AttentionProbeWork(Work):
                 "score of its own"
             )
 
-    def _train(self, part: Part, kept: Kept) -> None:
+    def _train(self, part: ProbeGroup, kept: StateColumns) -> None:
         """Train the probes of a part, try them, and keep what they find."""
         model = untrained(self.model, self.spec.seed) if part.trained_on == "random" else self.model
         maps = None if part.trained_on == "words" else Maps(model, self.maps.rows, self.maps.batch_tokens)
         learned, stopping, tried = (
-            Sentences([text.id for text in texts], trees, self._store(maps, texts, again), model.device)
+            SentenceMaps([text.id for text in texts], trees, self._store(maps, texts, again), model.device)
             for texts, trees, again in (
                 (self.material.learned, self.learned, (self.spec.epochs or 1) > 1 or bool(self.spec.standardise)),
                 (self.material.stopping, self.stopping, True),
@@ -148,7 +148,7 @@ class AttentionProbeWork(Work):
         tokens = sum(map(len, self.material.learned)) * done // len(self.learned)
         self.context.progress((part + 0.95 * share) / len(self.parts), done, tokens)
 
-    def _probe(self, name: Name, learned: Sentences) -> Probe:
+    def _probe(self, name: Name, learned: SentenceMaps) -> Probe:
         spec, seeds = self.spec, self.spec.every_seed
         alignment = spec.alignment or "fixed"
         if name == "words-distances":

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import RunError
-from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.corpora import Corpus
@@ -115,7 +115,7 @@ class EdgeProbeStudy(Study):
             found_tasks(dev, resolved.choices, resolved.tasks, ", ".join(resolved.dev))
         return resolved
 
-    def work(self, spec: Any, context: Context) -> EdgeProbeWork:
+    def work(self, spec: Any, context: StudyContext) -> EdgeProbeWork:
         """One execution."""
         from headscope.studies.edge_probe.work import EdgeProbeWork
 

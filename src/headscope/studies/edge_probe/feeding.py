@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from headscope.studies.edge_probe.items import Items, Laid
-from headscope.studies.edge_probe.probe import Batch, Spans
+from headscope.studies.edge_probe.probe import Spans, TargetBatch
 from headscope.studies.hidden_states import HiddenStates
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ PIECE = 1 << 25  # numbers that are brought to a device at a time
 HELD = 0.4  # share of a GPU's free memory that states may take
 
 
-class Rows:
+class StateRows:
     """All states as rows of `size` numbers: on the device if they fit there, and else in the mapped file."""
 
     def __init__(self, states: HiddenStates, device: torch.device) -> None:
@@ -51,7 +51,7 @@ def _uploaded(values: np.ndarray, device: torch.device) -> torch.Tensor:
 class Feeder:
     """Targets with their states. `variants` are labels of the same targets: the true ones first, then those of a control."""
 
-    def __init__(self, rows: Rows, items: Items, variants: Sequence[Bool[np.ndarray, "target label"]], dtype: torch.dtype) -> None:
+    def __init__(self, rows: StateRows, items: Items, variants: Sequence[Bool[np.ndarray, "target label"]], dtype: torch.dtype) -> None:
         self.items, self.dtype = items, dtype
         self._rows = rows
         self._labels = np.stack(variants)
@@ -72,7 +72,7 @@ class Feeder:
             batches += [[texts[number] for number in pool[first : first + size]] for first in range(0, len(pool), size)]
         return [batches[number] for number in drawn.permutation(len(batches))]
 
-    def steady(self, seeds: int) -> Iterator[Batch]:
+    def steady(self, seeds: int) -> Iterator[TargetBatch]:
         """All texts, by length, the same for all seeds."""
         batch: list[Laid] = []
         for text in sorted(self.items.laid, key=lambda text: (len(text.tokens), text.text)):
@@ -84,7 +84,7 @@ class Feeder:
         if batch:
             yield self.batch([batch]).repeated(seeds)
 
-    def batch(self, texts: Sequence[Sequence[Laid]]) -> Batch:
+    def batch(self, texts: Sequence[Sequence[Laid]]) -> TargetBatch:
         """Texts as one batch, those of each seed by themselves."""
         states, device = self._rows.states, self._rows.device
         wide = max(len(text.tokens) for texts_of_seed in texts for text in texts_of_seed)
@@ -101,7 +101,7 @@ class Feeder:
         real = numbers >= 0
         labels = self._labels[:, numbers].swapaxes(0, 1)
         slots = tuple(self._spans(texts, slot, wide, many) for slot in range(self.items.slots))
-        return Batch(
+        return TargetBatch(
             self._rows.take(rows, self.dtype),
             slots,
             torch.from_numpy(labels).to(device, self.dtype),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from headscope.studies.edge_probe.feeding import Rows
+from headscope.studies.edge_probe.feeding import StateRows
 from headscope.studies.edge_probe.items import Items, Laid
 from headscope.studies.hidden_states import HiddenStates
 
@@ -25,7 +25,7 @@ TEXTS = 256  # whose states are taken at a time
 
 
 def linear_counts(
-    rows: Rows,
+    rows: StateRows,
     parts: Mapping[str, Items],
     layer: int,
     counted: Bool[np.ndarray, "label"],
@@ -55,7 +55,7 @@ def linear_counts(
     return sums
 
 
-def span_vectors(rows: Rows, items: Items, layer: int) -> Float[torch.Tensor, "target d"]:
+def span_vectors(rows: StateRows, items: Items, layer: int) -> Float[torch.Tensor, "target d"]:
     """The mean state of each target's span in a layer; for targets of two spans, both means."""
     size = rows.states.size
     vectors = torch.empty(len(items), size * items.slots, device=rows.device)

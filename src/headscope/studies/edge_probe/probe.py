@@ -35,7 +35,7 @@ class Spans:
 
 
 @dataclass(frozen=True)
-class Batch:
+class TargetBatch:
     """States of texts, a batch of its own for each seed, and the targets in them; `real` says which targets are no padding."""
 
     states: Float[torch.Tensor, "seed layer text token d"]
@@ -44,14 +44,14 @@ class Batch:
     real: Float[torch.Tensor, "seed target"]
     targets: Int[torch.Tensor, "seed target"]  # their numbers, -1 for padding
 
-    def repeated(self, seeds: int) -> Batch:
+    def repeated(self, seeds: int) -> TargetBatch:
         """The same texts for several seeds."""
 
         def each(values: torch.Tensor) -> torch.Tensor:
             return values.expand(seeds, *values.shape[1:])
 
         slots = tuple(Spans(each(spans.held), each(spans.of)) for spans in self.slots)
-        return Batch(each(self.states), slots, each(self.labels), each(self.real), each(self.targets))
+        return TargetBatch(each(self.states), slots, each(self.labels), each(self.real), each(self.targets))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Probes:
             self.parameters[name] = stacked.to(device, dtype, copy=True).contiguous().requires_grad_()
 
     def __call__(
-        self, batch: Batch, kept: Float[torch.Tensor, "seed target hidden"] | None = None
+        self, batch: TargetBatch, kept: Float[torch.Tensor, "seed target hidden"] | None = None
     ) -> Float[torch.Tensor, "seed probe target label"]:
         """The logits of a batch. `kept` is what dropout leaves, scaled; all probes of a seed get the same."""
         p = self.parameters

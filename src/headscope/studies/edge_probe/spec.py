@@ -14,7 +14,7 @@ from headscope.studies.spec import Weights, some_and_once
 
 if TYPE_CHECKING:
     from headscope.studies.edge_probe.tasks import Choices
-    from headscope.studies.edge_probe.training import Recipe
+    from headscope.studies.edge_probe.training import EdgeRecipe
 
 Tags = Literal["auto", "upos", "xpos"]
 # Tasks for which the paper's code checks its probes ten times as often, and which end sooner.
@@ -102,16 +102,16 @@ class EdgeSpec(HiddenStatesSpec):
 
         return Choices(self.tags, self.subtypes, self.apart, self.singletons)
 
-    def recipe(self, task: str) -> Recipe:
+    def recipe(self, task: str) -> EdgeRecipe:
         """How the probes of a task are trained."""
-        from headscope.studies.edge_probe.training import Recipe
+        from headscope.studies.edge_probe.training import EdgeRecipe
 
         settings = dict(_PRESETS[self.preset])
         settings.pop("select")
         if self.preset == "reference" and task in SMALL:
             settings |= {"check_every": 100, "checks": 100}
         settings |= {name: value for name in ("rate", "mix_rate", "checks") if (value := getattr(self, name)) is not None}
-        return Recipe(**settings, batch=self.batch, dropout=self.dropout)
+        return EdgeRecipe(**settings, batch=self.batch, dropout=self.dropout)
 
     def resolved(self, tasks: tuple[str, ...]) -> EdgeSpec:
         """The settings with nothing left open but what the recipe of each task decides."""

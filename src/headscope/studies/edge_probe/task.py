@@ -16,8 +16,8 @@ import torch
 
 from headscope.core.document import Edge, Word
 from headscope.errors import RunError
-from headscope.results.columns import Kept
-from headscope.studies.edge_probe.feeding import Feeder, Rows
+from headscope.results.columns import StateColumns
+from headscope.studies.edge_probe.feeding import Feeder, StateRows
 from headscope.studies.edge_probe.items import Items, items
 from headscope.studies.edge_probe.linear import linear_counts
 from headscope.studies.edge_probe.mix import cumulative, single
@@ -91,7 +91,7 @@ class Task:
         place = {name: number for number, name in enumerate(self.documents)}
         return np.array([place[self.texts.texts[number].document] for number in self.parts["dev"].texts], dtype=np.int64)
 
-    def _feeder(self, rows: Rows, part: Items) -> Feeder:
+    def _feeder(self, rows: StateRows, part: Items) -> Feeder:
         """The targets of a part with their states, their labels, and those of a control."""
         variants = [part.labels]
         if self.spec.control:
@@ -101,7 +101,7 @@ class Task:
             variants.append(part.relabelled(labels).labels)
         return Feeder(rows, part, variants, torch.float32)
 
-    def run(self, rows: Rows, seeds: Sequence[int], tell: Tell | None = None) -> Kept:
+    def run(self, rows: StateRows, seeds: Sequence[int], tell: Tell | None = None) -> StateColumns:
         """The probes of some seeds, trained and tried."""
         shown = [*cumulative(self.layers), *(single(self.layers) if self.spec.single else [])]
         probes = Probes(
@@ -120,7 +120,7 @@ class Task:
             return f1(decided("held").sum(2))
 
         result = train(probes, feeders["train"], variant, held_out_f1, self.spec.recipe(self.name), tell)
-        kept = Kept()
+        kept = StateColumns()
         shape = (len(seeds), self.variants, len(shown))
         kept.add(f"seed/{self.name}", [float(seed) for seed in seeds])
         kept.add(f"counts/{self.name}", decided("dev").reshape(*shape, len(self.documents), 3))
@@ -132,7 +132,7 @@ class Task:
             kept.add(f"linear/{self.name}", np.stack(baseline))
         return kept
 
-    def _beliefs(self, rows: Rows, probes: Probes) -> np.ndarray:
+    def _beliefs(self, rows: StateRows, probes: Probes) -> np.ndarray:
         """What the cumulative probes of the true labels believe of the targets that are searched or shown."""
         if not len(self.shown):
             return np.zeros((len(probes.seeds), self.layers, 0, len(self.labels)))

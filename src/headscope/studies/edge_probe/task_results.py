@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.choices import Negatives
 from headscope.stats.inference import Support, interval
@@ -40,7 +40,7 @@ class TaskResults:
     seed: int = 0
 
     @classmethod
-    def of(cls, task: Task, kept: Kept) -> TaskResults:
+    def of(cls, task: Task, kept: StateColumns) -> TaskResults:
         """From what was kept of a task."""
         names = ("counts", "mix", "steps", "beliefs", "linear")
         counts, mix, steps, beliefs, linear = (kept.numbers(f"{name}/{task.name}") for name in names)

@@ -12,7 +12,7 @@ import torch
 
 from headscope.studies.edge_probe.feeding import Feeder
 from headscope.studies.edge_probe.items import Laid
-from headscope.studies.edge_probe.probe import Batch, Probes
+from headscope.studies.edge_probe.probe import Probes, TargetBatch
 from headscope.studies.patience import Patience, keep_best
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MIN_STEPS = 25  # between two checks that follow epochs: with few texts an epoch
 
 
 @dataclass(frozen=True)
-class Recipe:
+class EdgeRecipe:
     """How probes are trained. After `check_every` steps (None: an epoch, and at least `MIN_STEPS`) they are scored on texts that are
     held out.
 
@@ -76,7 +76,7 @@ class Adam:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedProbes:
     """Probes as they were at their best check, what they scored then, and after how many steps that was."""
 
     probes: Probes
@@ -85,8 +85,8 @@ class Trained:
 
 
 def train(
-    probes: Probes, feeder: Feeder, variant: Int[torch.Tensor, "probe"], check: Check, recipe: Recipe, tell: Tell | None = None
-) -> Trained:
+    probes: Probes, feeder: Feeder, variant: Int[torch.Tensor, "probe"], check: Check, recipe: EdgeRecipe, tell: Tell | None = None
+) -> TrainedProbes:
     """Train all probes in place, each for the labels of its `variant`; `check` gives their scores on what is held out."""
     adam = Adam(probes.parameters, recipe.clip, {"mix": recipe.mix_rate})
     some = next(iter(probes.parameters.values()))
@@ -109,7 +109,7 @@ def train(
 
 
 def loss(
-    logits: Float[torch.Tensor, "seed probe target label"], batch: Batch, variant: Int[torch.Tensor, "probe"]
+    logits: Float[torch.Tensor, "seed probe target label"], batch: TargetBatch, variant: Int[torch.Tensor, "probe"]
 ) -> Float[torch.Tensor, "seed probe"]:
     """Binary cross-entropy of each probe, averaged over targets and labels."""
     labels = batch.labels.index_select(1, variant) if batch.labels.shape[1] > 1 else batch.labels
@@ -124,7 +124,7 @@ def _batches(feeder: Feeder, seeds: list[int], size: int) -> Iterator[list[list[
 
 
 def _kept(
-    batch: Batch, texts: list[list[Laid]], hidden: int, dropout: float, noise: list[torch.Generator]
+    batch: TargetBatch, texts: list[list[Laid]], hidden: int, dropout: float, noise: list[torch.Generator]
 ) -> Float[torch.Tensor, "seed target hidden"]:
     """What dropout leaves, scaled. Padding draws nothing, so that a seed's noise is the same whatever it is trained beside."""
     kept = torch.zeros(*batch.real.shape, hidden, device=batch.real.device, dtype=batch.real.dtype)
@@ -137,7 +137,7 @@ def _kept(
 class _Best:
     """The best state of each probe so far, and the rate that each is trained at."""
 
-    def __init__(self, probes: Probes, recipe: Recipe) -> None:
+    def __init__(self, probes: Probes, recipe: EdgeRecipe) -> None:
         self._probes, self._recipe = probes, recipe
         shape = len(probes.seeds), len(probes.seen)
         self._patience = Patience.begin(*shape)
@@ -157,9 +157,9 @@ class _Best:
         self._patience.running &= self._rate >= self._recipe.least_rate
         return torch.where(halve, 0.5, 1.0).double() * self._patience.running
 
-    def trained(self) -> Trained:
+    def trained(self) -> TrainedProbes:
         """The probes, put back to where they were best."""
         with torch.no_grad():
             for name, value in self._probes.parameters.items():
                 value.copy_(self._values[name])
-        return Trained(self._probes, -self._patience.loss.numpy(), self._patience.best.numpy().astype(np.int64))
+        return TrainedProbes(self._probes, -self._patience.loss.numpy(), self._patience.best.numpy().astype(np.int64))

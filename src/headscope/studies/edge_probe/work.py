@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headscope.core.state import States
 from headscope.models.hidden import hidden_shape
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
-from headscope.studies.base import Context, Work
-from headscope.studies.edge_probe.feeding import Rows
+from headscope.studies.base import StudyContext, Work
+from headscope.studies.edge_probe.feeding import StateRows
 from headscope.studies.edge_probe.reading import gather
 from headscope.studies.edge_probe.spec import EdgeSpec
 from headscope.studies.edge_probe.summary import linear_warnings, notes, summary, task_table
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 READING = 0.1  # the share of the work that states are, for the progress bar
 
 
-class Job(NamedTuple):
+class TaskJob(NamedTuple):
     """The probes of a task that are trained together: those of one seed, or of several."""
 
     number: int
@@ -42,7 +42,7 @@ class EdgeProbeWork(Work):
 
     spec: EdgeSpec
 
-    def __init__(self, spec: EdgeSpec, context: Context) -> None:
+    def __init__(self, spec: EdgeSpec, context: StudyContext) -> None:
         super().__init__(spec, context)
         require_length(self.model, spec)
 
@@ -56,19 +56,19 @@ class EdgeProbeWork(Work):
         # Several seeds at once keep a GPU busy; on a CPU they would only take memory, and an interruption would lose more.
         seeds = range(self.spec.seed, self.spec.seed + self.spec.seeds)
         groups = [[seed] for seed in seeds] if self.model.device.type == "cpu" else [[*seeds]]
-        self._jobs = [Job(number, *pair) for number, pair in enumerate(product(self._tasks, groups))]
+        self._jobs = [TaskJob(number, *pair) for number, pair in enumerate(product(self._tasks, groups))]
 
-    def jobs(self, merged: Callable[[], States]) -> list[Job]:
+    def jobs(self, merged: Callable[[], States]) -> list[TaskJob]:
         """The tasks, on a CPU seed by seed."""
         return self._jobs
 
-    def do(self, job: Job) -> States:
+    def do(self, job: TaskJob) -> States:
         """Train and score the probes of a task."""
         return {"edge": job.task.run(self._rows, job.seeds, self._progress_of(job.number)).state}
 
     def tables(self, states: States) -> dict[str, Table]:
         """Scores, mixing weights and examples of all tasks; before them all tasks in one table."""
-        kept = Kept(states["edge"])
+        kept = StateColumns(states["edge"])
         results = [TaskResults.of(task, kept) for task in self._tasks]
         examples, beliefs = example_tables(results, self.spec.examples)
         tasks, scores = task_table(results), score_table(results)
@@ -94,7 +94,7 @@ class EdgeProbeWork(Work):
             self.context.folder.drop(STATES_FOLDER)
 
     @cached_property
-    def _rows(self) -> Rows:
+    def _rows(self) -> StateRows:
         """The hidden states of all texts, worked out when the first job asks for them."""
         spec, folder = self.spec, self.context.folder
         states = hidden_states(
@@ -106,7 +106,7 @@ class EdgeProbeWork(Work):
             batch_tokens=spec.batch_tokens,
             progress=self._tell_of_states,
         )
-        return Rows(states, self.model.device)
+        return StateRows(states, self.model.device)
 
     def _tell_of_states(self, share: float | None, texts: int, tokens: int) -> None:
         if self.context.progress is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.corpora import Corpus
@@ -105,7 +105,7 @@ class FlowStudy(Study):
         resolved: FlowSpec = spec.resolved(corpus.layers(set(NEEDS.values())))
         return resolved
 
-    def work(self, spec: Any, context: Context) -> FlowWork:
+    def work(self, spec: Any, context: StudyContext) -> FlowWork:
         """One execution."""
         from headscope.studies.flow.work import FlowWork
 

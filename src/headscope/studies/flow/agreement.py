@@ -10,7 +10,7 @@ import numpy as np
 
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.correlation import Moments, pooled
@@ -31,9 +31,9 @@ class Agreement:
     texts count by the square of their length, and entries are by no means independent: hence an interval over documents, and no p.
     """
 
-    def __init__(self, replicates: int = 1000, seed: int = 0, kept: Kept | None = None) -> None:
+    def __init__(self, replicates: int = 1000, seed: int = 0, kept: StateColumns | None = None) -> None:
         self.replicates, self.seed = replicates, seed
-        self.kept = kept or Kept()
+        self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
         """Take in a text with its matrices between tokens: at least two, and always the same."""

@@ -10,7 +10,7 @@ import numpy as np
 from headscope.core.document import Word
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.stats.resampled import mean
 from headscope.stats.spanning import arborescence
@@ -52,13 +52,13 @@ class Attachment:
         resample: Resample = "document",
         replicates: int = 1000,
         seed: int = 0,
-        kept: Kept | None = None,
+        kept: StateColumns | None = None,
     ) -> None:
         if labels not in LABELS:
             raise MeasureError(f"labels is {labels!r}", f"Use one of {', '.join(LABELS)}")
         self.transpose, self.grouping, self.labels, self.punct = transpose, grouping, labels, punct
         self.resample, self.replicates, self.seed = resample, replicates, seed
-        self.kept = kept or Kept()
+        self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
         """Take in a sentence with its matrices between tokens; without matrices the chains alone are scored."""

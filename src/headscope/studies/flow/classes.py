@@ -10,10 +10,10 @@ import numpy as np
 from headscope.corpora.labels import UPOS
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.stats.resampled import mean
-from headscope.studies.flow.comparisons import Sample, by_layer, headline, table
+from headscope.studies.flow.comparisons import LayerSample, by_layer, headline, table
 from headscope.studies.flow.grouping import Matrices, checked, contributions, group_means
 from headscope.studies.flow.spec import DELETIONS, Deletion
 
@@ -49,7 +49,7 @@ class PartsOfSpeech:
         deletion: Deletion = "comparison",
         replicates: int = 1000,
         seed: int = 0,
-        kept: Kept | None = None,
+        kept: StateColumns | None = None,
     ) -> None:
         for name in (name for pair in pairs for name in pair):
             if name not in CLASSES:
@@ -57,7 +57,7 @@ class PartsOfSpeech:
         if deletion not in DELETIONS:
             raise MeasureError(f"deletion is {deletion!r}", f"Use one of {', '.join(DELETIONS)}")
         self.pairs, self.deletion, self.replicates, self.seed = tuple(pairs), deletion, replicates, seed
-        self.kept = kept or Kept()
+        self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
         """Take in a sentence with its matrices between tokens. Texts without parts of speech are an error."""
@@ -87,8 +87,8 @@ class PartsOfSpeech:
             kept = values if self.deletion == "comparison" else values[self._complete(values)]
             owners = documents if self.deletion == "comparison" else np.array(documents)[self._complete(values)].tolist()
             for first, second in self.pairs:
-                one, other = (Sample(kept[:, list(CLASSES).index(side)], owners) for side in (first, second))
-                whole, rest = (Sample(values[:, list(CLASSES).index(side)], documents) for side in (first, second))
+                one, other = (LayerSample(kept[:, list(CLASSES).index(side)], owners) for side in (first, second))
+                whole, rest = (LayerSample(values[:, list(CLASSES).index(side)], documents) for side in (first, second))
                 said = {"measure": name, "first": first, "second": second}
                 for test in ("welch", "paired"):
                     layers += [{**said, **_named(row)} for row in by_layer(one, other, test, self.replicates, self.seed)]

@@ -20,27 +20,27 @@ Preset = Literal["recommended", "reference"]
 
 
 @dataclass(frozen=True)
-class Sample:
+class LayerSample:
     """Flow of some items or sentences in every layer, NaN where there is none, and the documents they come from."""
 
     values: Float[np.ndarray, "item layer"]
     documents: Sequence[str]
 
-    def averaged(self) -> Sample:
+    def averaged(self) -> LayerSample:
         """One value an item: the mean over layers, NaN if one is missing."""
-        return Sample(self.values.mean(1, keepdims=True), self.documents)
+        return LayerSample(self.values.mean(1, keepdims=True), self.documents)
 
-    def pooled(self) -> Sample:
+    def pooled(self) -> LayerSample:
         """One value an item and layer, as if layers were items of their own."""
         layers = self.values.shape[1]
-        return Sample(self.values.reshape(-1, 1), [name for name in self.documents for _ in range(layers)])
+        return LayerSample(self.values.reshape(-1, 1), [name for name in self.documents for _ in range(layers)])
 
-    def take(self, places: Sequence[int]) -> Sample:
+    def take(self, places: Sequence[int]) -> LayerSample:
         """Some of the items."""
-        return Sample(self.values[list(places)], [self.documents[place] for place in places])
+        return LayerSample(self.values[list(places)], [self.documents[place] for place in places])
 
 
-def by_layer(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> list[Row]:
+def by_layer(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: int) -> list[Row]:
     """One row per layer, counted from 1: the test, which takes items as independent, an interval and p of the difference over documents,
     and the test's p adjusted over the layers.
     """
@@ -51,11 +51,11 @@ def by_layer(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> lis
     return rows
 
 
-def headline(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> Iterator[tuple[Preset, Row]]:
+def headline(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: int) -> Iterator[tuple[Preset, Row]]:
     """The one test over all layers: of each item's mean over layers (`recommended`), and of all layers of all items, as if they were
     independent (`reference`): with 12 layers that makes n twelve times as large as it is.
     """
-    presets: Mapping[Preset, tuple[Sample, Sample]] = {
+    presets: Mapping[Preset, tuple[LayerSample, LayerSample]] = {
         "recommended": (x.averaged(), y.averaged()),
         "reference": (x.pooled(), y.pooled()),
     }
@@ -69,7 +69,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Table:
     return Table.of({name: [row[name] for row in given] for name in columns})
 
 
-def _rows(x: Sample, y: Sample, test: str, replicates: int, seed: int) -> list[Row]:
+def _rows(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: int) -> list[Row]:
     found: TwoSampleTest = paired(x.values, y.values) if test == "paired" else welch(x.values, y.values)
     one, other = x.values, y.values
     if test == "paired":

@@ -10,12 +10,12 @@ import numpy as np
 
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.stats.matching import matched
 from headscope.stats.regression import ols, ols_interval
 from headscope.stats.significance import benjamini_hochberg, holm
-from headscope.studies.flow.comparisons import Row, Sample, by_layer, headline, table
+from headscope.studies.flow.comparisons import LayerSample, Row, by_layer, headline, table
 from headscope.studies.flow.grouping import Matrices, checked, to_words
 from headscope.studies.flow.items import Passage
 from headscope.studies.flow.spec import Grouping
@@ -32,16 +32,16 @@ VALUES = ("measure", "pair", *ITEMS, "matched", "layer", "value")
 TESTS = ("welch", "matched", "regression")
 
 
-class Coreference:
+class CoreferenceFlow:
     """Flow from noun to pronoun in pairs of one entity and of two, layer by layer.
 
     Three tests, each with a difference, t, p and d of its own: `welch` of all pairs; `matched`, the same of pairs of one entity with
     partners at nearly their distance; `regression`, least squares with the logarithm of distance as a covariate.
     """
 
-    def __init__(self, grouping: Grouping = "mean", replicates: int = 1000, seed: int = 0, kept: Kept | None = None) -> None:
+    def __init__(self, grouping: Grouping = "mean", replicates: int = 1000, seed: int = 0, kept: StateColumns | None = None) -> None:
         self.grouping, self.replicates, self.seed = grouping, replicates, seed
-        self.kept = kept or Kept()
+        self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices, passage: Passage) -> None:
         """Take in the pairs of a passage: `text` is its model input, `matrices` are between the tokens of that.
@@ -123,8 +123,8 @@ class Coreference:
         pairs = matched([items[number][2] for number in same], [items[number][2] for number in other])
         return [same[one] for one, _ in pairs], [other[two] for _, two in pairs]
 
-    def _samples(self, name: str, test: str) -> tuple[Sample, Sample]:
-        whole = Sample(self.kept.numbers(f"values/{name}"), self.kept.words("document"))
+    def _samples(self, name: str, test: str) -> tuple[LayerSample, LayerSample]:
+        whole = LayerSample(self.kept.numbers(f"values/{name}"), self.kept.words("document"))
         same, other = self._places(test)
         return whole.take(same), whole.take(other)
 
@@ -145,7 +145,7 @@ class Coreference:
             return
         yield {"preset": "recommended", **self._regressed(same.averaged(), other.averaged())[0]}
 
-    def _regressed(self, same: Sample, other: Sample) -> list[Row]:
+    def _regressed(self, same: LayerSample, other: LayerSample) -> list[Row]:
         """Rows of the class's coefficient, with the raw means beside it; d is the coefficient in standard deviations of what is left."""
         distance = np.array([item[2] for item in sorted(self._items, key=lambda item: not item[1])], dtype=np.float64)
         is_same = np.repeat([1.0, 0.0], [len(same.values), len(other.values)])
@@ -191,5 +191,5 @@ def _named(row: Row, test: str) -> Row:
     return {**{names.get(key, key): value for key, value in row.items()}, "test": test}
 
 
-def _means(sample: Sample) -> Float64[np.ndarray, "layer"]:
+def _means(sample: LayerSample) -> Float64[np.ndarray, "layer"]:
     return sample.values.mean(0) if len(sample.values) else np.full(sample.values.shape[1], np.nan)

@@ -6,13 +6,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from headscope.studies.flow.jobs import Job
+from headscope.studies.flow.jobs import FlowText
 from headscope.studies.flow.spec import FlowSpec
 
 TOLD = 10.0  # seconds below which nothing is said
 
 
-def work(job: Job, spec: FlowSpec) -> float:
+def work(job: FlowText, spec: FlowSpec) -> float:
     """The work of a text in units that hold for one model and one study, by counts of operations: passes of a token through a layer."""
     tokens = len(job.text)
     pairs = job.pairs()
@@ -35,7 +35,7 @@ class Clock:
     counted by `skip`.
     """
 
-    def __init__(self, jobs: Sequence[Job], spec: FlowSpec, say: Callable[[str], None]) -> None:
+    def __init__(self, jobs: Sequence[FlowText], spec: FlowSpec, say: Callable[[str], None]) -> None:
         self._spec, self._say = spec, say
         self._total, self._done, self._left = sum(work(job, spec) for job in jobs), 0.0, len(jobs)
         self._last, self._timed = time.monotonic(), 0
@@ -46,12 +46,12 @@ class Clock:
         """How much is done, from 0 to 1."""
         return self._done / self._total
 
-    def skip(self, job: Job) -> None:
+    def skip(self, job: FlowText) -> None:
         """Count a text that was done before."""
         self._done, self._left = self._done + work(job, self._spec), self._left - 1
         self.texts, self.tokens = self.texts + 1, self.tokens + len(job.text)
 
-    def tick(self, job: Job) -> None:
+    def tick(self, job: FlowText) -> None:
         """Count a text that is done now."""
         now = time.monotonic()
         seconds, self._last, self._timed = now - self._last, now, self._timed + 1

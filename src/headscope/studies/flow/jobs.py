@@ -18,7 +18,7 @@ from headscope.studies.flow.spec import FlowSpec, Part
 from headscope.studies.picking import picked
 
 
-class Job(NamedTuple):
+class FlowText(NamedTuple):
     """A text, the parts of the study that look at it, and the pairs in it."""
 
     text: Encoded
@@ -49,7 +49,7 @@ class Jobs:
         self._parts: tuple[Part, ...] = tuple(part for part in spec.parts or () if part != "coreference")
         self._halves = bool(self._parts) + ("coreference" in (spec.parts or ()))
 
-    def __iter__(self) -> Iterator[Job]:
+    def __iter__(self) -> Iterator[FlowText]:
         if self._parts:
             yield from self._sentences()
             self.counts.dropped.update(self._corpus.skipped)
@@ -66,7 +66,7 @@ class Jobs:
             decoder_start=self._model.decoder_start,
         )
 
-    def _sentences(self) -> Iterator[Job]:
+    def _sentences(self) -> Iterator[FlowText]:
         limit = self._spec.limit
         texts = self._encoder("sentence").texts(self._corpus, self.counts.dropped)
         pick, seed, tally = self._spec.pick or "random", self._spec.seed, self.counts.dropped
@@ -75,7 +75,7 @@ class Jobs:
             self.share = None if share is None else share / self._halves
             self.counts.add(text)
             if parts := tuple(part for part in self._parts if self._fits(text, part)):
-                yield Job(text, parts)
+                yield FlowText(text, parts)
 
     def _fits(self, text: Encoded, part: Part) -> bool:
         lacking = {
@@ -86,14 +86,14 @@ class Jobs:
             self.counts.dropped.add(f"sentences without {'a tree' if part == 'trees' else 'parts of speech'}", text.id)
         return not lacking.get(part)
 
-    def _passages(self) -> Iterator[Job]:
+    def _passages(self) -> Iterator[FlowText]:
         passages = self._drawn()
         encoder = self._encoder("document")
         for number, passage in enumerate(passages):
             self.share = (self._halves - 1 + number / len(passages)) / self._halves
             for text in encoder.texts([passage.document], self.counts.dropped):
                 self.counts.add(text)
-                yield Job(text, ("coreference",), passage)
+                yield FlowText(text, ("coreference",), passage)
 
     def _drawn(self) -> list[Passage]:
         spec = self._spec

@@ -11,7 +11,7 @@ from headscope.core.annotation import NONE
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.measures.relations import is_punctuation
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.stats.correlation import pearson, spearman
 from headscope.stats.resampled import mean
@@ -44,12 +44,12 @@ class TreeDistances:
         resample: Resample = "document",
         replicates: int = 1000,
         seed: int = 0,
-        kept: Kept | None = None,
+        kept: StateColumns | None = None,
     ) -> None:
         if resample not in RESAMPLES:
             raise MeasureError(f"resample is {resample!r}", f"Use one of {', '.join(RESAMPLES)}")
         self.grouping, self.punct, self.resample, self.replicates, self.seed = grouping, punct, resample, replicates, seed
-        self.kept = kept or Kept()
+        self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
         """Take in a sentence with its matrices between tokens."""

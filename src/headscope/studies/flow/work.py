@@ -12,18 +12,18 @@ from headscope.core.state import State, States
 from headscope.encoding.texts import Encoded
 from headscope.models.jacobian.flow import Flow
 from headscope.models.jacobian.layers import drops
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
-from headscope.studies.base import Context, Work
+from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 from headscope.studies.flow.agreement import Agreement
 from headscope.studies.flow.attachment import Attachment
 from headscope.studies.flow.classes import PartsOfSpeech
 from headscope.studies.flow.comparisons import table
-from headscope.studies.flow.coreference import Coreference
+from headscope.studies.flow.coreference import CoreferenceFlow
 from headscope.studies.flow.forecast import Clock
 from headscope.studies.flow.influence import text_flow
-from headscope.studies.flow.jobs import Job, Jobs
+from headscope.studies.flow.jobs import FlowText, Jobs
 from headscope.studies.flow.spec import FlowSpec
 from headscope.studies.flow.subsets import SubsetDistances
 from headscope.studies.flow.summary import summary
@@ -37,7 +37,7 @@ class FlowWork(Work):
 
     spec: FlowSpec
 
-    def __init__(self, spec: FlowSpec, context: Context) -> None:
+    def __init__(self, spec: FlowSpec, context: StudyContext) -> None:
         super().__init__(spec, context)
         require_length(self.model, spec)
         self._clock: Clock | None = None
@@ -46,13 +46,13 @@ class FlowWork(Work):
         """Find the texts. They are listed beforehand, to forecast the time, unless they are those of a whole corpus."""
         self._texts = Jobs(self.context.corpus, self.model, self.spec)
         self.counts = self._texts.counts
-        self._listed: Iterable[Job] = self._texts
+        self._listed: Iterable[FlowText] = self._texts
         tell = self.context.tell
         if tell is not None and (self.spec.limit is not None or self.spec.parts == ("coreference",)):
             self._listed = listed = list(self._texts)
             self._clock = Clock(listed, self.spec, tell)
 
-    def jobs(self, merged: Callable[[], States]) -> Iterator[list[Job]]:
+    def jobs(self, merged: Callable[[], States]) -> Iterator[list[FlowText]]:
         """The texts, some at a time."""
         for number, shard in enumerate(_shards(self._listed)):
             if number == 0 and self.spec.mode == "train" and not drops(self.model.network, self.model.inputs([shard[0].text])):
@@ -60,9 +60,9 @@ class FlowWork(Work):
                 self.notes.append(f"mode train: {name} has no dropout, so train mode changes nothing: all numbers are those of mode eval")
             yield shard
 
-    def do(self, job: list[Job]) -> States:
+    def do(self, job: list[FlowText]) -> States:
         """What every part of the study sees in the texts."""
-        parts = Parts(self.spec)
+        parts = FlowParts(self.spec)
         for text in job:
             parts.observe(text, text_flow(self.model, text.text, self.spec, text.pairs()))
             if self._clock is not None:
@@ -72,7 +72,7 @@ class FlowWork(Work):
                 self.context.progress((self._clock or self._texts).share, done.texts, done.tokens)
         return parts.states
 
-    def skip(self, job: list[Job]) -> None:
+    def skip(self, job: list[FlowText]) -> None:
         """Count the texts as done."""
         if self._clock is not None:
             for text in job:
@@ -80,7 +80,7 @@ class FlowWork(Work):
 
     def tables(self, states: States) -> dict[str, Table]:
         """The tables of all parts."""
-        parts = Parts(self.spec, states)
+        parts = FlowParts(self.spec, states)
         if parts.coreference is not None:
             self.counts.dropped.update(parts.coreference.left_out)
         self.notes += parts.precision.notes()
@@ -91,20 +91,20 @@ class FlowWork(Work):
         return self.spec.model_dump(mode="json", include={"parts", "measures", "norm", "method", "probes"})
 
 
-class Parts:
+class FlowParts:
     """The parts of a study and what they have seen; restored from their states."""
 
     def __init__(self, spec: FlowSpec, states: Mapping[str, State] | None = None) -> None:
         parts = spec.parts or ()
         common: dict[str, Any] = {"replicates": spec.replicates, "seed": spec.seed}
 
-        def kept(name: str) -> Kept:
-            return Kept(states[name] if states is not None else None)
+        def kept(name: str) -> StateColumns:
+            return StateColumns(states[name] if states is not None else None)
 
         words: dict[str, Any] = {"grouping": spec.grouping, **common}
         trees = {**words, "punct": spec.punct, "resample": spec.resample}
         self.precision = Precision(kept("precision"))
-        self.coreference = Coreference(**words, kept=kept("coreference")) if "coreference" in parts else None
+        self.coreference = CoreferenceFlow(**words, kept=kept("coreference")) if "coreference" in parts else None
         self.others: dict[str, PartsOfSpeech | TreeDistances | Attachment | Agreement] = {}
         if "classes" in parts:
             self.others["classes"] = PartsOfSpeech(deletion=spec.deletion or "comparison", **common, kept=kept("classes"))
@@ -115,7 +115,7 @@ class Parts:
         if "agreement" in parts:
             self.others["agreement"] = Agreement(**common, kept=kept("agreement"))
 
-    def observe(self, job: Job, found: Flow) -> None:
+    def observe(self, job: FlowText, found: Flow) -> None:
         """Take in the flow of a text."""
         self.precision.observe(job.text, found)
         if self.coreference is not None and job.passage is not None:
@@ -139,7 +139,7 @@ class Parts:
         return {"summary": summary(made), **{f"flow_{name}": table for name, table in made.items()}}
 
 
-def _shards(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+def _shards(jobs: Iterable[FlowText]) -> Iterator[list[FlowText]]:
     stream = iter(jobs)
     while shard := list(islice(stream, SHARD)):
         yield shard
@@ -151,8 +151,8 @@ COLUMNS = ("measure", "layer", "method", "relative_error", "texts")
 class Precision:
     """The mean over a text's entries of standard error / value, layer by layer; 0 of what is exact."""
 
-    def __init__(self, kept: Kept | None = None) -> None:
-        self.kept = kept or Kept()
+    def __init__(self, kept: StateColumns | None = None) -> None:
+        self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, flow: Flow) -> None:
         """Take in the flow of a text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.results.results import Results
@@ -92,7 +92,7 @@ class KeywordStudy(Study):
 
         return KeywordSpec
 
-    def work(self, spec: Any, context: Context) -> KeywordWork:
+    def work(self, spec: Any, context: StudyContext) -> KeywordWork:
         """One execution."""
         from headscope.studies.keywords.work import KeywordWork
 

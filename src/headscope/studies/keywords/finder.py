@@ -19,7 +19,7 @@ from headscope.engine.shards import Progress
 from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.counts import Counts
 from headscope.results.results import Results
 from headscope.results.specification import validated
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedFinder:
     """What a finder learnt from, and how well that did: F1 of words on documents that it had not seen."""
 
     model: str
@@ -66,7 +66,7 @@ class Found:
     weights: Float64[np.ndarray, "word"]
     phrases: tuple[Phrase, ...]
     cut: float
-    trained: Trained
+    trained: TrainedFinder
     notes: tuple[str, ...] = ()
 
 
@@ -80,7 +80,7 @@ class Finder:
     cut: float  # log odds from which on a word is taken
     length: int
     source: Source
-    trained: Trained
+    trained: TrainedFinder
 
     @classmethod
     def open(cls, folder: str | Path, model: Model | None = None, device: str | None = None) -> Finder:
@@ -101,18 +101,20 @@ class Finder:
                 f"Use --model {settings['model']}, or learn from this model with headscope probe keywords",
             )
         row = next(iter(results["keywords_scores"].where(system=TOGETHER, level="words")))
-        kept = Kept(results.state("whole"))
+        kept = StateColumns(results.state("whole"))
         lengths = kept.numbers("lengths")
         if not len(lengths):
             raise RunError(f"{folder} is of an older version and does not say how long its texts were", "Run it again with --overwrite")
         corpus = ", ".join(Path(name).name for name in settings["corpus"])
         held = ", ".join(Path(name).name for name in settings["dev"] or ())
         tried = f"{row['documents']:,} of {held}" if held else f"each in turn, in {settings['folds']} folds"
-        trained = Trained(Path(settings["model"]).name, model.fingerprint, corpus, len(lengths), row["f1"], tried, row["low"], row["high"])
+        trained = TrainedFinder(
+            Path(settings["model"]).name, model.fingerprint, corpus, len(lengths), row["f1"], tried, row["low"], row["high"]
+        )
         return cls._of(model, kept, settings["max_length"], settings["source"], trained)
 
     @classmethod
-    def _of(cls, model: Model, kept: Kept, longest: int, source: Source, trained: Trained) -> Finder:
+    def _of(cls, model: Model, kept: StateColumns, longest: int, source: Source, trained: TrainedFinder) -> Finder:
         """From what a study keeps. Texts are read in no larger pieces than were learnt from: attention is thinner in longer ones."""
         scale = Standard(kept.numbers("mean"), kept.numbers("spread"))
         fit = LogisticFit(kept.numbers("coefficients"), float(kept.numbers("intercept")[0]))
@@ -184,17 +186,17 @@ def learn(model: Model, corpus: Corpus | None = None, name: str = SAMPLER, folds
         counted.append(counts(system(learnt_from, spec.penalty).score(held), held, "token", cut))
     f1 = float(KeyphraseF1("token").of(np.concatenate(counted)))
     tried = f"each in turn, in {len(counted)} folds"
-    trained = Trained(Path(model.name).name, model.fingerprint, name, len(words.texts), f1, tried)
+    trained = TrainedFinder(Path(model.name).name, model.fingerprint, name, len(words.texts), f1, tried)
     return Finder._of(model, kept_for_finder(words, spec.penalty), spec.max_length, spec.source, trained)
 
 
-def kept_for_finder(words: Words, penalty: float) -> Kept:
+def kept_for_finder(words: Words, penalty: float) -> StateColumns:
     """What a study keeps for finders: the regression on all heads, learnt from all documents, and how long its texts were."""
     system = SYSTEMS[TOGETHER]
     learnt = system(words, penalty)
     assert learnt.scale is not None
     assert learnt.fit is not None
-    kept = Kept()
+    kept = StateColumns()
     kept.add("mean", learnt.scale.mean)
     kept.add("spread", learnt.scale.spread)
     kept.add("coefficients", learnt.fit.coefficients)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.heads import HeadId
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
@@ -23,7 +23,7 @@ NUMBERS = ("key", "other", "effect", "auc")
 FLOOR = 1e-6  # a share of attention is kept this far from 0 and 1 where its logarithm is taken
 
 
-def observe(learnt_from: Words, words: Words, penalty: float, kept: Kept) -> None:
+def observe(learnt_from: Words, words: Words, penalty: float, kept: StateColumns) -> None:
     """Add what the texts show of each head, one row per text: means, effect, AUC, and losses of regressions learnt from other texts."""
     from scipy.stats import rankdata
 
@@ -56,7 +56,7 @@ def observe(learnt_from: Words, words: Words, penalty: float, kept: Kept) -> Non
         kept.add("words", [float(here.sum())])
 
 
-def head_table(kept: Kept, documents: list[str], heads: list[HeadId], replicates: int, seed: int) -> Table:
+def head_table(kept: StateColumns, documents: list[str], heads: list[HeadId], replicates: int, seed: int) -> Table:
     """`keywords_heads`: one row per head and way of summing up.
 
     `relative` is what a word of a keyphrase receives less what another word does, the mean over texts, with its interval; `effect` the same

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.core.heads import HeadId
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
@@ -155,7 +155,7 @@ def summary(scores: Table, heads: Table) -> Table:
 def replicates(results: Results) -> ReplicatedTables:
     """The F1 of each system in `keywords_scores` with its replicates."""
     settings = results.manifest["settings"]
-    kept = Kept(results.state("fold"))
+    kept = StateColumns(results.state("fold"))
     documents = kept.words("document")
     units, weights = _units(documents, settings["replicates"], settings["seed"])
     made = replicate_maker(documents, settings["seed"])

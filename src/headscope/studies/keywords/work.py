@@ -10,9 +10,9 @@ import numpy as np
 from headscope.core.heads import HeadId
 from headscope.core.state import States
 from headscope.corpora import Corpus
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
-from headscope.studies.base import Context, Work
+from headscope.studies.base import StudyContext, Work
 from headscope.studies.keywords.curves import by_heads, by_threshold
 from headscope.studies.keywords.features import Words, read_words
 from headscope.studies.keywords.finder import kept_for_finder
@@ -31,7 +31,7 @@ class KeywordWork(Work):
 
     spec: KeywordSpec
 
-    def __init__(self, spec: KeywordSpec, context: Context) -> None:
+    def __init__(self, spec: KeywordSpec, context: StudyContext) -> None:
         super().__init__(spec, context)
         self.systems = {name: learn for name, learn in SYSTEMS.items() if name != "yake" or has_yake()}
 
@@ -59,11 +59,11 @@ class KeywordWork(Work):
         """What is learnt from the one part, tried on the other."""
         learnt_from, held = job
         if held is None:
-            return {"fold": Kept().state, "whole": kept_for_finder(learnt_from, self.spec.penalty).state}
-        return {"fold": self._fold(learnt_from, held).state, "whole": Kept().state}
+            return {"fold": StateColumns().state, "whole": kept_for_finder(learnt_from, self.spec.penalty).state}
+        return {"fold": self._fold(learnt_from, held).state, "whole": StateColumns().state}
 
-    def _fold(self, learnt_from: Words, held: Words) -> Kept:
-        kept = Kept()
+    def _fold(self, learnt_from: Words, held: Words) -> StateColumns:
+        kept = StateColumns()
         kept.say("document", held.documents)
         observe(learnt_from, held, self.spec.penalty, kept)
         kept.add("curves/heads", by_heads(learnt_from, held, self.spec.penalty, tuning(learnt_from)))
@@ -81,7 +81,7 @@ class KeywordWork(Work):
 
     def tables(self, states: States) -> dict[str, Table]:
         """The tables of heads, of systems, and of what each head weighs in them."""
-        spec, kept = self.spec, Kept(states["fold"])
+        spec, kept = self.spec, StateColumns(states["fold"])
         documents = kept.words("document")
         self._remark(len(documents))
         heads = head_table(kept, documents, self.heads, spec.replicates, spec.seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.results.results import Results
@@ -86,7 +86,7 @@ class StructuralProbeStudy(Study):
 
         return StructuralSpec
 
-    def work(self, spec: Any, context: Context) -> StructuralProbeWork:
+    def work(self, spec: Any, context: StudyContext) -> StructuralProbeWork:
         """One execution."""
         from headscope.studies.structural_probe.work import StructuralProbeWork
 

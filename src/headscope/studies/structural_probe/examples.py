@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.studies.structural_probe.probe import Segments
-from headscope.studies.structural_probe.reading import Part
+from headscope.studies.structural_probe.reading import DataPart
 from headscope.studies.structural_probe.scoring import paired, predictions, spanning
-from headscope.studies.structural_probe.training import Sentences
+from headscope.studies.structural_probe.training import SentenceVectors
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -23,13 +23,15 @@ LENGTHS = range(6, 19)  # words of a sentence that is good to look at
 COLUMNS = ("text", "word", "form", "head", "joined", "depth", "predicted")
 
 
-def choose(part: Part, seed: int) -> list[int]:
+def choose(part: DataPart, seed: int) -> list[int]:
     """Some sentences of middle length, by their names alone; any sentences where there are none."""
     fit = [number for number, text in enumerate(part.texts) if len(text.words) in LENGTHS] or list(range(len(part)))
     return sorted(fit, key=lambda number: hashlib.blake2b(f"{seed}\x1f{part.texts[number].id}".encode()).digest())[:SHOWN]
 
 
-def keep(kept: Kept, matrices: Float[torch.Tensor, "row d"], segments: Segments, feature: int, sentences: Sentences, part: Part) -> None:
+def keep(
+    kept: StateColumns, matrices: Float[torch.Tensor, "row d"], segments: Segments, feature: int, sentences: SentenceVectors, part: DataPart
+) -> None:
     """Keep the words of all sentences of a part under `trees/...`, as the first pair of matrices of a feature sees them."""
     distance, depth = paired(segments)[0]
     for number, predicted in sorted(predictions(matrices[None], segments, sentences, [feature]), key=lambda prediction: prediction[0]):
@@ -47,7 +49,7 @@ def keep(kept: Kept, matrices: Float[torch.Tensor, "row d"], segments: Segments,
             kept.add(f"trees/{name}", values)
 
 
-def table(kept: Kept) -> Table:
+def table(kept: StateColumns) -> Table:
     """One row per word: its governor (0: it is the root), the word that the predicted spanning tree joins it to (0: the tree begins here;
     none: punctuation), its depth, and the predicted depth.
     """

@@ -23,7 +23,7 @@ HELD_OUT, TESTED = 0.1, 0.2  # shares of what is divided
 
 
 @dataclass(frozen=True)
-class Part:
+class DataPart:
     """Sentences with their trees."""
 
     texts: tuple[Encoded, ...]
@@ -38,12 +38,12 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Material:
+class StructuralProbeData:
     """The three parts, and how they were divided if they were."""
 
-    train: Part
-    held_out: Part
-    test: Part
+    train: DataPart
+    held_out: DataPart
+    test: DataPart
     counts: Counts
     notes: tuple[str, ...]
 
@@ -65,7 +65,7 @@ def fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
     return spec.model_copy(update={"layers": layers, "rank": spec.rank or size, "ranks": ranks})
 
 
-def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralSpec) -> Material:
+def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralSpec) -> StructuralProbeData:
     """The sentences of a study. Without `dev` some documents are set aside to score on; and some to stop by, unless `dev` serves."""
     counts, notes = Counts(), []
     texts = _read(model, corpus, spec, counts, spec.limit)
@@ -83,10 +83,10 @@ def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralS
     for part, name in zip(parts[: 2 + (spec.held_out == "train")], ("to train on", "to score", "to stop by"), strict=False):
         if not len(part):
             raise RunError(f"no sentence with a tree is left {name}", "Use a larger corpus with dependencies, or give another with --dev")
-    return Material(parts[0], parts[2] if spec.held_out == "train" else parts[1], parts[1], counts, tuple(notes))
+    return StructuralProbeData(parts[0], parts[2] if spec.held_out == "train" else parts[1], parts[1], counts, tuple(notes))
 
 
-def _part(texts: Sequence[Encoded], spec: StructuralSpec, counts: Counts) -> Part:
+def _part(texts: Sequence[Encoded], spec: StructuralSpec, counts: Counts) -> DataPart:
     """The texts that have a tree, counted; those that have none are counted, too."""
     parsed = []
     for text in texts:
@@ -95,7 +95,7 @@ def _part(texts: Sequence[Encoded], spec: StructuralSpec, counts: Counts) -> Par
         else:
             counts.add(text)
             parsed.append((text, tree))
-    return Part(tuple(text for text, _ in parsed), tuple(tree for _, tree in parsed))
+    return DataPart(tuple(text for text, _ in parsed), tuple(tree for _, tree in parsed))
 
 
 def _read(model: Model, corpus: Corpus, spec: StructuralSpec, counts: Counts, limit: int | None = None) -> list[Encoded]:

@@ -13,7 +13,7 @@ from headscope.stats.spanning import prim
 from headscope.studies.structural_probe.features import batches
 from headscope.studies.structural_probe.metrics import COLUMNS, LENGTHS
 from headscope.studies.structural_probe.probe import Gold, Segments, squared_distances
-from headscope.studies.structural_probe.training import READ, Sentences
+from headscope.studies.structural_probe.training import READ, SentenceVectors
 from headscope.studies.structural_probe.trees import Tree
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _spearman(values: Float[np.ndarray, "probe *row word"], gold: Float[np.ndarr
 
 @torch.no_grad()
 def predictions(
-    matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: Sentences, features: Sequence[int] | None = None
+    matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: SentenceVectors, features: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[torch.Tensor]]]:
     """For each sentence its number and, segment by segment, what the probes predict: [feature, word, word] or [feature, word].
 
@@ -92,7 +92,7 @@ def predictions(
 
 
 def score(
-    matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: Sentences, single: bool = False
+    matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: SentenceVectors, single: bool = False
 ) -> Float64[np.ndarray, "sentence feature pair 9"]:
     """`COLUMNS` of every sentence, feature, and pair of a distance and a depth matrix that have the same rank and seed."""
     pairs = paired(segments)

@@ -12,7 +12,7 @@ from headscope.studies.hidden_states_spec import DType, HiddenStatesSpec
 from headscope.studies.spec import some_and_once
 
 if TYPE_CHECKING:
-    from headscope.studies.structural_probe.training import Recipe
+    from headscope.studies.structural_probe.training import StructuralRecipe
 
 Baseline = Literal["linear", "decay", "projection", "random"]
 Scale = Literal["unit", "none"]
@@ -89,8 +89,10 @@ class StructuralSpec(HiddenStatesSpec):
         return self.preset == "reference"
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> StructuralRecipe:
         """How probes are trained."""
-        from headscope.studies.structural_probe.training import Recipe
+        from headscope.studies.structural_probe.training import StructuralRecipe
 
-        return Recipe(self.rate, self.batch, self.epochs, self.patience, reset=self.reset, sorted=not self.reference, seed=self.seed)
+        return StructuralRecipe(
+            self.rate, self.batch, self.epochs, self.patience, reset=self.reset, sorted=not self.reference, seed=self.seed
+        )

@@ -12,16 +12,16 @@ import numpy as np
 import torch
 
 from headscope.errors import RunError
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.files import open_arrays, seal_arrays, write_atomically
 from headscope.studies.hidden_states import HiddenStates
 from headscope.studies.structural_probe.examples import choose, keep
 from headscope.studies.structural_probe.features import Features
 from headscope.studies.structural_probe.probe import KINDS, Segment, Segments
-from headscope.studies.structural_probe.reading import Material, Part
+from headscope.studies.structural_probe.reading import DataPart, StructuralProbeData
 from headscope.studies.structural_probe.scoring import paired, score
 from headscope.studies.structural_probe.spec import StructuralSpec
-from headscope.studies.structural_probe.training import Fit, Sentences, sized, train
+from headscope.studies.structural_probe.training import Fit, SentenceVectors, sized, train
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MEASURED = 512  # sentences that say how long the vectors of a layer are
 EVERY = 20.0  # seconds of training that may be lost, if an epoch takes no longer
 
-Read = Callable[[Part], tuple[tuple[str, HiddenStates], ...]]
+Read = Callable[[DataPart], tuple[tuple[str, HiddenStates], ...]]
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,19 @@ class Sweep:
 
     def run(
         self,
-        material: Material,
+        material: StructuralProbeData,
         spec: StructuralSpec,
         device: torch.device,
         checkpoint: Checkpoint,
         progress: Callable[[float], None],
-    ) -> Kept:
+    ) -> StateColumns:
         """Train and score all probes of the sweep."""
         segments = Segments(tuple(Segment(kind, rank, seed) for kind in KINDS for rank in self.ranks for seed in range(spec.seeds)))
         reads = [self.read(part) for part in (material.train, material.held_out, material.test)]
         scales = lengths_of(reads[0], material.train) if spec.scale == "unit" else np.ones(sum(len(s.layers) for _, s in reads[0]))
         every = [Features(read, device, tuple((1 / scales).tolist()), self.chosen) for read in reads]
         sentences = [
-            Sentences(features, part.trees, [text.id for text in part.texts])
+            SentenceVectors(features, part.trees, [text.id for text in part.texts])
             for features, part in zip(every, (material.train, material.held_out, material.test), strict=True)
         ]
         names = [f"{feature}/{spec.seed}" for feature in every[0].every]
@@ -86,19 +86,19 @@ class Sweep:
         checkpoint.drop()
         return kept
 
-    def _show(self, kept: Kept, fit: Fit, features: Features, part: Part, spec: StructuralSpec) -> None:
+    def _show(self, kept: StateColumns, fit: Fit, features: Features, part: DataPart, spec: StructuralSpec) -> None:
         """Keep some sentences as the layer of least loss sees them."""
         best = int(fit.patience.loss[:, : spec.seeds].mean(1).argmin())  # distance comes first among segments
         chosen = choose(part, spec.seed)
-        few = Part(tuple(part.texts[number] for number in chosen), tuple(part.trees[number] for number in chosen))
+        few = DataPart(tuple(part.texts[number] for number in chosen), tuple(part.trees[number] for number in chosen))
         states = tuple((source, states.some(chosen)) for source, states in features.parts)
-        sentences = Sentences(
+        sentences = SentenceVectors(
             Features(states, features.device, features.scales, features.chosen), few.trees, [text.id for text in few.texts]
         )
         keep(kept, fit.tensors["best"][best], fit.segments, best, sentences, few)
 
-    def _kept(self, fit: Fit, features: Features, numbers: Float64[np.ndarray, "sentence feature pair 9"]) -> Kept:
-        kept = Kept()
+    def _kept(self, fit: Fit, features: Features, numbers: Float64[np.ndarray, "sentence feature pair 9"]) -> StateColumns:
+        kept = StateColumns()
         pairs = paired(fit.segments)
         probes = [(feature, *pair) for feature in range(len(features.every)) for pair in pairs]
         kept.add(f"{self.name}/numbers", numbers.reshape(len(numbers), len(probes), -1))
@@ -112,7 +112,7 @@ class Sweep:
         return kept
 
 
-def lengths_of(read: Sequence[tuple[str, HiddenStates]], part: Part) -> Float64[np.ndarray, "feature"]:
+def lengths_of(read: Sequence[tuple[str, HiddenStates]], part: DataPart) -> Float64[np.ndarray, "feature"]:
     """How far the vectors of each feature lie from their mean: the root of the mean square, over some sentences chosen by name."""
     some = sorted(range(len(part)), key=lambda number: part.texts[number].id)[:: max(1, len(part) // MEASURED)]
     lengths = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.studies.structural_probe.metrics import METRICS, Scored
 
@@ -22,7 +22,7 @@ PERCENT = ("UUAS", "Root%")
 class Tables:
     """Makes tables of what the sweeps kept."""
 
-    def __init__(self, kept: Kept, units: Sequence[str], replicates: int, seed: int) -> None:
+    def __init__(self, kept: StateColumns, units: Sequence[str], replicates: int, seed: int) -> None:
         self._kept, self._units, self._replicates, self._seed = kept, units, replicates, seed
 
     def scores(self, *sweeps: str) -> Table:

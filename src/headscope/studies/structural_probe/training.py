@@ -27,7 +27,7 @@ READ = 64  # sentences of a batch that is only read
 
 
 @dataclass(frozen=True)
-class Recipe:
+class StructuralRecipe:
     """How probes are trained."""
 
     rate: float = 1e-3
@@ -42,7 +42,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Sentences:
+class SentenceVectors:
     """Sentences to train or to try probes on."""
 
     features: Features
@@ -99,9 +99,9 @@ class Fit:
 
 def train(
     fit: Fit,
-    train: Sentences,
-    held_out: Sentences,
-    recipe: Recipe,
+    train: SentenceVectors,
+    held_out: SentenceVectors,
+    recipe: StructuralRecipe,
     after: Callable[[Fit], None] = lambda fit: None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Fit:
@@ -122,7 +122,7 @@ def shuffled(ids: Sequence[str], seed: int, epoch: int) -> list[int]:
     return order
 
 
-def _epoch(fit: Fit, train: Sentences, order: Sequence[int], recipe: Recipe, progress: Callable[[float], None]) -> None:
+def _epoch(fit: Fit, train: SentenceVectors, order: Sequence[int], recipe: StructuralRecipe, progress: Callable[[float], None]) -> None:
     features, which = fit.running
     steps = fit.tensors["steps"]
     running = fit.patience.running.double()
@@ -150,7 +150,7 @@ def _adam(fit: Fit, features: Sequence[int], slope: torch.Tensor, rate: Each) ->
     fit.matrices[features] = fit.matrices[features] - size * first / (second.sqrt() / spread + EPSILON)
 
 
-def _judge(fit: Fit, loss: Each, recipe: Recipe) -> None:
+def _judge(fit: Fit, loss: Each, recipe: StructuralRecipe) -> None:
     """After an epoch: keep what is best so far, lower the rate of probes without a gain, stop those without one for long."""
     known, running = fit.tensors, fit.patience.running
     known["epochs"][running] += 1
@@ -167,7 +167,9 @@ def _judge(fit: Fit, loss: Each, recipe: Recipe) -> None:
 
 
 @torch.no_grad()
-def mean_losses(matrices: torch.Tensor, segments: Segments, sentences: Sentences, features: Sequence[int], which: Sequence[int]) -> Each:
+def mean_losses(
+    matrices: torch.Tensor, segments: Segments, sentences: SentenceVectors, features: Sequence[int], which: Sequence[int]
+) -> Each:
     """The mean loss of each probe over sentences; infinity for what is not asked for."""
     sums = torch.zeros(len(which), len(features), dtype=torch.float64)
     order = sorted(range(len(sentences.trees)), key=lambda number: sentences.features.lengths[number])
@@ -182,7 +184,7 @@ def mean_losses(matrices: torch.Tensor, segments: Segments, sentences: Sentences
 
 
 @torch.no_grad()
-def sized(matrices: torch.Tensor, segments: Segments, sentences: Sentences, some: int = 256) -> torch.Tensor:
+def sized(matrices: torch.Tensor, segments: Segments, sentences: SentenceVectors, some: int = 256) -> torch.Tensor:
     """Matrices to begin with, each multiplied so that what it predicts is on average as large as what it should."""
     features = list(range(len(matrices)))
     order = sorted(range(len(sentences.trees)), key=lambda number: sentences.ids[number])[:some]

@@ -15,14 +15,14 @@ from headscope.core.state import States
 from headscope.models.hidden import hidden_shape
 from headscope.models.model import Model
 from headscope.models.random import untrained
-from headscope.results.columns import Kept
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table
-from headscope.studies.base import Context, Work
+from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 from headscope.studies.hidden_states import HiddenStates, hidden_states
 from headscope.studies.hidden_states_spec import STATES_FOLDER
 from headscope.studies.structural_probe.examples import table as trees
-from headscope.studies.structural_probe.reading import Part, fitted, material
+from headscope.studies.structural_probe.reading import DataPart, fitted, material
 from headscope.studies.structural_probe.scoring import score_chain
 from headscope.studies.structural_probe.spec import StructuralSpec
 from headscope.studies.structural_probe.summary import summary
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SWEEPS = ("layers", "random", "baselines", "ranks")
 
 
-class Job(NamedTuple):
+class SweepJob(NamedTuple):
     """A sweep, and how many come before it."""
 
     number: int
@@ -53,7 +53,7 @@ class StructuralProbeWork(Work):
 
     spec: StructuralSpec
 
-    def __init__(self, spec: StructuralSpec, context: Context) -> None:
+    def __init__(self, spec: StructuralSpec, context: StudyContext) -> None:
         require_length(context.model, spec)
         super().__init__(fitted(spec, context.model), context)
         self._states: dict[tuple[str, int], HiddenStates] = {}
@@ -64,16 +64,16 @@ class StructuralProbeWork(Work):
         self.counts = self._material.counts
         self.notes += self._material.notes
 
-    def jobs(self, merged: Callable[[], States]) -> Iterator[Job]:
+    def jobs(self, merged: Callable[[], States]) -> Iterator[SweepJob]:
         """The sweeps. Ranks come last: by default they are tried on the layer that was best in the first sweep."""
         for number, name in enumerate(self._sweeps):
             if name == "ranks":
                 layer = self.spec.ranks_layer
-                yield Job(number, self._ranks(self._tables(merged()).best() if layer is None else layer))
+                yield SweepJob(number, self._ranks(self._tables(merged()).best() if layer is None else layer))
             else:
-                yield Job(number, self._sweep(name))
+                yield SweepJob(number, self._sweep(name))
 
-    def do(self, job: Job) -> States:
+    def do(self, job: SweepJob) -> States:
         """Train and score the probes of a sweep; a training that was interrupted goes on where it was."""
         folder, name = self.context.folder, job.sweep.name
         path = folder.path / "partial" / "training.safetensors" if folder is not None else None
@@ -91,7 +91,7 @@ class StructuralProbeWork(Work):
         if self.spec.ranks:
             tables["structural_ranks"] = made.scores("ranks")
         tables["structural_training"] = made.training(*SWEEPS)
-        tables["structural_trees"] = trees(Kept(states["structural"]))
+        tables["structural_trees"] = trees(StateColumns(states["structural"]))
         return {"summary": summary(tables, self._best, hidden_shape(self.model)[0] - 1), **tables}
 
     def measured(self) -> dict[str, Any]:
@@ -126,9 +126,9 @@ class StructuralProbeWork(Work):
 
     def _tables(self, states: States) -> Tables:
         units = self._material.test.units(self.spec.resample)
-        return Tables(Kept(states["structural"]), units, self.spec.replicates, self.spec.seed)
+        return Tables(StateColumns(states["structural"]), units, self.spec.replicates, self.spec.seed)
 
-    def _add_chain(self, kept: Kept) -> None:
+    def _add_chain(self, kept: StateColumns) -> None:
         """Add the linear baseline, which nothing is trained for."""
         kept.add("linear/numbers", score_chain(self._material.test.trees, self.spec.reference)[:, None])
         kept.say("linear/source", ["linear"])
@@ -148,12 +148,12 @@ class StructuralProbeWork(Work):
         source = "model" if name == "layers" else name
         return Sweep(name, lambda part: ((source, self._read(source, part)),), rank)
 
-    def _made_of_embeddings(self, part: Part) -> Iterator[tuple[str, HiddenStates]]:
+    def _made_of_embeddings(self, part: DataPart) -> Iterator[tuple[str, HiddenStates]]:
         embeddings = self._read("embeddings", part)
         for name in self._averaged:
             yield name, decay(embeddings, twice=self.spec.reference) if name == "decay" else projection(embeddings, self.spec.seed)
 
-    def _read(self, source: str, part: Part) -> HiddenStates:
+    def _read(self, source: str, part: DataPart) -> HiddenStates:
         """The states of a part's words in the layers asked for. The control's layer 0 is the model's own, and is left out."""
         if (source, id(part)) not in self._states:
             layers: Sequence[int] = (0,) if source == "embeddings" else self.spec.layers or ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.base import BOUNDS, ComparedTable, Context, Study, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.corpora import Corpus
@@ -80,7 +80,7 @@ class TwinsStudy(Study):
         resolved: TwinsSpec = super().resolve(spec, corpora).model_copy(update={"unit": unit})
         return resolved
 
-    def work(self, spec: Any, context: Context) -> TwinsWork:
+    def work(self, spec: Any, context: StudyContext) -> TwinsWork:
         """One execution."""
         from headscope.studies.twins.work import TwinsWork
 

@@ -18,7 +18,7 @@ from headscope.models.model import Model
 from headscope.models.random import untrained
 from headscope.results.table import Table
 from headscope.results.unknown import warning
-from headscope.studies.base import Context, Work
+from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 from headscope.studies.twins.heads import LETTERS, TABLES, Heads, Twins
 from headscope.studies.twins.spec import TwinsSpec
@@ -35,7 +35,7 @@ class TwinsWork(Work):
 
     spec: TwinsSpec
 
-    def __init__(self, spec: TwinsSpec, context: Context) -> None:
+    def __init__(self, spec: TwinsSpec, context: StudyContext) -> None:
         super().__init__(spec, context)
         self.models = self.model, self._other()
         kinds = _kinds(self.models, spec.kind)
