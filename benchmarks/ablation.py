@@ -2,10 +2,11 @@
 
     python benchmarks/ablation.py [--quick] [--threads 2]
 
-The model is the embedded one, 12 layers of 12 heads, on what it predicts of masked pieces. The plain form of ablation is a full pass as
-the model is and one a head, each with the head's part of what goes into the output projection set to 0, by transformers' default
-attention; it, too, looks at the masked pieces alone. Both must give the same losses. The plain form of a forward and backward pass ends at
-the embeddings, and works out no gradients of weights.
+The model is the embedded one, 12 layers of 12 heads, on what it predicts of masked pieces. The plain form of
+ablation is a full pass as the model is and one a head, each with the head's part of what goes into the output
+projection set to 0, by transformers' default attention; it, too, looks at the masked pieces alone. Both must give
+the same losses. The plain form of a forward and backward pass ends at the embeddings, and works out no gradients of
+weights.
 """
 
 from __future__ import annotations

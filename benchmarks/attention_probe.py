@@ -2,12 +2,13 @@
 
     python benchmarks/attention_probe.py TREEBANK DEV [--sentences 8000] [--threads 1] [--quick]
 
-The model is the embedded one. Its maps are worked out once and kept, as the released code keeps them, so that what is timed is training;
-reading the maps is part of it. The one-sentence form is written out plainly: maps [head, from, to] as a model gives them and as they are
-kept there, transposed and put beside themselves, the root's column before the words, the sum of 288 products, the sum of the
-cross-entropies, Adam at .002, the order of the file. Ours is the recommended recipe with a single epoch. Both are tried on DEV; ours may
-not find less (by .5 points): one epoch of a few thousand sentences is too few steps for batches. Several seeds are trained one after the
-other there, and together here.
+The model is the embedded one. Its maps are worked out once and kept, as the released code keeps them, so that what
+is timed is training; reading the maps is part of it. The one-sentence form is written out plainly: maps [head, from,
+to] as a model gives them and as they are kept there, transposed and put beside themselves, the root's column before
+the words, the sum of 288 products, the sum of the cross-entropies, Adam at .002, the order of the file. Ours is the
+recommended recipe with a single epoch. Both are tried on DEV; ours may not find less (by .5 points): one epoch of a
+few thousand sentences is too few steps for batches. Several seeds are trained one after the other there, and
+together here.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Plain(torch.nn.Module):
         self.start, self.end = torch.nn.Parameter(torch.ones(())), torch.nn.Parameter(torch.ones(()))
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
-        """Scores [word, 1 + word] of a sentence's maps [head, from, to], of which the first two places are start and end."""
+        """Scores [word, 1 + word] of a sentence's maps [head, from, to], of which the first two places are start and
+        end.
+        """
         both = torch.cat([maps, maps.transpose(1, 2)])
         words = both[:, 2:]
         root = self.start * words[:, :, :1] + self.end * words[:, :, 1:2]

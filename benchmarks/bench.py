@@ -1,9 +1,9 @@
 """Speed and memory of a run as one table of ratios: `make bench`.
 
-Parts: (a) all measures of the surface pass together against the bare eager forward pass; (b) each alone; (c) the Jensen-Shannon kernel
-against the paper's form; (d) peak memory; (e) scaling over processes and threads; (f) the same as (a) and (b) on a GPU, if there is one;
-(g) the start of the command line.
-The table is also written to `benchmarks/results/`, with the machine it was measured on. docs/performance.md says how to read it.
+Parts: (a) all measures of the surface pass together against the bare eager forward pass; (b) each alone; (c) the
+Jensen-Shannon kernel against the paper's form; (d) peak memory; (e) scaling over processes and threads; (f) the same
+as (a) and (b) on a GPU, if there is one; (g) the start of the command line. The table is also written to
+`benchmarks/results/`, with the machine it was measured on. docs/performance.md says how to read it.
 """
 
 from __future__ import annotations

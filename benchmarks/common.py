@@ -43,7 +43,9 @@ Times = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. `most` and `least` are the bar, where there is one; a value of None was not measured, and `note` says why."""
+    """One line of the table. `most` and `least` are the bar, where there is one; a value of None was not measured,
+    and `note` says why.
+    """
 
     part: str
     what: str
@@ -134,7 +136,9 @@ def use_threads(threads: int) -> None:
 
 
 def documents(count: int, length: int = LENGTH) -> Iterator[Document]:
-    """Documents of two paragraphs, each a shuffle of the sampler's sentences: enough for a segment of `length` tokens."""
+    """Documents of two paragraphs, each a shuffle of the sampler's sentences: enough for a segment of `length`
+    tokens.
+    """
     pool = [sentence for document in read("sampler") for sentence in document.sentences]
     rng = random.Random(0)
     size = max(20, length // 8)

@@ -2,10 +2,10 @@
 
     python benchmarks/edge_probe.py [--quick] [--threads 2]
 
-The model is the embedded one, the task parts of speech on the sampler. One by one, a probe is what the paper's code trains: torch modules
-that project every token of a text and pool spans afterwards, with torch's own Adam; the model reads a batch again whenever a probe is
-trained on it, as there, or once for every probe, whose states are then kept in memory. All begin alike and see the same batches, and all
-must end with the same weights.
+The model is the embedded one, the task parts of speech on the sampler. One by one, a probe is what the paper's code
+trains: torch modules that project every token of a text and pool spans afterwards, with torch's own Adam; the model
+reads a batch again whenever a probe is trained on it, as there, or once for every probe, whose states are then kept
+in memory. All begin alike and see the same batches, and all must end with the same weights.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python benchmarks/flow.py [--quick] [--threads 2]
 
-The layers are those of the embedded model, read over one sentence of 24 words, and over a text of 64 tokens. Autograd builds the
-whole Jacobian of a layer by `torch.func.jacrev`, vectorised in chunks of the fastest of several sizes, and takes its norms; both
-must give the same numbers. For n tokens of d features it needs about 24n²d³ flop, the closed form about 14nd³.
+The layers are those of the embedded model, read over one sentence of 24 words, and over a text of 64 tokens.
+Autograd builds the whole Jacobian of a layer by `torch.func.jacrev`, vectorised in chunks of the fastest of several
+sizes, and takes its norms; both must give the same numbers. For n tokens of d features it needs about 24n²d³ flop,
+the closed form about 14nd³.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def autograd(layer: Layer, chunk: int) -> np.ndarray:
 
 
 def rows(quick: bool = False) -> list[Row]:
-    """Exact sizes against autograd, for the sentence and for a longer text; the time of a text; the errors of sketches."""
+    """Exact sizes against autograd, for the sentence and for a longer text; the time of a text; the errors of
+    sketches.
+    """
     model = load(device="cpu")
     text = sentence(model)
     found = [_against(model, text, 1 if quick else 3, 100, CHUNKS)]

@@ -1,8 +1,10 @@
-"""What measures cost on a GPU (part f), as ratios to the bare eager forward pass: `python benchmarks/gpu.py`, or a part of `make bench`.
+"""What measures cost on a GPU (part f), as ratios to the bare eager forward pass: `python benchmarks/gpu.py`, or a part
+of `make bench`.
 
-The embedded model and an untrained one of BERT-base's shape, in float32 and bfloat16, over 128-token segments. Before anything is timed,
-the figures of the device in float32 are compared with the CPU's; the command fails if they differ. Prints a Markdown table, then the
-same rows as JSON lines. `--profile` prints where the time of one batch goes instead. Needs neither pyarrow nor numba.
+The embedded model and an untrained one of BERT-base's shape, in float32 and bfloat16, over 128-token segments.
+Before anything is timed, the figures of the device in float32 are compared with the CPU's; the command fails if they
+differ. Prints a Markdown table, then the same rows as JSON lines. `--profile` prints where the time of one batch
+goes instead. Needs neither pyarrow nor numba.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ BASE = {
 MODELS = ("mini", "base")
 DTYPES = ("float32", "bfloat16")
 TOLERANCE = 1e-4  # shares of attention and nats
-# The share of all heads' answers for a relation that may be others: of two equally strong weights either may win, and an untrained
-# model's weights are all nearly equal.
+# The share of all heads' answers for a relation that may be others: of two equally strong weights either may win, and
+# an untrained model's weights are all nearly equal.
 FLIPPED = {"mini": 0.005, "base": 0.02}
 ALL = "the whole pass"
 SAMPLE = 16
@@ -63,7 +65,9 @@ def capture(model: Model, texts: Sequence[Encoded], batch_tokens: int) -> None:
 
 
 def difference(measure: Measure, one: State, other: State, layout: HeadLayout) -> float:
-    """How far two states of a measure are apart: in values of its tables, or in the share of answers where it counts such."""
+    """How far two states of a measure are apart: in values of its tables, or in the share of answers where it counts
+    such.
+    """
     if measure.name == "relations":
         return max(
             float(np.abs(right - other[f"right/{label}"]).sum() / (one[f"n/encoder/{label}"].sum() * right[0].size))
@@ -136,7 +140,9 @@ def _added(times: Times, label: str) -> float:
 
 
 def profile(model: Model, texts: Sequence[Encoded], device: str, batch_tokens: int) -> None:
-    """Print where the time of one batch goes, by what the device and the host do, for the bare pass and each measure."""
+    """Print where the time of one batch goes, by what the device and the host do, for the bare pass and each
+    measure.
+    """
     few = next(iter(batches(texts, batch_tokens)))
     works: dict[str, Callable[[], object]] = {"bare": lambda: bare(model, few, batch_tokens)}
     for name in SURFACE:

@@ -1,15 +1,18 @@
-"""Do intervals and p values keep their promises? Simulated by number of documents, before (percentiles) and after (`stats.inference`).
+"""Do intervals and p values keep their promises? Simulated by number of documents, before (percentiles) and after
+(`stats.inference`).
 
     python benchmarks/interval_coverage.py [--quick] [--trials 300] [--documents 4 6 8 ...] [--markdown]
 
-Documents are drawn from a synthetic population whose lengths, skewness and tails are fitted to EWT: lengths are lognormal, documents differ
-from each other in ways that heads share, and what is averaged within a document adds noise. The true value of each of 144 heads is known.
-Each row of the table is a kind of number that headscope prints. `coverage` is the share of 95 % intervals that hold the true value, `p<.05`
-and `p<.01` the share of p values below that where there is nothing to find, and `family` the share of trials in which at least one of 144
-heads passes Holm's correction at .05 although there is nothing to find. All are in per cent; 95, 5, 1 and at most 5 are due. A dash is what
-is not printed: means have no p value, and below 6 documents there is neither interval nor p. Numbers in brackets are those of the methods
-before: percentile intervals; p values by the normal approximation (runs), by the share of replicates beyond 0 (loss; 500 replicates are too
-few for any head to pass Holm, with 10,000 some do) and by McNemar's test over examples (right or wrong).
+Documents are drawn from a synthetic population whose lengths, skewness and tails are fitted to EWT: lengths are
+lognormal, documents differ from each other in ways that heads share, and what is averaged within a document adds
+noise. The true value of each of 144 heads is known. Each row of the table is a kind of number that headscope prints.
+`coverage` is the share of 95 % intervals that hold the true value, `p<.05` and `p<.01` the share of p values below
+that where there is nothing to find, and `family` the share of trials in which at least one of 144 heads passes
+Holm's correction at .05 although there is nothing to find. All are in per cent; 95, 5, 1 and at most 5 are due. A
+dash is what is not printed: means have no p value, and below 6 documents there is neither interval nor p. Numbers in
+brackets are those of the methods before: percentile intervals; p values by the normal approximation (runs), by the
+share of replicates beyond 0 (loss; 500 replicates are too few for any head to pass Holm, with 10,000 some do) and by
+McNemar's test over examples (right or wrong).
 """
 
 from __future__ import annotations
@@ -59,7 +62,9 @@ class Documents(NamedTuple):
 
 @dataclass(frozen=True)
 class Population:
-    """Documents with lengths and head values. `tail` is the standard deviation of log length, `between` that of documents (logits)."""
+    """Documents with lengths and head values. `tail` is the standard deviation of log length, `between` that of
+    documents (logits).
+    """
 
     tail: float = 0.8
     between: float = 0.35
@@ -126,7 +131,9 @@ def means(population: Population, number: int, trials: int, even: bool) -> Itera
 
 
 def paired_runs(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """The difference of two runs over the same documents: another model gives every head other values of the same documents."""
+    """The difference of two runs over the same documents: another model gives every head other values of the same
+    documents.
+    """
     rng = np.random.default_rng([number, 2])
     order = np.random.default_rng(3).permutation(HEADS)
 
@@ -152,7 +159,9 @@ def separate_runs(population: Population, number: int, trials: int) -> Iterator[
 
 
 def best_heads(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """The cross-fitted best head of a label with some three cases in a document: coverage is that of the heads that were chosen."""
+    """The cross-fitted best head of a label with some three cases in a document: coverage is that of the heads that
+    were chosen.
+    """
     rng = np.random.default_rng([number, 5])
     level, _ = population.heads()
     for trial in range(trials):
@@ -179,7 +188,9 @@ def _mean_ability(population: Population) -> np.ndarray:
 
 
 def contrasts(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """What the loss is without a head (ablation, pruning): systems that are, over all documents, as good as the base."""
+    """What the loss is without a head (ablation, pruning): systems that are, over all documents, as good as the
+    base.
+    """
     rng = np.random.default_rng([number, 7])
     score = Mean("loss", "lower")
     for trial in range(trials):
@@ -198,7 +209,9 @@ def contrasts(population: Population, number: int, trials: int) -> Iterator[Tria
 
 
 def answers(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """The same for answers that are right or wrong. Before: McNemar's test, which takes the examples of a document as independent."""
+    """The same for answers that are right or wrong. Before: McNemar's test, which takes the examples of a document
+    as independent.
+    """
     rng = np.random.default_rng([number, 8])
     score = Accuracy()
     for trial in range(trials):
@@ -254,7 +267,9 @@ KINDS: dict[str, Callable[[Population, int, int], Iterator[Trial]]] = {
 
 
 def table(numbers: Sequence[int], trials: int) -> Iterator[list[str]]:
-    """Rows: kind, documents, then coverage, errors at .05 and .01 and of the family, each after and, in brackets, before."""
+    """Rows: kind, documents, then coverage, errors at .05 and .01 and of the family, each after and, in brackets,
+    before.
+    """
     population = Population()
     for name, simulate in KINDS.items():
         for number in numbers:

@@ -77,7 +77,9 @@ def _child(*words: object) -> float:
 
 
 def length_peak(form: str, length: int) -> float:
-    """Megabytes that a pass over texts of one length takes beyond the loaded model, which is the embedded one's size."""
+    """Megabytes that a pass over texts of one length takes beyond the loaded model, which is the embedded one's
+    size.
+    """
     model = untrained(load(device="cpu"), max_position_embeddings=TOKENS)
     texts, short = segments(model, TOKENS // length, length), segments(model, 1, 32)
     work = _work(form, model)

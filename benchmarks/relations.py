@@ -1,7 +1,7 @@
 """What scoring heads as parsers costs, sentence by sentence (part b), with the embedded model.
 
-The treebank is EWT dev if HEADSCOPE_DATA names a folder that has it, else the sampler. The scoring alone is compared with a loop over
-heads and words, as the paper's notebook does it.
+The treebank is EWT dev if HEADSCOPE_DATA names a folder that has it, else the sampler. The scoring alone is compared
+with a loop over heads and words, as the paper's notebook does it.
 """
 
 from __future__ import annotations

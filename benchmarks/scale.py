@@ -1,9 +1,10 @@
 """What large corpora cost: `python benchmarks/scale.py plan` and `python benchmarks/scale.py rates --device cuda`.
 
-`plan` writes corpora of synthetic sentences, cut into 100 files, and plans runs over them with a tiny model, each in a process of its own:
-seconds a sentence and peak memory of the largest against those of the smallest. `rates` prints the figures of docs/scale.md by name:
-tokens a second of reading and encoding by a core, and of computing by the device for each model, type and set of measures, and what the
-sums of a shard take to keep and in bytes; then what a billion words cost. `rates` needs neither pyarrow nor numba.
+`plan` writes corpora of synthetic sentences, cut into 100 files, and plans runs over them with a tiny model, each in
+a process of its own: seconds a sentence and peak memory of the largest against those of the smallest. `rates` prints
+the figures of docs/scale.md by name: tokens a second of reading and encoding by a core, and of computing by the
+device for each model, type and set of measures, and what the sums of a shard take to keep and in bytes; then what a
+billion words cost. `rates` needs neither pyarrow nor numba.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def sentences(longest: int | None = None) -> list[Sentence]:
 
 
 def write(folder: Path, count: int, format: str, files: int = FILES, longest: int | None = SHORT) -> list[Path]:
-    """A corpus of so many sentences drawn from the sampler, ten a document, cut into files; a format that ends in .gz is compressed."""
+    """A corpus of so many sentences drawn from the sampler, ten a document, cut into files; a format that ends in
+    .gz is compressed.
+    """
     rng, pool = random.Random(0), sentences(longest)
     blocks = [_rows(one) if format.startswith("conllu") else one.text for one in pool]
     opened: Callable[..., object] = gzip.open if format.endswith(".gz") else open
@@ -98,7 +101,9 @@ def plans(sizes: Sequence[int], format: str) -> list[Row]:
 
 
 def plan_one(folder: Path) -> str:
-    """CPU seconds, peak megabytes, tokens and shards of planning the corpus in a folder, libraries and model included in the memory."""
+    """CPU seconds, peak megabytes, tokens and shards of planning the corpus in a folder, libraries and model
+    included in the memory.
+    """
     from headscope.engine.spec import make_spec
     from headscope.runs.estimate import plan_run
 
@@ -198,8 +203,9 @@ def rates(device: str, models: Sequence[str], dtypes: Sequence[str], batch_token
 
 
 def cost(words: float, tokens_a_word: float, gpus: int, rate: float, passed: float, shard_tokens: int, keep: float) -> tuple[float, str]:
-    """Seconds for so many words on so many GPUs of `rate` tokens a second, and what decides: they, or the process that gives out shards,
-    which `passed` tokens a second go through and which keeps each shard in `keep` seconds. Readers are as many as are needed.
+    """Seconds for so many words on so many GPUs of `rate` tokens a second, and what decides: they, or the process
+    that gives out shards, which `passed` tokens a second go through and which keeps each shard in `keep` seconds.
+    Readers are as many as are needed.
     """
     tokens = words * tokens_a_word
     computing, giving = tokens / (gpus * rate), tokens / passed + tokens / shard_tokens * keep

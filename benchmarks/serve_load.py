@@ -1,10 +1,12 @@
-"""The web app under load, with a real server and real sockets on this machine: how fast it answers a crowd, and what it takes.
+"""The web app under load, with a real server and real sockets on this machine: how fast it answers a crowd, and what it
+takes.
 
     python benchmarks/serve_load.py                 50 users for 20 seconds, among others who mean no good
     python benchmarks/serve_load.py --users 200 --seconds 60
 
-A user sends a sentence of their own, looks at some heads of it and at a page, and begins again. Everything is bounded: users, seconds,
-requests. Prints requests a second, how long they took, what was answered, and what the server held at its most.
+A user sends a sentence of their own, looks at some heads of it and at a page, and begins again. Everything is
+bounded: users, seconds, requests. Prints requests a second, how long they took, what was answered, and what the
+server held at its most.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""How long the command line takes to answer (part g), beside a Python that imports only what every command line of its kind needs."""
+"""How long the command line takes to answer (part g), beside a Python that imports only what every command line of
+its kind needs.
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,10 @@
 
     python benchmarks/structural_probe.py [--quick] [--threads 1]
 
-One epoch over the embedded corpus, distance and depth probes of full rank on every layer of the embedded model, hidden states at hand in
-memory for both. The plain form trains one probe at a time, with torch's Adam, and makes the difference of every pair of words before it
-measures it. Both see the same batches and must end with the same matrices.
+One epoch over the embedded corpus, distance and depth probes of full rank on every layer of the embedded model,
+hidden states at hand in memory for both. The plain form trains one probe at a time, with torch's Adam, and makes the
+difference of every pair of words before it measures it. Both see the same batches and must end with the same
+matrices.
 """
 
 from __future__ import annotations

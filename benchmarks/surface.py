@@ -1,6 +1,8 @@
-"""What measures cost beside the bare eager forward pass (parts a and b), over 128-token segments with the embedded model.
+"""What measures cost beside the bare eager forward pass (parts a and b), over 128-token segments with the embedded
+model.
 
-Compared with the same numbers taken plainly: `output_attentions=True`, every map to numpy, vectorised statistics, no intervals.
+Compared with the same numbers taken plainly: `output_attentions=True`, every map to numpy, vectorised statistics, no
+intervals.
 """
 
 from __future__ import annotations

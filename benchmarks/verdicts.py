@@ -2,9 +2,10 @@
 
     python benchmarks/verdicts.py [--trials 400] [--seed 0]
 
-Each kind of claim is judged on data in which there is nothing to find, with intervals made by the functions that runs and studies use. The
-first table has, by number of documents, how often a verdict agrees with the paper and how often it contradicts it; 5 % are due for both
-together. The second has the tests of curves over layers that were tried, on pairs of independent random walks over 12 layers.
+Each kind of claim is judged on data in which there is nothing to find, with intervals made by the functions that
+runs and studies use. The first table has, by number of documents, how often a verdict agrees with the paper and how
+often it contradicts it; 5 % are due for both together. The second has the tests of curves over layers that were
+tried, on pairs of independent random walks over 12 layers.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def order(several: int) -> Draw:
 
 
 def pooled(generator: np.random.Generator, documents: int) -> tuple[Claim, Results]:
-    """The t of two kinds of pairs with 12 layers of each pair counted as observations, tested with one value for each pair."""
+    """The t of two kinds of pairs with 12 layers of each pair counted as observations, tested with one value for
+    each pair.
+    """
     parts = [np.repeat(generator.normal(size=(documents * TEXTS, 1)), LAYERS, 1) for _ in range(2)]
     parts = [part + generator.normal(size=part.shape) for part in parts]
     names = [f"d{number}" for number in range(documents) for _ in range(TEXTS)]
@@ -101,7 +104,9 @@ def pooled(generator: np.random.Generator, documents: int) -> tuple[Claim, Resul
 
 
 def over_heads(generator: np.random.Generator, documents: int) -> tuple[Claim, Results]:
-    """A correlation over 144 heads of two fields that share nothing: random walks over layers and heavy tails within them."""
+    """A correlation over 144 heads of two fields that share nothing: random walks over layers and heavy tails within
+    them.
+    """
     del documents
     places = [(layer, head) for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)]
     columns = {"kind": ["encoder"] * len(places), "layer": [layer for layer, _ in places], "head": [head for _, head in places]}

@@ -1,9 +1,9 @@
 """How long a person waits for a head: `python benchmarks/views.py`, with a Chromium installed.
 
-A server on this machine and a real browser, headless, drawing without a GPU. For texts of 128 and of 512 tokens, with a model of the
-embedded one's size that takes 512:
+A server on this machine and a real browser, headless, drawing without a GPU. For texts of 128 and of 512 tokens, with
+a model of the embedded one's size that takes 512:
 - request to drawn: from sending the text to the head being on screen, the model's pass included;
-- data to drawn: from the arrival of the head's map to the head being on screen, for the first head and for further ones;
+- data to drawn: from the arrival of the head's map to the head being on screen, for the first and for further heads;
 - bare: the model's forward pass on the text, with all maps kept, in this process.
 Medians of several rounds, after one that warms up.
 """
@@ -32,8 +32,8 @@ from headscope.models.model import Model
 
 LENGTHS = (128, 512)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-# Resolves, once the caption names another head than `before` and a frame with it has been put on screen, with that head, the time,
-# and the time at which its map had arrived.
+# Resolves, once the caption names another head than `before` and a frame with it has been put on screen, with that
+# head, the time, and the time at which its map had arrived.
 DRAWN = """(before) => new Promise((done, fail) => {
   const text = (part) => document.querySelector(part)?.textContent ?? "";
   const named = () => (text(".hs-busy") ? null : /head (\\S+),/.exec(text("figcaption"))?.[1]);

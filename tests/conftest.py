@@ -13,7 +13,8 @@ import pytest
 import torch
 from hypothesis import settings
 
-# Tests run side by side, one a core; results do not depend on the number of threads, time does. `make test` says the same to numpy.
+# Tests run side by side, one a core; results do not depend on the number of threads, time does. `make test` says the
+# same to numpy.
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"
 settings.register_profile("any machine", deadline=None)  # how long an example takes says how busy the machine is
@@ -47,8 +48,8 @@ def _command(*studies: str) -> Callable[[], None]:
 
 @pytest.fixture
 def headscope(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
-    """What calls `headscope` as its script does, without a process of its own, which takes seconds to start: gives the exit code, what was
-    printed, and what was printed as an error.
+    """What calls `headscope` as its script does, without a process of its own, which takes seconds to start: gives
+    the exit code, what was printed, and what was printed as an error.
     """
     from headscope.cli import main
     from headscope.studies.registry import REGISTRY

@@ -1,4 +1,6 @@
-"""The documentation site: every page in its nav once, every link and anchor leads somewhere, nothing is loaded from elsewhere."""
+"""The documentation site: every page in its nav once, every link and anchor leads somewhere, nothing is loaded from
+elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The tour and the exercises: their commands exist, their Python runs, their numbers are those of the embedded model and corpus."""
+"""The tour and the exercises: their commands exist, their Python runs, their numbers are those of the embedded model
+and corpus.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Fail if a page of the built site would load anything from elsewhere: `python docs/tools/check.py site`. Links to elsewhere are fine."""
+"""Fail if a page of the built site would load anything from elsewhere: `python docs/tools/check.py site`. Links to
+elsewhere are fine.
+"""
 
 from __future__ import annotations
 

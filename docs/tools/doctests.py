@@ -1,4 +1,6 @@
-"""For the API pages: examples in docstrings, from `>>>` to the next empty line, become blocks of code, and names of pages links."""
+"""For the API pages: examples in docstrings, from `>>>` to the next empty line, become blocks of code, and names of
+pages links.
+"""
 
 from __future__ import annotations
 

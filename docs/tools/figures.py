@@ -1,7 +1,8 @@
-"""Make the documentation's figures again that come from what is in the box: `make figures`. Those of long studies on other data stay.
+"""Make the documentation's figures again that come from what is in the box: `make figures`. Those of long studies on
+other data stay.
 
-With HEADSCOPE_DATA, the folder that the tests use, also those of the embedded model on Wikipedia and EWT. With a Chromium and
-playwright, also the picture of a report.
+With HEADSCOPE_DATA, the folder that the tests use, also those of the embedded model on Wikipedia and EWT. With a
+Chromium and playwright, also the picture of a report.
 """
 
 from __future__ import annotations

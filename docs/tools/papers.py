@@ -1,7 +1,7 @@
 """Write docs/papers.md from docs/tools/papers.toml: `python docs/tools/papers.py`.
 
-With `--thumbnails` its pictures are drawn, too, from the embedded model and corpus, which takes some minutes; runs and studies in the
-folder `--folders` are used again, and left there.
+With `--thumbnails` its pictures are drawn, too, from the embedded model and corpus, which takes some minutes; runs
+and studies in the folder `--folders` are used again, and left there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Train a small translation model from scratch: six layers of eight heads in encoder and decoder, on a parallel corpus, in one command.
+"""Train a small translation model from scratch: six layers of eight heads in encoder and decoder, on a parallel corpus,
+in one command.
 
-    python examples/translation/train_translator.py --train multi30k/train --test multi30k/val --source de --target en --out model
+    python examples/translation/train_translator.py --train multi30k/train --test multi30k/val \\
+        --source de --target en --out model
 
-A tokenizer of its own (byte-level BPE over both languages), a plain Transformer (M2M-100's, small), label smoothing, and beam search
-scored with sacrebleu. Needs torch, transformers and sacrebleu. The folder it writes is a usual checkpoint, which headscope reads.
+A tokenizer of its own (byte-level BPE over both languages), a plain Transformer (M2M-100's, small), label smoothing,
+and beam search scored with sacrebleu. Needs torch, transformers and sacrebleu. The folder it writes is a usual
+checkpoint, which headscope reads.
 """
 
 from __future__ import annotations
@@ -109,9 +112,11 @@ def make_tokenizer(lines: Sequence[str], size: int) -> PreTrainedTokenizerFast:
 
 
 def make_model(vocabulary: int, settings: Settings) -> M2M100ForConditionalGeneration:
-    """An untrained encoder-decoder: as many layers and heads on either side, embeddings shared by both languages and the output.
+    """An untrained encoder-decoder: as many layers and heads on either side, embeddings shared by both languages and
+    the output.
 
-    Layers normalise what they read rather than what they write, and positions are sinusoids: a small corpus is learnt from more surely so.
+    Layers normalise what they read rather than what they write, and positions are sinusoids: a small corpus is
+    learnt from more surely so.
     """
     torch.manual_seed(settings.seed)
     config = M2M100Config(
@@ -160,7 +165,9 @@ def pad(rows: Sequence[Ids], value: int) -> torch.Tensor:
 
 
 def batches(pairs: Pairs, tokens: int, device: torch.device, shuffled: random.Random | None = None) -> Iterator[Batch]:
-    """Pairs of like length together, at most `tokens` tokens of either language with padding; in another order each time if `shuffled`."""
+    """Pairs of like length together, at most `tokens` tokens of either language with padding; in another order each
+    time if `shuffled`.
+    """
     order = list(range(len(pairs)))
     if shuffled is not None:
         shuffled.shuffle(order)  # sorting keeps the order of equals: other neighbours in each epoch

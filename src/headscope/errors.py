@@ -44,7 +44,9 @@ class RunError(HeadscopeError):
 
 
 class HeadscopeWarning(UserWarning):
-    """Results that must not be used before somebody has looked: a model that cannot read the texts, a measure that counted nothing."""
+    """Results that must not be used before somebody has looked: a model that cannot read the texts, a measure that
+    counted nothing.
+    """
 
 
 class StaleError(RunError):

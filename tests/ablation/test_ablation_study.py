@@ -253,7 +253,9 @@ def test_importance_over_batches_is_that_of_texts_in_their_order(model: Model, s
 
 
 def test_a_score_of_ones_own(tmp_path: Path) -> None:
-    """The share of texts of which all is right is no mean over predictions; and accuracy, written by hand, is accuracy."""
+    """The share of texts of which all is right is no mean over predictions; and accuracy, written by hand, is
+    accuracy.
+    """
     model = loaded(tmp_path, "bert classes")
 
     def right(table: np.ndarray) -> float:

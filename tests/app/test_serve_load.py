@@ -22,7 +22,9 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 @pytest.fixture(scope="module")
 def serving(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
-    """Port and process of a server over a small run and a tiny model. That it ends, and writes nothing, is looked at when it is stopped."""
+    """Port and process of a server over a small run and a tiny model. That it ends, and writes nothing, is looked at
+    when it is stopped.
+    """
     model = tmp_path_factory.mktemp("served") / "tiny"
     tokenizer = FAMILIES["wordpiece"]()
     with quietly():
@@ -33,7 +35,9 @@ def serving(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def talk(port: int, *parts: bytes) -> bytes:
-    """What is answered to some bytes until the server closes the connection, which it does in the end, whatever it is sent."""
+    """What is answered to some bytes until the server closes the connection, which it does in the end, whatever it
+    is sent.
+    """
     answer = b""
     with socket.create_connection((HOST, port), timeout=120) as connection:
         try:

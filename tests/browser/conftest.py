@@ -19,7 +19,9 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backgroun
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Open for a module at a time: while it is, its event loop counts as running, and tests that want one of their own would fail."""
+    """Open for a module at a time: while it is, its event loop counts as running, and tests that want one of their
+    own would fail.
+    """
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: tests in a browser skipped")
     path = os.environ.get("HEADSCOPE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:

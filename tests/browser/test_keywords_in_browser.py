@@ -1,4 +1,6 @@
-"""The page of shaded texts in a real browser: nothing runs, nothing is fetched, everything can be read, light and dark, wide and narrow."""
+"""The page of shaded texts in a real browser: nothing runs, nothing is fetched, everything can be read, light and
+dark, wide and narrow.
+"""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def call(*arguments: str | Path) -> str:
 
 
 def planted() -> np.ndarray:
-    """Two layers of three heads. The first looks at [SEP], the second at [CLS]; of each layer two heads are the same, and the third
-    gives part of its attention to a word, another one in each layer.
+    """Two layers of three heads. The first looks at [SEP], the second at [CLS]; of each layer two heads are the
+    same, and the third gives part of its attention to a word, another one in each layer.
     """
     maps = np.zeros((2, 3, 5, 5))
     maps[0, :, :, 4] = maps[1, :, :, 0] = 1

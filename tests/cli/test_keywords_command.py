@@ -1,4 +1,6 @@
-"""`headscope keywords`: files, corpora and standard input; tables, JSON, CSV and pictures; what it says of its learning."""
+"""`headscope keywords`: files, corpora and standard input; tables, JSON, CSV and pictures; what it says of its
+learning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Names that lead to no regular file: one line with a remedy from every command that reads files, and nothing is opened."""
+"""Names that lead to no regular file: one line with a remedy from every command that reads files, and nothing is
+opened.
+"""
 
 from __future__ import annotations
 

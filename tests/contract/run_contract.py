@@ -1,4 +1,6 @@
-"""`make contract`: every architecture in the installed transformers is equal, or refused with its reason; the table of docs/models.md."""
+"""`make contract`: every architecture in the installed transformers is equal, or refused with its reason; the table
+of docs/models.md.
+"""
 
 from __future__ import annotations
 

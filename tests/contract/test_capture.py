@@ -1,4 +1,6 @@
-"""The contract with transformers: on every architecture, streamed maps are the maps of eager `output_attentions=True`."""
+"""The contract with transformers: on every architecture, streamed maps are the maps of eager
+`output_attentions=True`.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,8 @@ def test_unrequested_layers_run_elsewhere_and_change_nothing(streamed: str) -> N
     assert list(only) == [last]
     queries = batch["decoder_attention_mask"] if "decoder_attention_mask" in batch else batch["attention_mask"]
     rows = queries[:, None, :, None]
-    # SDPA rounds otherwise than eager, and T5's unscaled logits enlarge that; a lost mask or bias changes weights by 0.1 and more.
+    # SDPA rounds otherwise than eager, and T5's unscaled logits enlarge that; a lost mask or bias changes weights by
+    # 0.1 and more.
     torch.testing.assert_close(only[last] * rows, everything[last] * rows, rtol=0, atol=5e-4)
 
 

@@ -1,4 +1,6 @@
-"""Gates on every architecture: against columns of the output projection multiplied by hand, finite differences, and beam search."""
+"""Gates on every architecture: against columns of the output projection multiplied by hand, finite differences, and
+beam search.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from headscope.models.gates import gated, gates_without
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 
-# Where the output projections lie: beside what attends, in it, or (of models that bypass the interface) by the number of the layer.
+# Where the output projections lie: beside what attends, in it, or (of models that bypass the interface) by the number
+# of the layer.
 BESIDE = ("output.dense",)
 WITHIN = ("out_proj", "o_proj", "out_lin", "c_proj", "o", "dense", "Wo")
 BYPASSED = {"deberta-v2": "encoder.layer.{}.attention.output.dense", "mpnet": "encoder.layer.{}.attention.attn.o"}

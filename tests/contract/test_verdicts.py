@@ -1,4 +1,6 @@
-"""Architectures that were once read wrongly, and one of each kind that must be refused. `make contract` tries them all."""
+"""Architectures that were once read wrongly, and one of each kind that must be refused. `make contract` tries them
+all.
+"""
 
 from __future__ import annotations
 

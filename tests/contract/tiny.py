@@ -1,7 +1,8 @@
-"""Tiny random models of every architecture in the installed transformers that reads tokens, built from its default configuration.
+"""Tiny random models of every architecture in the installed transformers that reads tokens, built from its default
+configuration.
 
-Sizes are lowered by the names of settings, and windows and numbers of chosen tokens to less than a text has, so that a lost mask shows.
-What cannot be made small by name alone has its settings in `OWN`.
+Sizes are lowered by the names of settings, and windows and numbers of chosen tokens to less than a text has, so that
+a lost mask shows. What cannot be made small by name alone has its settings in `OWN`.
 """
 
 from __future__ import annotations
@@ -122,7 +123,9 @@ OWN: dict[str, dict[str, Any]] = {
 
 
 def architectures() -> Iterator[tuple[str, bool]]:
-    """Every model type whose main input is tokens, and whether it reads nothing else: others have parts for images or sound."""
+    """Every model type whose main input is tokens, and whether it reads nothing else: others have parts for images
+    or sound.
+    """
     for name in MODEL_MAPPING_NAMES:
         try:
             config = CONFIG_MAPPING[name]()
@@ -149,7 +152,9 @@ def tiny_config(name: str, **options: Any) -> Any:
 
 
 def _parts(default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Small configurations of the parts of a model that has several; a part that cannot be made small stays as it is."""
+    """Small configurations of the parts of a model that has several; a part that cannot be made small stays as it
+    is.
+    """
     for setting in getattr(default, "sub_configs", {}):
         part = getattr(default, setting, None)
         if part is not None and part.model_type in CONFIG_MAPPING:
@@ -160,7 +165,9 @@ def _parts(default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def build_tiny(name: str, implementation: str | None, **options: Any) -> PreTrainedModel:
-    """A tiny model with the same weights every time, loaded with that attention implementation (None: transformers' choice)."""
+    """A tiny model with the same weights every time, loaded with that attention implementation (None: transformers'
+    choice).
+    """
     config = tiny_config(name, **options)
     with torch.device("meta"):
         size = sum(parameter.numel() for parameter in AutoModel.from_config(config).parameters())

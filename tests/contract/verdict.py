@@ -1,4 +1,6 @@
-"""The verdict on one architecture: the maps that headscope captures equal those of eager attention, or it is refused with a reason."""
+"""The verdict on one architecture: the maps that headscope captures equal those of eager attention, or it is refused
+with a reason.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Verdict:
 
 
 def judge(name: str, **options: Any) -> Verdict:
-    """Compare what is captured from a tiny model with what transformers returns from one loaded with eager attention."""
+    """Compare what is captured from a tiny model with what transformers returns from one loaded with eager
+    attention.
+    """
     try:
         reference = build_tiny(name, "eager", **options)
         model = build_tiny(name, None if reference._can_set_attn_implementation() else "eager", **options)

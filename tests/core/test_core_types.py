@@ -43,7 +43,9 @@ def test_each_merge_does_what_it_is_called() -> None:
 
 
 def test_keyed_rows_are_summed_and_the_smallest_keys_stay_however_they_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys 0 to 9 with some weights, in parts of any order: of the three smallest keys the sums of all rows are kept."""
+    """Keys 0 to 9 with some weights, in parts of any order: of the three smallest keys the sums of all rows are
+    kept.
+    """
     monkeypatch.setattr("headscope.core.state.MOST_KEYS", 3)
     rng = np.random.default_rng(1)
     rows = np.column_stack([rng.integers(-5, 5, 60), rng.integers(1, 9, (60, 2))])

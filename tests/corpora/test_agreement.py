@@ -32,7 +32,8 @@ FIRST = """
     2 saw   see VERB  V  _ 0 root       _ _
     3 it    it  PRON  PR _ 2 obj        _ Entity=(2-animal)
     """
-# Changed: lemma of A; tag of big; relation of cat (the subtype), head of the full stop; `big cat` for `A big cat`; 2 is 1, a person.
+# Changed: lemma of A; tag of big; relation of cat (the subtype), head of the full stop; `big cat` for `A big cat`; 2 is
+# 1, a person.
 SECOND = """
     # newdoc id = d
     # keyphrases = Big cat; dog; milk

@@ -48,7 +48,8 @@ def test_a_mark_before_the_first_document_holds_for_the_file(tmp_path: Path) -> 
     assert parsers(path, f"{MARK}\n{document('x')}{document('y')}") == [SPACY, SPACY]
     # Without # newdoc a sentence is a document, and the mark over the first holds for all.
     assert parsers(path, MARK + "# sent_id = 1\n" + ROW + "# sent_id = 2\n" + ROW) == [SPACY, SPACY]
-    # In a treebank that names documents, a sentence brought in from elsewhere marks the document it stands in, and no other.
+    # In a treebank that names documents, a sentence brought in from elsewhere marks the document it stands in, and no
+    # other.
     assert parsers(path, document("x") + MARK + ROW + document("y")) == [SPACY, None]
 
 

@@ -134,7 +134,9 @@ LITBANK = """
 
 
 def test_columns_left_out_by_underscores_and_singletons(columns: Write) -> None:
-    """As LitBank writes them: thirteen columns, nothing but words and coreference, entities mentioned once among them."""
+    """As LitBank writes them: thirteen columns, nothing but words and coreference, entities mentioned once among
+    them.
+    """
     corpus = read(columns("bleak_house.conll", LITBANK), format="conll2012")
     assert list(corpus) == [
         Document(

@@ -52,7 +52,8 @@ def test_the_worked_example(metric: Metric, precision: float, recall: float, f1:
 @pytest.mark.parametrize(
     ("key", "response", "b_cubed_f1", "muc_f1", "ceaf_f1"),
     [
-        # Bagga and Baldwin 1998: merging the 5 with another 5 is worse than with the 2, which MUC does not see (both 9 of 10 links).
+        # Bagga and Baldwin 1998: merging the 5 with another 5 is worse than with the 2, which MUC does not see (both 9
+        # of 10 links).
         (("12345", "67", "89ABC"), ("12345", "6789ABC"), 2 * 0.7619 / 1.7619, 0.9474, 2 * (1 + 10 / 12) / 5),
         (("12345", "67", "89ABC"), ("1234589ABC", "67"), 2 * 0.5833 / 1.5833, 0.9474, 2 * (10 / 15 + 1) / 5),
     ],
@@ -83,7 +84,9 @@ def some_entities(draw: st.DrawFn, size: int = 9, most: int = 5) -> list[Entity]
 
 
 def slow_muc(first: Sequence[Entity], second: Sequence[Entity]) -> tuple[int, int]:
-    """Links kept and needed: an entity is cut into as many pieces as the other side has entities for its mentions, or none."""
+    """Links kept and needed: an entity is cut into as many pieces as the other side has entities for its mentions,
+    or none.
+    """
     kept = needed = 0
     for entity in first:
         pieces = {next((j for j, other in enumerate(second) if span in other), span) for span in entity}

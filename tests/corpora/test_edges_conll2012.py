@@ -116,7 +116,8 @@ def test_propbank_over_ewt(data: Path) -> None:
     assert sum(len(document.sentences) for document in documents) == 1_965
     assert len(edges) == 9_583
     assert not corpus.skipped
-    # Every label as the file has it: what stands after an opening bracket in the columns between entities and coreference.
+    # Every label as the file has it: what stands after an opening bracket in the columns between entities and
+    # coreference.
     written: Counter[str] = Counter()
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:

@@ -1,4 +1,6 @@
-"""Trees of other sentences as a control: one-to-one within a length, never the sentence's own, and the same in any order of documents."""
+"""Trees of other sentences as a control: one-to-one within a length, never the sentence's own, and the same in any
+order of documents.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def test_every_tree_is_given_to_exactly_one_other_sentence_in_every_draw() -> No
 
 
 def test_a_tree_that_is_alone_is_permuted_with_near_lengths() -> None:
-    """Of 10 and 11 words: near. 12 is near to 11, which is not alone any more, and to nothing after; 20 is near to none."""
+    """Of 10 and 11 words: near. 12 is near to 11, which is not alone any more, and to nothing after; 20 is near to
+    none.
+    """
     documents = [Document(str(size), (chain("x", 0, *range(1, size)),)) for size in (10, 11, 12, 20)]
     trees = Trees(documents)
     for document, others in zip(documents, ({11, 12}, {10, 12}, {10, 11}, set()), strict=True):
@@ -78,7 +82,9 @@ def test_a_text_takes_its_part_of_the_other_trees() -> None:
 
 
 def test_the_control_is_centred_and_its_spread_shrinks_with_the_corpus() -> None:
-    """The word b of each sentence hangs on a or on c. Over all pairs of sentences the governors agree in a known share of the cases."""
+    """The word b of each sentence hangs on a or on c. Over all pairs of sentences the governors agree in a known
+    share of the cases.
+    """
 
     def spread(size: int) -> tuple[float, float, float]:
         governors = [1 if number % 4 else 3 for number in range(size)]

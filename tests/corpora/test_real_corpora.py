@@ -7,7 +7,8 @@ import pytest
 
 from headscope.corpora import read, stats
 
-# Documents, sentences and mentions as data/README.md prints them, or as counted from the files with grep; None: not stated.
+# Documents, sentences and mentions as data/README.md prints them, or as counted from the files with grep; None: not
+# stated.
 COUNTS: dict[str, tuple[int, int | None, int]] = {
     "ud/en_ewt-ud-train.conllu.xz": (540, 12_544, 0),
     "ud/en_ewt-ud-dev.conllu.xz": (318, 2_001, 0),

@@ -147,7 +147,9 @@ def test_nearest_is_by_head_word_and_the_later_start_of_two() -> None:
 
 
 def test_nearest_counts_from_head_to_head() -> None:
-    """The long mention starts first and its head is farther; a candidate after the mention counts by its distance alike."""
+    """The long mention starts first and its head is farther; a candidate after the mention counts by its distance
+    alike.
+    """
     first, second, third = mentions("[1 dog/NN of/IN the/DT man/NN ] [2 her/PRP$ ] and/CC [3 cat/NN ]")
     assert nearest(second, [first, third]) is third
 

@@ -1,4 +1,6 @@
-"""The embedded corpus keeps its promises: it validates, it is large and varied enough, and its README tells the truth."""
+"""The embedded corpus keeps its promises: it validates, it is large and varied enough, and its README tells the
+truth.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ def test_ids_say_where_a_sentence_is_from(documents: list[Document]) -> None:
 
 
 def test_the_readme_has_the_right_counts(documents: list[Document], readme: str) -> None:
-    """Its table of documents: file, genre, paragraphs, sentences, words, tokens, mentions, mentions in chains, chains."""
+    """Its table of documents: file, genre, paragraphs, sentences, words, tokens, mentions, mentions in chains,
+    chains.
+    """
     files = sorted(SAMPLER.glob("*.conllu"))
     totals = Counter[int]()
     for file, genre, document in zip(files, meta("meta::genre"), documents, strict=True):

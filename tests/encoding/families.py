@@ -1,4 +1,6 @@
-"""Small tokenizers of the families that are in use, made here: their vocabularies are tiny, their pipelines are the real ones."""
+"""Small tokenizers of the families that are in use, made here: their vocabularies are tiny, their pipelines are the
+real ones.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import EncodingError
 
 ALL = ["mini", *FAMILIES]
-# Families that give a word after a space a mark of its own and none to the first word, so that a glued word can go without.
+# Families that give a word after a space a mark of its own and none to the first word, so that a glued word can go
+# without.
 UNPREFIXED = ["gpt2", "roberta", "llama-3", "gemma"]
 PREFIXED = ["t5", "xlm-r", "llama-2", "llama-2 metaspace"]
 TEXT = "Dogs play in the garden , playing on 2019 mats and unaffable cats ."
@@ -317,7 +318,9 @@ def test_a_lone_surrogate_is_a_clear_error() -> None:
 
 
 def test_a_token_that_reaches_over_two_words_is_parted() -> None:
-    """`don't` is `do` + `n't`: one by one under mini and gpt2, and under t5, where its running tokens cross the boundary."""
+    """`don't` is `do` + `n't`: one by one under mini and gpt2, and under t5, where its running tokens cross the
+    boundary.
+    """
     made = tokenizer("mini")
     assert [made.readable(token) for token in plain(made, "don't")] == ["don", "'", "t"]
     ids, word_of = made.tokens([Word("I"), Word("do", space_after=False), Word("n't"), Word("know", space_after=False), Word(".")])

@@ -1,4 +1,6 @@
-"""Files that are cut short, emptied, or in which a bit is flipped: a right result or a refusal, never a wrong number."""
+"""Files that are cut short, emptied, or in which a bit is flipped: a right result or a refusal, never a wrong
+number.
+"""
 
 from __future__ import annotations
 

@@ -188,7 +188,9 @@ def loads(out: Path) -> bool:
 
 
 def models(what: str, make: Make, place: Path, n: int, seed: int, over: Make | None = None) -> Tally:
-    """Kill what writes a model: at moments, and at files of it. Where it writes over another, that may stay or be gone."""
+    """Kill what writes a model: at moments, and at files of it. Where it writes over another, that may stay or be
+    gone.
+    """
     tally = Tally(what)
     place.mkdir(parents=True)
     lasts = undisturbed(make, place / "whole")

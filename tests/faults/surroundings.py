@@ -1,4 +1,6 @@
-"""Changes around a run: clocks that jump, a folder that becomes read-only, an empty compiler cache, a Ray cluster that is lost."""
+"""Changes around a run: clocks that jump, a folder that becomes read-only, an empty compiler cache, a Ray cluster
+that is lost.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ DAY = 86400.0
 
 
 def clocks(place: Path, n: int, seed: int) -> Tally:
-    """Clocks that jump, by up to two days and in either direction, at any reading; files dated long ago and in the future."""
+    """Clocks that jump, by up to two days and in either direction, at any reading; files dated long ago and in the
+    future.
+    """
     tally = Tally("clocks that jump by days in a run; parts and corpus dated 1970 or 2100, then `--resume`")
     place.mkdir(parents=True, exist_ok=True)
     settings: dict[str, Any] = {**RUN, "limit": 8, "gallery": 2}
@@ -118,7 +122,9 @@ def cold_cache(place: Path, n: int) -> Tally:
 
 
 def lost_head(place: Path, n: int) -> Tally:
-    """The head of a Ray cluster is killed when some shards are kept: the run ends with one line, and goes on without Ray."""
+    """The head of a Ray cluster is killed when some shards are kept: the run ends with one line, and goes on without
+    Ray.
+    """
     tally = Tally("`run --engine ray --address`: the cluster's head killed in mid-run; then `--resume` without Ray")
     place.mkdir(parents=True, exist_ok=True)
     settings: dict[str, Any] = {**RUN, "limit": 24, "gallery": 2}

@@ -1,4 +1,6 @@
-"""What trials of faults share: processes to kill, file systems to fill, folders to compare, and a tally of what happened."""
+"""What trials of faults share: processes to kill, file systems to fill, folders to compare, and a tally of what
+happened.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def ended(pid: int) -> int:
 
 
 def apart(function: Callable[[], Any]) -> Any:
-    """What a function gives in a process of its own, whose mounts nobody else sees. What it raises is raised here as text."""
+    """What a function gives in a process of its own, whose mounts nobody else sees. What it raises is raised here as
+    text.
+    """
     reader, writer = os.pipe()
 
     def work() -> None:
@@ -235,8 +239,8 @@ def orphans(group: int, patience: float = 120) -> bool:
 
 @contextmanager
 def killing_at(number: int, how: str) -> Iterator[None]:
-    """End this process by kill -9 at the so-many-th file it writes: when half of it is `written`, when it is `synced` but has no name yet,
-    or when it is `named`.
+    """End this process by kill -9 at the so-many-th file it writes: when half of it is `written`, when it is
+    `synced` but has no name yet, or when it is `named`.
     """
     count = 0
     fsync, replace = os.fsync, Path.replace

@@ -1,4 +1,6 @@
-"""Figures of distances between heads: what stands where, checked against the tables and against a second reading of the tree."""
+"""Figures of distances between heads: what stands where, checked against the tables and against a second reading of
+the tree.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def run() -> hs.Run:
 
 
 def planted() -> np.ndarray:
-    """Three layers of two heads: two that look back, two at [SEP], two that are even; of each pair the second is a little off."""
+    """Three layers of two heads: two that look back, two at [SEP], two that are even; of each pair the second is a
+    little off.
+    """
     maps = np.full((3, 2, 5, 5), 0.2)
     maps[0] = 0.9 * np.eye(5, k=-1) + 0.02
     maps[0, :, 0] = 0.2
@@ -169,7 +173,8 @@ def test_the_tree_has_the_heights_of_the_clusters_and_a_leaf_a_head(run: hs.Run)
     assert_allclose([path[1, 0] for path in drawn], expected[:, 2])
     names = [text.get_text().split()[-1] for text in axes.get_yticklabels()]
     assert sorted(names) == sorted(map(str, found.heads))
-    # Two heads hang together at the height of the lowest branch over both: followed upwards from the leaves, and by scipy.
+    # Two heads hang together at the height of the lowest branch over both: followed upwards from the leaves, and by
+    # scipy.
     number = {name: place for place, name in enumerate(names)}
     over = squareform(cophenet(expected))
     for a, b in ((0, 1), (3, 77), (20, 140)):

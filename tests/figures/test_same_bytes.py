@@ -60,7 +60,9 @@ def test_states_and_galleries_are_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_names_in_a_drawing_do_not_hang_on_last_bits() -> None:
-    """matplotlib names a clipping frame after its place to the last bit, which the layout does not always reach in the same way."""
+    """matplotlib names a clipping frame after its place to the last bit, which the layout does not always reach in
+    the same way.
+    """
     drawn = []
     for place in (0.1, 0.1 + 1e-15):
         figure = Figure()

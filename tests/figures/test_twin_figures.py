@@ -1,4 +1,6 @@
-"""The picture of two models' heads: what stands where, checked against the numbers, and the files that are written beside it."""
+"""The picture of two models' heads: what stands where, checked against the numbers, and the files that are written
+beside it.
+"""
 
 from __future__ import annotations
 

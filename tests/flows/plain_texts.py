@@ -13,7 +13,9 @@ from headscope.encoding.texts import Encoded
 
 
 def encoded(document: Document, pieces: Sequence[int] | None = None, specials: bool = True, name: str = "") -> Encoded:
-    """The whole document as one input: each word of one token, or of as many as `pieces` says, between [CLS] and [SEP]."""
+    """The whole document as one input: each word of one token, or of as many as `pieces` says, between [CLS] and
+    [SEP].
+    """
     words = document.words
     word_of = [word for word, size in enumerate(pieces or [1] * len(words)) for _ in range(size)]
     kept = sorted(set(word_of))

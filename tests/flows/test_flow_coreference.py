@@ -26,7 +26,9 @@ def passage(name: str, size: int, pairs: list[Pair]) -> Passage:
 def world(
     texts: int = 12, effect: float = 1.0
 ) -> tuple[list[tuple[Passage, Encoded, NDArray[np.float64]]], NDArray[np.float64], list[Pair]]:
-    """Texts of two pairs with flow between tokens, the flow of each pair in two layers, and the pairs; every second word has two pieces."""
+    """Texts of two pairs with flow between tokens, the flow of each pair in two layers, and the pairs; every second
+    word has two pieces.
+    """
     rng = np.random.default_rng(0)
     seen, values, pairs = [], [], []
     for number in range(texts):

@@ -34,7 +34,9 @@ def test_words_by_loops() -> None:
 
 
 def test_contributions_go_to_everything() -> None:
-    """Row sums, itself and special tokens among the targets; then the mean over the pieces of a group, not over its words."""
+    """Row sums, itself and special tokens among the targets; then the mean over the pieces of a group, not over its
+    words.
+    """
     matrix = np.array([[[1.0, 2, 3, 4], [5, 6, 7, 8], [0, 0, 1, 0], [9, 9, 9, 9]]])
     given = contributions(matrix)
     assert given.tolist() == [[10, 26, 1, 36]]

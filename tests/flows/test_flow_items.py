@@ -82,7 +82,9 @@ def test_every_pair_of_a_story() -> None:
 
 
 def test_context_ends_where_it_no_longer_fits() -> None:
-    """With room for ten words the second sentence stands alone; with room for nine it is left out; words may cost more than 1."""
+    """With room for ten words the second sentence stands alone; with room for nine it is left out; words may cost
+    more than 1.
+    """
     for context in (Context(10), Context(20, cost=lambda word: 2), Context(16)):
         (passage,) = draw([story()], 100, context, strata=())
         assert len(passage.document.words) == 10

@@ -85,7 +85,9 @@ def test_correlations_are_scipys_over_the_pairs_of_each_variant() -> None:
 
 
 def test_correlations_among_verbs_and_their_core_arguments() -> None:
-    """She said the old cat chased mice : two verbs, with the subjects of both and one object; distances counted by hand."""
+    """She said the old cat chased mice : two verbs, with the subjects of both and one object; distances counted by
+    hand.
+    """
     tags, heads = "PRON VERB DET ADJ NOUN VERB NOUN PUNCT", [2, 0, 5, 5, 6, 2, 6, 2]
     labels = "nsubj root det amod nsubj ccomp obj punct"
     #         she said cat chased mice
@@ -157,7 +159,9 @@ def test_sentences_without_two_distances_have_no_correlation() -> None:
 
 
 def test_attachment_by_hand() -> None:
-    """the cat has never slept in the house . : of eight arcs "next word" has det, advmod and det; obl and punct join no neighbours."""
+    """the cat has never slept in the house . : of eight arcs "next word" has det, advmod and det; obl and punct join
+    no neighbours.
+    """
     text = encoded(sentence(TAGS, HEADS, LABELS))
     study = Attachment(replicates=5)
     flow = np.zeros((1, 11, 11))
@@ -206,7 +210,8 @@ def test_trees_stay_in_their_sentence() -> None:
     assert spanning(np.array([[0, 2.0], [1.0, 0]]), [0, 0], transpose=True) == [1, -1]
 
 
-# METHODS' numbers for chains, and those of the data at hand; by chain and variant, or chain, class of arcs and direction.
+# METHODS' numbers for chains, and those of the data at hand; by chain and variant, or chain, class of arcs and
+# direction.
 CORRELATIONS = {
     ("next word", "undirected"): (0.356, 0.359),
     ("next word", "undirected with diagonal"): (0.509, 0.507),
@@ -229,14 +234,17 @@ ATTACHMENTS = {
 
 
 def test_chains_on_gum(data: Path) -> None:
-    """METHODS' golden numbers are of the first 500 of 707 sentences (9,647 words) of GUM's dev part in UD 2.3; what is at hand is UD 2.5.
+    """METHODS' golden numbers are of the first 500 of 707 sentences (9,647 words) of GUM's dev part in UD 2.3; what is
+    at hand is UD 2.5.
 
-    That has 784 sentences; without GUM_interview_peres, which has 77, they are 707, so it seems to be the same part and one document. Which
-    of them were the first 500 depends on the order of the documents then, which is not known: the first 500 now are longer (23.1 words to
-    19.3) and hold little of the how-to texts, and correlations go with the length of sentences. So here are all sentences. All golden
-    ones have a correlation, so those of one and two words must have been left out: 751 are left. Attachment then agrees to .007 for
-    all arcs and to .012 in each class, correlations to .008; except that of "previous word" without the diagonal, the one that changes
-    most with length (-.37 below 11 words, .52 above 30), to .03. Arcs between closed classes are too few to compare (84 sentences).
+    That has 784 sentences; without GUM_interview_peres, which has 77, they are 707, so it seems to be the same part
+    and one document. Which of them were the first 500 depends on the order of the documents then, which is not
+    known: the first 500 now are longer (23.1 words to 19.3) and hold little of the how-to texts, and correlations go
+    with the length of sentences. So here are all sentences. All golden ones have a correlation, so those of one and
+    two words must have been left out: 751 are left. Attachment then agrees to .007 for all arcs and to .012 in each
+    class, correlations to .008; except that of "previous word" without the diagonal, the one that changes most with
+    length (-.37 below 11 words, .52 above 30), to .03. Arcs between closed classes are too few to compare (84
+    sentences).
     """
     trees, attached = TreeDistances(replicates=0), Attachment(labels="whole", replicates=0)
     documents = read(data / "ud/en_gum-r2.5-ud-dev.conllu.xz")
@@ -260,7 +268,9 @@ def test_chains_on_gum(data: Path) -> None:
 
 
 def plain_correlation(heads: list[int]) -> float:
-    """Of minus the distance in the text with minus that in the tree, which is walked from every word to its neighbours."""
+    """Of minus the distance in the text with minus that in the tree, which is walked from every word to its
+    neighbours.
+    """
     size = len(heads)
     near: list[list[int]] = [[] for _ in heads]
     for word, head in enumerate(heads):

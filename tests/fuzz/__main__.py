@@ -1,4 +1,6 @@
-"""`make fuzz`: very many inputs for every reader, one after another; what breaks is written to a file, with the command that shows it."""
+"""`make fuzz`: very many inputs for every reader, one after another; what breaks is written to a file, with the
+command that shows it.
+"""
 
 from __future__ import annotations
 

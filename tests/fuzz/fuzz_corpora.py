@@ -1,4 +1,6 @@
-"""Readers of corpora: every format, compressed files, the validator, counts, the comparison of annotations, word vectors."""
+"""Readers of corpora: every format, compressed files, the validator, counts, the comparison of annotations, word
+vectors.
+"""
 
 from __future__ import annotations
 

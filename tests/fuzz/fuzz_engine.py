@@ -1,4 +1,6 @@
-"""One input at a time: put into a reader under a watch, and judged by one rule. Only headscope's own errors may come out."""
+"""One input at a time: put into a reader under a watch, and judged by one rule. Only headscope's own errors may come
+out.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,11 @@ LONGEST = 3000  # characters of a message
 
 @dataclass(frozen=True)
 class Target:
-    """A reader. `check` puts an input into it, with an empty folder to write to, and asserts what must hold of what was read.
+    """A reader. `check` puts an input into it, with an empty folder to write to, and asserts what must hold of what was
+    read.
 
-    `shaped` changes an input as something that has parts, where bytes at random would be refused at the door; `share` is how many inputs
-    it gets beside others.
+    `shaped` changes an input as something that has parts, where bytes at random would be refused at the door;
+    `share` is how many inputs it gets beside others.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""Run folders as they are shown, reported, compared, served and gone on with; maps that other tools saved; specifications."""
+"""Run folders as they are shown, reported, compared, served and gone on with; maps that other tools saved;
+specifications.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Inputs that are nearly right: bytes of a sound input, changed in the ways that files get damaged and that hostile people think of."""
+"""Inputs that are nearly right: bytes of a sound input, changed in the ways that files get damaged and that hostile
+people think of.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ _NUMBER = re.compile(rb"[0-9]+")
 
 
 class Mutator:
-    """Changes inputs at random; the same seed makes the same changes. `tokens` are words that mean something to the reader."""
+    """Changes inputs at random; the same seed makes the same changes. `tokens` are words that mean something to the
+    reader.
+    """
 
     def __init__(self, seed: str, tokens: Sequence[bytes] = ()) -> None:
         self.random = random.Random(seed)

@@ -1,4 +1,6 @@
-"""Two thousand damaged inputs for all readers together, the same ones every time; `make fuzz` tries a hundred times as many others."""
+"""Two thousand damaged inputs for all readers together, the same ones every time; `make fuzz` tries a hundred times
+as many others.
+"""
 
 from __future__ import annotations
 

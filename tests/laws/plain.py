@@ -235,7 +235,9 @@ def trees(measure: SpanningTrees, text: Text, a: Map) -> dict[str, Value]:
 
 
 def saliency(measure: Saliency, text: Text, a: Map) -> dict[str, Value]:
-    """Sums and numbers of the pairs of a row and a column that it can see, by the column's group. `a` stands for sizes of gradients."""
+    """Sums and numbers of the pairs of a row and a column that it can see, by the column's group. `a` stands for
+    sizes of gradients.
+    """
     n = len(a)
     named = {name: members(text, name) for name in measure.groups if name != "other"}
     named["other"] = [j for j in range(n) if not any(j in columns for columns in named.values())]
@@ -264,7 +266,9 @@ def keywords(measure: Keywords, text: Text, a: Map) -> dict[str, Value]:
 
 
 def rows_of(measure: Distances, text: Text) -> list[int]:
-    """The rows that are compared. A sample is drawn by the measure itself: what is tested about it is what comes of it."""
+    """The rows that are compared. A sample is drawn by the measure itself: what is tested about it is what comes of
+    it.
+    """
     if measure.rows == "content":
         open_class = [word.upos in ("NOUN", "PROPN", "VERB", "ADJ", "ADV", "INTJ") for word in text.annotation.words]
         return [i for i, is_open in zip(members(text, "word"), open_class, strict=True) if is_open]

@@ -20,7 +20,8 @@ from headscope.results.folder import encode_states, read_states
 from headscope.stats.bootstrap import GROUPS, group_of, group_weights, poisson_weights
 from headscope.stats.inference import FEWEST
 
-# The options a law is tried under; a new measure adds its own here, and test_every_measure_is_tried notices if it does not.
+# The options a law is tried under; a new measure adds its own here, and test_every_measure_is_tried notices if it does
+# not.
 TRIED: list[tuple[str, dict[str, Any]]] = [
     ("positions", {}),
     ("positions", {"offsets": (-3, -1, 0, 1, 4), "denominator": "valid"}),

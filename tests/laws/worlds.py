@@ -84,7 +84,8 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def annotated(rng: np.random.Generator, document: str, forms: Sequence[str]) -> Annotation:
-    """One or two sentences with heads, relations and mentions drawn at random (no trees: a measure need not rely on them).
+    """One or two sentences with heads, relations and mentions drawn at random (no trees: a measure need not rely on
+    them).
 
     The document goes on by a word that the text does not hold, which may be a mention, too.
     """

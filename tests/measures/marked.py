@@ -20,7 +20,9 @@ Map = NDArray[np.float64]
 
 
 def document(text: str, id: str = "d", subset: str | None = None, parse: str | None = None) -> Document:
-    """A document of one sentence: `[1` opens a mention of entity 1 (`[1:person` with its type), `]` closes the last one opened."""
+    """A document of one sentence: `[1` opens a mention of entity 1 (`[1:person` with its type), `]` closes the last
+    one opened.
+    """
     words: list[Word] = []
     open_: list[tuple[str, int]] = []
     mentions = []
@@ -37,7 +39,9 @@ def document(text: str, id: str = "d", subset: str | None = None, parse: str | N
 
 
 def pointing(n: int, targets: Mapping[int, int]) -> Map:
-    """A map of n words between [CLS] and [SEP], in which word i (from 0) attends to word targets[i], and all others to themselves."""
+    """A map of n words between [CLS] and [SEP], in which word i (from 0) attends to word targets[i], and all others
+    to themselves.
+    """
     a = np.eye(n + 2)
     for i, j in targets.items():
         a[i + 1] = 0
@@ -48,7 +52,8 @@ def pointing(n: int, targets: Mapping[int, int]) -> Map:
 def measured(
     name: str, documents: Sequence[Document], heads: Sequence[Sequence[Map]] | None = None, kept: int | None = None, **options: Any
 ) -> dict[str, Table]:
-    """The tables of a measure of one layer with these heads, for each document a list; uniform attention if none are given.
+    """The tables of a measure of one layer with these heads, for each document a list; uniform attention if none are
+    given.
 
     Of each document the model sees the first `kept` words, or all.
     """

@@ -1,4 +1,6 @@
-"""Cases that once went wrong: labels that clash with the total, labels of few documents, what a run says of its own choice."""
+"""Cases that once went wrong: labels that clash with the total, labels of few documents, what a run says of its own
+choice.
+"""
 
 from __future__ import annotations
 

@@ -107,7 +107,9 @@ def test_a_shared_head_word_is_right_if_any_of_its_mentions_is() -> None:
 
 
 def test_mentions_partly_outside_the_window_are_not_there() -> None:
-    """Cut after `the`: `the dog` is neither scored nor a candidate, and Ann is no singleton although she is alone now."""
+    """Cut after `the`: `the dog` is neither scored nor a candidate, and Ann is no singleton although she is alone
+    now.
+    """
     one = document("[1 Ann/NNP ] [2 Bob/NNP ] [2 he/PRP ] [3 the/DT dog/NN ] [1 her/PRP$ ] [3 it/PRP ]")
     tables = measured(NAME, [one], [[pointing(4, {2: 1})]], kept=4)
     assert [count(tables, NAME, what) for what in ("mentions", "mentions of singletons left out", "mentions scored")] == [3, 0, 1]
@@ -157,7 +159,9 @@ def test_head_match_without_a_match() -> None:
 
 
 def test_pronouns_may_skip_the_exact_sieves() -> None:
-    """The second `he` means the boy before it, but matches the first `he` word for word; the third takes the second either way."""
+    """The second `he` means the boy before it, but matches the first `he` word for word; the third takes the second
+    either way.
+    """
     one = document("[1 he/PRP ] saw/VBD [2 the/DT boy/NN ] [2 he/PRP ] [1 he/PRP ]")
     assert rule(score(one, {}), NAME, "sieves", "pronoun") == 0
     assert rule(score(one, {}, skip_exact_for_pronouns=True), NAME, "sieves", "pronoun") == 1 / 2
@@ -200,7 +204,9 @@ def test_every_rule_has_its_interval_and_the_best_head_the_best_rule() -> None:
 
 
 def test_table_2_scores_one_head_on_every_kind_and_the_best_head_of_each() -> None:
-    """Head 1 resolves all names, head 2 all pronouns; there are twice as many names, so that head 1 is the best for all."""
+    """Head 1 resolves all names, head 2 all pronouns; there are twice as many names, so that head 1 is the best for
+    all.
+    """
     text = "[1 Ann/NNP ] [2 Bob/NNP ] [1 Ann/NNP ] [2 Bob/NNP ] [1 she/PRP ]"
     documents = [document(text, id=f"d{number}") for number in range(8)]
     names, pronouns = pointing(5, {2: 0, 3: 1, 4: 3}), pointing(5, {2: 1, 3: 2, 4: 2})

@@ -1,4 +1,6 @@
-"""Coreference on real corpora: baselines against a plain second reading, head words against another annotation of the same text."""
+"""Coreference on real corpora: baselines against a plain second reading, head words against another annotation of
+the same text.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def rules(run: hs.api.Run, measure: str, label: str = "all") -> dict[str, float]
 
 
 def plain_baselines(text: Annotation) -> list[tuple[bool, bool]]:
-    """For each mention of a text with an antecedent: whether the nearest mention is one, and the nearest of the same head word."""
+    """For each mention of a text with an antecedent: whether the nearest mention is one, and the nearest of the same
+    head word.
+    """
     heads = {}
     for mention in text.mentions:
         span = range(mention.start, mention.end)
@@ -72,7 +76,9 @@ def test_baselines_are_of_the_papers_order_and_size(data: Path, name: str, sourc
 
 
 def test_head_words_by_constituents_agree_with_dependencies(data: Path) -> None:
-    """OntoGUM and GUM annotate the same texts. Names are headed by their first word in UD and by their last in Collins' rules."""
+    """OntoGUM and GUM annotate the same texts. Names are headed by their first word in UD and by their last in
+    Collins' rules.
+    """
     gum = {document.id: document for document in read(data / GUM)}
     agree, total = 0, 0
     for document in read(data / ONTOGUM):
@@ -91,7 +97,9 @@ def test_head_words_by_constituents_agree_with_dependencies(data: Path) -> None:
 
 
 def test_gap_and_winobias(data: Path) -> None:
-    """Every pronoun of WinoBias can be scored, and the order of the occupations tells nothing; GAP counts what refers to neither."""
+    """Every pronoun of WinoBias can be scored, and the order of the occupations tells nothing; GAP counts what
+    refers to neither.
+    """
     wino = hs.run("mini", data / "coref/winobias-dev-type1-pro.v4_auto_conll.xz", "pronouns", format="winobias", layers=(1,), **DOCUMENTS)
     counts = {row["what"]: row["n"] for row in wino.results["pronouns_counts"]}
     assert counts["texts"] == 396

@@ -1,4 +1,6 @@
-"""Distances between heads through the whole pipeline: held or worked out again, sampled, by word, on given maps, on other models."""
+"""Distances between heads through the whole pipeline: held or worked out again, sampled, by word, on given maps, on
+other models.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The page on measures of one's own: its example is short, runs, is right, obeys the laws, and nothing is imported unasked."""
+"""The page on measures of one's own: its example is short, runs, is right, obeys the laws, and nothing is imported
+unasked.
+"""
 
 from __future__ import annotations
 
@@ -116,8 +118,8 @@ def repeats(tmp_path_factory: pytest.TempPathFactory) -> type[Measure]:
 
 
 def test_the_example_of_positions_and_kinds_by_hand(repeats: type[Measure]) -> None:
-    """`The` (row 1) gives 0.4 to `the` (column 3), which gives 0.1 back; `cat` and the special tokens are not asked, although `[SEP]`
-    stands twice. The second text is shorter, and repeats nothing.
+    """`The` (row 1) gives 0.4 to `the` (column 3), which gives 0.1 back; `cat` and the special tokens are not asked,
+    although `[SEP]` stands twice. The second text is shorter, and repeats nothing.
     """
     maps = np.full((1, 1, 6, 6), 0.1)
     maps[0, 0, 1, 3] = 0.4
@@ -175,7 +177,9 @@ def test_a_file_a_class_and_its_instance_give_the_same(file: Path, reach: type[M
 
 
 def test_a_worker_is_told_where_to_look(file: Path) -> None:
-    """What `engines` does in another process: a specification comes as plain values, and nothing of the user's own is known."""
+    """What `engines` does in another process: a specification comes as plain values, and nothing of the user's own
+    is known.
+    """
     chosen, own = named([f"{file}:Reach"], REGISTRY)
     sent = make_spec({"measures": chosen}, own=own).model_dump()
     OWN.clear()

@@ -58,7 +58,9 @@ def test_what_is_left_out_is_counted(text: str, what: str) -> None:
 
 
 def test_a_name_that_ends_in_i_is_a_candidate() -> None:
-    """`I` heads the name, and is no pronoun there: GAP has `Edward I of England` and five more in its development set."""
+    """`I` heads the name, and is no pronoun there: GAP has `Edward I of England` and five more in its development
+    set.
+    """
     one = document("[A:person Edward I of England ] met [B:person Eve ] ; [A he ] left")
     tables = measured(NAME, [one], [[pointing(9, {7: 1})]])
     assert count(tables, NAME, "pronouns scored") == 1
@@ -136,7 +138,9 @@ def test_the_best_head_of_a_gap_is_chosen_on_other_documents() -> None:
 
 
 def test_a_gap_has_the_best_head_of_all_and_a_label_has_its_own() -> None:
-    """Head 1 finds every woman and no man, head 2 every man; there are more men. So head 2 is the best of all, and the gap is of head 2."""
+    """Head 1 finds every woman and no man, head 2 every man; there are more men. So head 2 is the best of all, and
+    the gap is of head 2.
+    """
     people = ["she"] * 2 + ["he"] * 4
     documents = [document(f"[A Ann ] [B Eve ] [A {form} ]", f"{number}") for number, form in enumerate(people)]
     good, bad = pointing(3, {2: 0}), pointing(3, {2: 1})

@@ -1,4 +1,6 @@
-"""Heads as parsers, on cases worked out by hand: planted heads, each rule of METHODS §4.1, and the honest choice of the best."""
+"""Heads as parsers, on cases worked out by hand: planted heads, each rule of METHODS §4.1, and the honest choice of
+the best.
+"""
 
 from __future__ import annotations
 
@@ -191,7 +193,9 @@ def test_offsets_stay_in_the_sentence() -> None:
 
 
 def test_the_baseline_follows_the_possessive_rule() -> None:
-    """'s speaks for Ann: +1 from 's is right, as +2 from Ann would be. Further offsets are cut to the last word, which is the house."""
+    """'s speaks for Ann: +1 from 's is right, as +2 from Ann would be. Further offsets are cut to the last word,
+    which is the house.
+    """
     options = {"selection": "in-sample", "offsets": (-1, 0, 1)}
     assert best(score([planted(POSS)], POSS, possessive="clitic", **options), "poss")["baseline"] == 1
     assert best(score([planted(POSS)], POSS, **options), "poss")["baseline"] == 0
@@ -199,7 +203,9 @@ def test_the_baseline_follows_the_possessive_rule() -> None:
 
 
 def test_the_best_head_is_chosen_on_other_documents() -> None:
-    """Head 1 is right in the documents of one half and wrong in the other; in-sample it looks half right, fairly it is never right."""
+    """Head 1 is right in the documents of one half and wrong in the other; in-sample it looks half right, fairly it
+    is never right.
+    """
     documents = sorted((f"d{number}" for number in range(400)), key=group_of)
     chosen = list({group_of(name): name for name in documents}.values())[:8]  # one document a group, in the order of groups
     good, bad = planted(CATS), pointing(6, {i: 6 if head != 6 else 1 for i, (_, head, _) in enumerate(CATS, 1)})
@@ -216,7 +222,9 @@ def test_the_best_head_is_chosen_on_other_documents() -> None:
 
 
 def test_more_folds_choose_on_more_documents() -> None:
-    """Head 1 is right in four documents of six, head 2 in the other two, which are the first of each half: 2 folds choose differently."""
+    """Head 1 is right in four documents of six, head 2 in the other two, which are the first of each half: 2 folds
+    choose differently.
+    """
     documents = sorted((f"d{number}" for number in range(400)), key=group_of)
     chosen = list({group_of(name): name for name in documents}.values())[:6]
     good, bad = planted(CATS), pointing(6, {i: 6 if head != 6 else 1 for i, (_, head, _) in enumerate(CATS, 1)})
@@ -227,7 +235,8 @@ def test_more_folds_choose_on_more_documents() -> None:
     def row(**options: Any) -> dict[str, Any]:
         return best(hs.measure(maps, tokens, {"relations": {"least": 1, **options}}, **given), "det")
 
-    # Halves: documents 0, 2, 4 (head 2 is right in two of them) and 1, 3, 5 (head 1 in all). Each scores the other's choice.
+    # Halves: documents 0, 2, 4 (head 2 is right in two of them) and 1, 3, 5 (head 1 in all). Each scores the other's
+    # choice.
     assert (row()["heads"], row()["value"]) == ("1-1 | 1-2", (1 + 0) / 6)
     # With a fold per document, 0 and 2 are wrongly left to head 1, as all others are rightly.
     assert (row(folds=6)["heads"], row(folds=6)["value"]) == ("1-1", 4 / 6)
@@ -259,7 +268,9 @@ def test_a_corpus_without_trees(tmp_path: Any) -> None:
 
 
 def test_chance_is_what_the_trees_of_other_sentences_give() -> None:
-    """A planted parser of its own tree, against two other trees: one has two of four governors in the same place, one has one."""
+    """A planted parser of its own tree, against two other trees: one has two of four governors in the same place,
+    one has one.
+    """
     own = [Word(f, head=h, relation="x" if h else "root") for f, h in (("a", 2), ("b", 0), ("c", 2), ("d", 3), ("e", 4))]
     others = [[Word("", head=h, relation="y" if h else "root") for h in heads] for heads in ((2, 3, 0, 3, 3), (0, 1, 2, 1, 1))]
     sentence = [(word.form, word.head or 0, "x") for word in own]

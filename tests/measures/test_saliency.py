@@ -68,7 +68,9 @@ def group(piece: str) -> str:
 
 
 def by_hand(model: Model, corpus: Corpus, draws: int = 1, seed: int = 0) -> Values:
-    """By layer, head and quantity: the mean over texts of the mean over rows and the tokens of a group; and how many texts."""
+    """By layer, head and quantity: the mean over texts of the mean over rows and the tokens of a group; and how many
+    texts.
+    """
     means: dict[tuple[int, int, str], list[float]] = defaultdict(list)
     spec = make_spec({}).resolved(corpus.pairs)
     for text in encoder_for(spec, model.tokenizer, None, tags=model.tagging).texts(corpus, Tally()):
@@ -187,7 +189,9 @@ def test_labels_that_cannot_be_used_are_told_before_the_pass(classifier: Path, t
 
 
 def test_a_final_period_does_not_count_in_a_causal_model(tmp_path: Path) -> None:
-    """`The dog sat .` has only a final period, which the last row alone sees; in `A dog , the cats .` the comma counts, from three rows."""
+    """`The dog sat .` has only a final period, which the last row alone sees; in `A dog , the cats .` the comma
+    counts, from three rows.
+    """
     tokens = FAMILIES["gpt2"]()
     torch.manual_seed(0)
     GPT2LMHeadModel(GPT2Config(vocab_size=len(tokens), n_embd=12, n_layer=1, n_head=1, initializer_range=0.5)).save_pretrained(tmp_path)

@@ -53,7 +53,9 @@ def test_with_punctuation() -> None:
 
 
 def test_a_sum_of_heads_knows_what_its_parts_do() -> None:
-    """One head knows the determiners, another the arguments; together they are a parser. A turned head governs the other way."""
+    """One head knows the determiners, another the arguments; together they are a parser. A turned head governs the
+    other way.
+    """
     nouns, verbs = pointing(2, 0, 0, 5, 0, 0), pointing(0, 3, 0, 0, 3, 3)
     table = trees(nouns, verbs, heads=("1-1", "1-2")).results["trees_together"]
     assert dict(zip(table["quantity"], table["value"], strict=True)) == {"uas": 1, "uuas": 1}

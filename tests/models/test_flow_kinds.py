@@ -120,16 +120,19 @@ def test_worked_by_hand() -> None:
     #   Â1 = [[1, 0], [.5, .5]],  Â2 = [[.5, .5], [0, 1]]  (rows: targets, columns: sources)
     maps = torch.tensor([[[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]])
     np.testing.assert_array_equal(rollout(maps)[1], [[0.5 * 1 + 0.5 * 0.5, 0.5], [0.5 * 0.5, 0.5]])
-    # From token 0: .5 straight down, and .5 to token 1, which passes on all of it, to 0 or 1. From token 1: 1 to itself, then .5 to each.
+    # From token 0: .5 straight down, and .5 to token 1, which passes on all of it, to 0 or 1. From token 1: 1 to
+    # itself, then .5 to each.
     np.testing.assert_array_equal(maxflow(maps, 2)[1], [[0.5 + 0.5, 0.5], [0.5, 0.5]])
-    # Three layers: a detour. Only in the last layer does 0 attend to 1; the first two attend to nothing else than themselves.
+    # Three layers: a detour. Only in the last layer does 0 attend to 1; the first two attend to nothing else than
+    # themselves.
     still = torch.eye(2).double()
     turn = torch.tensor([[0.2, 0.0], [0.8, 1.0]], dtype=torch.float64)
     np.testing.assert_allclose(maxflow(torch.stack([still, still, turn]), 2)[2], [[0.6, 0.0], [0.4, 1.0]], rtol=1e-15)
 
 
 def test_norms_worked_by_hand() -> None:
-    # Two heads, two features. Token 0 is worth (3, 0) to head 0 and (0, 4) to head 1; token 1 is worth (1, 0) and (−1, 0).
+    # Two heads, two features. Token 0 is worth (3, 0) to head 0 and (0, 4) to head 1; token 1 is worth (1, 0) and (−1,
+    # 0).
     vectors = torch.tensor([[[3.0, 0.0], [1.0, 0.0]], [[0.0, 4.0], [-1.0, 0.0]]]).double()
     weights = torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.5, 0.5]]]).double()  # [head, target, source]
     np.testing.assert_allclose(values.together(weights, vectors), [[5.0, 2.5], [0.0, 0.0]], atol=1e-15)  # token 1's cancel each other
@@ -160,7 +163,9 @@ def test_flows_that_must_turn_back() -> None:
 
 
 def plain_norms(model: Model, name: str, inputs: dict[str, torch.Tensor]) -> np.ndarray:
-    """‖α·f(x)‖ [layer, head, source, target] and of all heads together [layer, source, target], by loops over pairs and weights by name."""
+    """‖α·f(x)‖ [layer, head, source, target] and of all heads together [layer, source, target], by loops over pairs
+    and weights by name.
+    """
     network = model.network.encoder if name in ("t5", "bart") else model.network
     layers = next(module for module in network.modules() if isinstance(module, torch.nn.ModuleList))
     given: list[torch.Tensor] = []

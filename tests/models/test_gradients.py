@@ -1,4 +1,6 @@
-"""Gradients of the loss with respect to attention: against finite differences, for language models of all kinds and for classifiers."""
+"""Gradients of the loss with respect to attention: against finite differences, for language models of all kinds and
+for classifiers.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,9 @@ def encoded(model: Model) -> list[Encoded]:
 
 @contextmanager
 def nudged(model: Model, site: int, head: int, query: int, key: int, by: float | torch.Tensor) -> Iterator[None]:
-    """The model with one attention weight of the first text moved after the softmax: written out, without headscope's taps."""
+    """The model with one attention weight of the first text moved after the softmax: written out, without
+    headscope's taps.
+    """
     calls = 0
 
     def attention(eager: Callable[..., Any], module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
@@ -156,7 +160,8 @@ def test_equal_to_finite_differences(model: Model, reduction: Any) -> None:
     assert len(found) == len(model.sites)
     rng = np.random.default_rng(0)
     seen = 0.0
-    # Of a padded batch a classifier's loss is worked out from the first text alone, so that only its own rows can be compared.
+    # Of a padded batch a classifier's loss is worked out from the first text alone, so that only its own rows can be
+    # compared.
     length = len(texts[0]) if model.objective == "classes" else None
     for site, sizes in found.items():
         for _ in range(6):
@@ -179,7 +184,9 @@ def test_equal_to_finite_differences(model: Model, reduction: Any) -> None:
 
 
 def test_rows_that_no_prediction_depends_on_see_nothing(model: Model) -> None:
-    """The last token of a decoder predicts nothing, and no later row sees it: its row has the gradient 0, and is left out."""
+    """The last token of a decoder predicts nothing, and no later row sees it: its row has the gradient 0, and is
+    left out.
+    """
     texts = encoded(model)
     sizes = gradients(model, texts, Slope())
     visible: dict[int, Any] = {}
@@ -197,7 +204,9 @@ def test_rows_that_no_prediction_depends_on_see_nothing(model: Model) -> None:
 
 
 def test_forms(model: Model) -> None:
-    """|a g| and |a (g - sum a g)| from |g| alone is not possible: from the maps and two runs of the model's own backward pass."""
+    """|a g| and |a (g - sum a g)| from |g| alone is not possible: from the maps and two runs of the model's own
+    backward pass.
+    """
     texts = encoded(model)[:1]
     maps: dict[int, torch.Tensor] = {}
     asked = asked_of(model, texts, Slope(), "k")
@@ -213,7 +222,9 @@ def test_forms(model: Model) -> None:
 
 
 def test_integrated_gradients_add_up_to_what_attention_is_worth(model: Model) -> None:
-    """Of signed products with all attention scaled together, the sum is the loss with attention less the loss without any."""
+    """Of signed products with all attention scaled together, the sum is the loss with attention less the loss
+    without any.
+    """
     texts, signed = encoded(model)[:1], []
 
     def take(index: int, weights: torch.Tensor, gradient: torch.Tensor, seen: Any) -> None:

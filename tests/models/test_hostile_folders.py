@@ -1,4 +1,6 @@
-"""Model folders that are damaged, not what they say, or meant to do harm: refused in one line, before memory is taken or anything runs."""
+"""Model folders that are damaged, not what they say, or meant to do harm: refused in one line, before memory is
+taken or anything runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Importance of heads: against finite differences of gates, and against gradients at the output projections of one text at a time."""
+"""Importance of heads: against finite differences of gates, and against gradients at the output projections of one
+text at a time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Influence between tokens against autograd: the gradient of every single number of a layer's output, one after the other."""
+"""Influence between tokens against autograd: the gradient of every single number of a layer's output, one after the
+other.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "blenderbot": ("blenderbot", ENCODER_DECODERS["bart"]),
     "biogpt": ("biogpt", ENCODERS["bert"]),
 }
-# Layers to be differentiated by products, and how near autograd can be: some of these normalise in float32 whatever their weights are.
+# Layers to be differentiated by products, and how near autograd can be: some of these normalise in float32 whatever
+# their weights are.
 OTHER = {"gpt2": 1e-8, "deberta-v2": 1e-8, "mbart": 1e-8, "opt": 1e-6, "modernbert": 1e-6, "llama": 1e-5, "gemma2": 1e-5, "t5": 1e-6}
 TEXTS = {"one": (1, 1), "two": (2, 2), "several": (5, 5), "padded": (4, 6)}
 EVERY_LENGTH = ["bert", "mpnet", "gpt2", "gpt_neox", "llama", "mistral"]  # of each way to lay out a block, one is tried on all texts
@@ -55,7 +58,9 @@ def wrap(network: PreTrainedModel) -> Model:
 
 
 def tiny(name: str) -> Model:
-    """A tiny model in float64 whose normalisations have weights and biases; with weights of 1 the features of a token sum to a constant."""
+    """A tiny model in float64 whose normalisations have weights and biases; with weights of 1 the features of a
+    token sum to a constant.
+    """
     architecture, options = VARIANTS.get(name, (name, {}))
     network = build(architecture, **options).double()
     torch.manual_seed(3)
@@ -90,7 +95,9 @@ class Wide(TorchFunctionMode):
 
 @dataclass
 class Jacobians:
-    """J [layer, target, out, source, in] of each layer, and of all layers up to it, from what each was given and made."""
+    """J [layer, target, out, source, in] of each layer, and of all layers up to it, from what each was given and
+    made.
+    """
 
     given: list[torch.Tensor]
     made: list[torch.Tensor]
@@ -119,7 +126,9 @@ class Jacobians:
 
 
 def autograd(network: PreTrainedModel, inputs: dict[str, torch.Tensor]) -> Jacobians:
-    """Written against torch and transformers alone: the first list of modules are the layers, and each number has its own backward pass."""
+    """Written against torch and transformers alone: the first list of modules are the layers, and each number has
+    its own backward pass.
+    """
     layers = next(module for module in network.modules() if isinstance(module, torch.nn.ModuleList))
     given: list[torch.Tensor] = []
     made: list[torch.Tensor] = []
@@ -421,7 +430,9 @@ def test_the_embedded_model_in_float32(sentence: tuple[Model, Encoded]) -> None:
 
 @pytest.mark.parametrize("norm", ["frobenius", "spectral"])
 def test_some_pairs_have_the_numbers_of_all(norm: Any) -> None:
-    """G of some targets and G* of some sources alone, sketched or not: the numbers of the whole matrices, and 0 elsewhere."""
+    """G of some targets and G* of some sources alone, sketched or not: the numbers of the whole matrices, and 0
+    elsewhere.
+    """
     model = tiny("bert")
     inputs = text(model, 7, 7)
     whole = flow_of(model, inputs, ("A", "G", "G*"), norm, probes=4, seed=3)

@@ -1,4 +1,6 @@
-"""Heads cut out for good: the numbers of gates of 0, from memory, from the disk, and by code that knows transformers alone."""
+"""Heads cut out for good: the numbers of gates of 0, from memory, from the disk, and by code that knows transformers
+alone.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ CUTTABLE = [name for name in TINY if name not in ("albert", "mpnet", "deberta")]
 
 
 def chosen(model: Model) -> list[HeadId]:
-    """Some heads of every layer but the last of its kind: another number of each, and all of the second of the first kind."""
+    """Some heads of every layer but the last of its kind: another number of each, and all of the second of the first
+    kind.
+    """
     first = model.sites[0].kind
     heads = []
     for number, site in enumerate(model.sites[:-1]):

@@ -1,4 +1,6 @@
-"""Fine-tuning small random models on what a majority baseline cannot tell: they learn it, they say so honestly, and load again."""
+"""Fine-tuning small random models on what a majority baseline cannot tell: they learn it, they say so honestly, and
+load again.
+"""
 
 from __future__ import annotations
 

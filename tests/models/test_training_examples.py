@@ -28,7 +28,9 @@ def test_phrases_end_where_signs_begin() -> None:
 
 
 def plainly(forms: list[str], phrases: list[str]) -> list[str]:
-    """Every phrase at every place, the longest first: the first word may have signs before it and the last one after it."""
+    """Every phrase at every place, the longest first: the first word may have signs before it and the last one after
+    it.
+    """
     tags = ["O"] * len(forms)
     split = {tuple(phrase.casefold().split()) for phrase in phrases} - {()}
     for phrase in sorted(split, key=lambda words: (-len(words), words)):

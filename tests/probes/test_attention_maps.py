@@ -1,4 +1,6 @@
-"""Maps for attention probes: between the words of sentences and what stands for the root, against transformers' own attentions."""
+"""Maps for attention probes: between the words of sentences and what stands for the root, against transformers' own
+attentions.
+"""
 
 from __future__ import annotations
 

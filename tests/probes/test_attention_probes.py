@@ -211,7 +211,9 @@ def test_seeds_and_probes_that_are_trained_together_are_as_if_alone() -> None:
 
 
 def test_one_sentence_a_step_by_a_loop_written_out() -> None:
-    """The reference's recipe: Adam by its formulas, the sum of cross-entropies of one sentence, in the order of the file."""
+    """The reference's recipe: Adam by its formulas, the sum of cross-entropies of one sentence, in the order of the
+    file.
+    """
     given = some([4, 3, 5])
     probe = AttentionProbe([2], 2 * HEADS)
     values = [parameter.detach().clone().double().requires_grad_() for parameter in probe.parameters()]
@@ -295,7 +297,9 @@ def test_steps_go_through_all_sentences_whatever_their_order_in_the_file() -> No
 
 
 def planted(sizes: Sequence[int]) -> SentenceMaps:
-    """Head 1 attends to the governor, in the direction from governor to word; the root is the start. Others are noise."""
+    """Head 1 attends to the governor, in the direction from governor to word; the root is the start. Others are
+    noise.
+    """
     rng = np.random.default_rng(5)
     trees, all_maps = [], []
     for size in sizes:

@@ -254,7 +254,8 @@ def test_tables_by_hand() -> None:
     assert (summary[0]["n"], summary[0]["seeds"], summary[0]["words"], summary[0]["tree"]) == (55, 2, None, None)
     assert summary[0]["with_punct"] == pytest.approx((50 + 30) / 2 / 60)
     assert summary[1]["uas"] == pytest.approx(25 / 55)
-    # By document: 10, 10 and 5 words count in the first three, of which 10, 10 and 2.5 are right; then 10 in each, and 5 are right.
+    # By document: 10, 10 and 5 words count in the first three, of which 10, 10 and 2.5 are right; then 10 in each, and
+    # 5 are right.
     weights, words = poisson_weights([*"abcdef"], 50, 3), np.array([10, 10, 5, 10, 10, 10])
     with np.errstate(invalid="ignore"):
         drawn = (np.array([10, 10, 2.5, 5, 5, 5]) @ weights) / (words @ weights)
@@ -306,7 +307,9 @@ def test_sentences_by_hand() -> None:
 
 
 def test_mini_knows_syntax(data: Path) -> None:
-    """A little of EWT is enough: the probe of attention is far above the next word, and above the model's untrained twin."""
+    """A little of EWT is enough: the probe of attention is far above the next word, and above the model's untrained
+    twin.
+    """
     spec = STUDY.make(
         {
             "corpus": str(data / "ud/en_ewt-ud-dev.conllu.xz"), "limit": 160, "seeds": 1, "epochs": 10, "replicates": 0,

@@ -24,7 +24,8 @@ NAMES = ("A", "B", "C")
 
 def test_the_clearest_turn_by_hand() -> None:
     beliefs = np.array([[0.9, 0.2, 0.0], [0.6, 0.5, 0.1], [0.3, 0.8, 0.1], [0.4, 0.7, 0.9]])
-    # A is ahead of B by .7 at layer 0, B of A by .5 at layer 2; A of C by .9 at layer 0, and C of A by .5 at layer 3, no more.
+    # A is ahead of B by .7 at layer 0, B of A by .5 at layer 2; A of C by .9 at layer 0, and C of A by .5 at layer 3,
+    # no more.
     found = turn(beliefs, NAMES)
     assert found == Turn(found.margin, "A", "B", 0, 2)
     assert found.margin == pytest.approx(0.5)

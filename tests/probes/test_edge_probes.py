@@ -40,7 +40,9 @@ def _text(number: int, pieces: list[int]) -> Encoded:
 
 
 def _world(pairs: bool, texts: int = 9) -> tuple[HiddenStates, Items]:
-    """Random states, and targets whose labels follow from the last layer of their first span; words and spans are of several sizes."""
+    """Random states, and targets whose labels follow from the last layer of their first span; words and spans are of
+    several sizes.
+    """
     rng = np.random.default_rng(7)
     sources = [_text(number, rng.integers(1, 4, size=rng.integers(2, 6)).tolist()) for number in range(texts)]
     lengths = tuple(len(text) for text in sources)
@@ -65,7 +67,9 @@ def _feeder(states: HiddenStates, own: Items, dtype: torch.dtype = torch.float64
 
 
 def _plain(parameters: dict[str, np.ndarray], states: np.ndarray, spans: list[tuple[int, int]], seen: tuple[int, ...]) -> np.ndarray:
-    """The logits of one target by METHODS §8.1, written down slowly: every token is projected, and a span is pooled afterwards."""
+    """The logits of one target by METHODS §8.1, written down slowly: every token is projected, and a span is pooled
+    afterwards.
+    """
     numbers = np.exp([parameters["mix"][layer] for layer in seen])
     mixed = parameters["scale"] * sum(share * states[layer] for share, layer in zip(numbers / numbers.sum(), seen, strict=True))
     parts = []

@@ -1,4 +1,6 @@
-"""A study by edge probing from a corpus to its tables, its figures and its page, and what is said when it cannot be done."""
+"""A study by edge probing from a corpus to its tables, its figures and its page, and what is said when it cannot be
+done.
+"""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def test_constituents_of_ewt(data: Path) -> None:
 def test_pairs_of_mentions_of_ontogum(data: Path) -> None:
     path = data / "coref/ontogum-dev.v4_gold_conll.xz"
     labels = Counter(edge.labels[0] for document in read(path) for edge in targets(document, "coref"))
-    # A plain reading: which spans open and close where, sentence by sentence; no mention of this file reaches over a sentence.
+    # A plain reading: which spans open and close where, sentence by sentence; no mention of this file reaches over a
+    # sentence.
     sentences: list[tuple[str, dict[tuple[int, int], set[str]]]] = []
     sizes: Counter[tuple[str, str]] = Counter()
     for sentence in rows(path):

@@ -59,7 +59,8 @@ def test_windows_by_hand() -> None:
     assert windows([1] * 4, 4) == [(0, 4)]
     assert windows([1] * 10, 4) == [(0, 4), (2, 6), (4, 8), (6, 10)]
     assert windows([1] * 9, 4) == [(0, 4), (2, 6), (4, 8), (5, 9)]
-    # 3 + 1 tokens, then what begins after half of them: the word of 1, and so on; the last window reaches back as far as fits.
+    # 3 + 1 tokens, then what begins after half of them: the word of 1, and so on; the last window reaches back as far
+    # as fits.
     assert windows([3, 1, 3, 1], 4) == [(0, 2), (1, 3), (2, 4)]
     assert windows([4, 4, 4], 4) == [(0, 1), (1, 2), (2, 3)]
     assert centrality((0, 4), 10).tolist() == [3, 2, 1, 0]
@@ -281,7 +282,9 @@ def test_page_and_figure(finder: Finder, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("family", ["bart", "roberta"])
 def test_other_families(tmp_path: Path, family: str) -> None:
-    """Encoder–decoders, and tokenizers that spell a word otherwise where nothing stands before it: no word is lost in windows."""
+    """Encoder–decoders, and tokenizers that spell a word otherwise where nothing stands before it: no word is lost
+    in windows.
+    """
     found = learn(loaded(tmp_path, family), corpus(2), "pets", folds=2).find(LONG)
     assert "windows" in found.notes[0]
     assert ((found.weights > 0) & (found.weights < 1)).all()

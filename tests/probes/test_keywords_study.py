@@ -1,4 +1,6 @@
-"""Keywords by attention: what words receive, what each head tells, and what is learnt, against plain loops and numbers by hand."""
+"""Keywords by attention: what words receive, what each head tells, and what is learnt, against plain loops and
+numbers by hand.
+"""
 
 from __future__ import annotations
 

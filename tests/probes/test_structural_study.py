@@ -1,4 +1,6 @@
-"""A structural probe from corpora to a folder: parts kept apart, trees that were planted found, work gone on with, figures and a page."""
+"""A structural probe from corpora to a folder: parts kept apart, trees that were planted found, work gone on with,
+figures and a page.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def test_tables_and_manifest(whole: Results) -> None:
 
 
 def test_some_trees_are_kept_to_look_at(tiny: Model, few: Corpus, whole: Results) -> None:
-    """The words are those of test sentences; the edges are those that UUAS counts, and the roots those that Root% does."""
+    """The words are those of test sentences; the edges are those that UUAS counts, and the roots those that Root%
+    does.
+    """
     words = list(whole["structural_trees"])
     parts = material(tiny, few, None, resolved(few))
     texts = {text.id: (text, tree) for text, tree in zip(parts.test.texts, parts.test.trees, strict=True)}
@@ -134,7 +138,9 @@ def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
 
 
 def test_planted_trees_are_found(few: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: Model) -> None:
-    """Where distances in the tree lie in some coordinates, under noise in the others, the probe finds nearly all edges."""
+    """Where distances in the tree lie in some coordinates, under noise in the others, the probe finds nearly all
+    edges.
+    """
 
     def planted(model: Model, texts: Any, folder: Path | None, *, layers: Any, dtype: str, **rest: Any) -> HiddenStates:
         random = np.random.default_rng(0)

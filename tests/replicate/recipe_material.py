@@ -1,4 +1,6 @@
-"""A model and a corpus so small that every recipe is done in seconds: twelve layers, as the papers' curves have, of two heads each."""
+"""A model and a corpus so small that every recipe is done in seconds: twelve layers, as the papers' curves have, of
+two heads each.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from headscope.models.load import _locate
 from headscope.replication.recipe import Recipe, Step
 
 DOCUMENTS = 6
-# What makes each verb quick. Every setting exists for other reasons, and none changes which tables and columns there are.
+# What makes each verb quick. Every setting exists for other reasons, and none changes which tables and columns there
+# are.
 QUICK: dict[str, dict[str, Any]] = {
     "run": {"replicates": 5, "max_length": 64},
     "flow": {"replicates": 0, "items": 8, "limit": 4, "context": 16, "max_length": 40},

@@ -127,7 +127,9 @@ def test_every_row_says_what_n_counts(done: tuple[Recipe, Results]) -> None:
 
 
 def test_documents_stand_beside_every_interval(done: tuple[Recipe, Results]) -> None:
-    """Runs and studies of every kind: whoever sees an interval sees what it rests on. Those of a mix of layers are over seeds."""
+    """Runs and studies of every kind: whoever sees an interval sees what it rests on. Those of a mix of layers are
+    over seeds.
+    """
     for name, step in opened(done[1])[0].items():
         for table in step:
             if "low" in step[table].columns and table != "edge_mix":

@@ -54,7 +54,9 @@ def shows_nothing_usual(kind: type[Specification]) -> None:
 
 
 def shows_what_is_changed(kind: type[Specification]) -> None:
-    """Every setting is in the signature and in the identity when it is changed, unless it is neutral or names something hashed."""
+    """Every setting is in the signature and in the identity when it is changed, unless it is neutral or names
+    something hashed.
+    """
     spec = usual(kind)
     readable, whole = signed(spec)
     for name, field in kind.model_fields.items():

@@ -60,7 +60,9 @@ if __name__ == "__main__":
 
 @contextmanager
 def waiting_run(place: Path, options: Sequence[str], parts: int = 1, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A `headscope run` in a process group of its own that has kept so many parts, and goes no further until it is told to end."""
+    """A `headscope run` in a process group of its own that has kept so many parts, and goes no further until it is
+    told to end.
+    """
     script, marker = place / "waiting.py", place / "waits"
     script.write_text(_WAITS.format(parts=parts, marker=str(marker), options=list(options)))
     how = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True, "env": {**os.environ, **environment}}

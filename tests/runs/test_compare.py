@@ -1,4 +1,6 @@
-"""Runs compared: differences and their intervals, against numbers worked out by hand and against the runs' own tables."""
+"""Runs compared: differences and their intervals, against numbers worked out by hand and against the runs' own
+tables.
+"""
 
 from __future__ import annotations
 

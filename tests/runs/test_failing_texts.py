@@ -1,4 +1,6 @@
-"""A text that makes the model raise is named, the rest is done, in every engine alike; what concerns all texts ends a run at once."""
+"""A text that makes the model raise is named, the rest is done, in every engine alike; what concerns all texts ends
+a run at once.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def few() -> Corpus:
 
 
 def poisoned(model: Model, monkeypatch: pytest.MonkeyPatch, bad: Sequence[str], says: Exception | None = None) -> list[int]:
-    """Let the model raise on these texts, as a network does: from within, without saying on which. Returns the sizes of its batches."""
+    """Let the model raise on these texts, as a network does: from within, without saying on which. Returns the sizes
+    of its batches.
+    """
     inputs, sizes = Model.inputs, []
 
     def raising(self: Model, texts: Sequence[Encoded]) -> Any:

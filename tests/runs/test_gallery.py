@@ -146,7 +146,9 @@ def relation(side: dict[str, Any], map: Map, label: str, turned: bool) -> tuple[
 
 
 def test_a_long_text_is_cut_to_where_it_matters(done: hs.Run, mini: Model) -> None:
-    """Documents of 128 tokens, of which 48 are shown, with mentions of the same entity in them; the map is cut alike."""
+    """Documents of 128 tokens, of which 48 are shown, with mentions of the same entity in them; the map is cut
+    alike.
+    """
     gallery = gallery_of(done)
     cut = [example for example in gallery.examples if example.measure == "coreference"]
     assert cut
@@ -209,7 +211,9 @@ VERBS = ["sees", "hears", "finds", "takes", "eats", "holds"]
 
 
 def planted(turn: int, right: bool) -> tuple[Map, list[str], list[Word]]:
-    """A sentence of 9 tokens, and heads that attend to: the token before, [SEP], everything, and the governor of objects, or else not."""
+    """A sentence of 9 tokens, and heads that attend to: the token before, [SEP], everything, and the governor of
+    objects, or else not.
+    """
     words = [
         Word("the", head=2, relation="det", upos="DET"),
         Word("dog", head=3, relation="nsubj", upos="NOUN"),

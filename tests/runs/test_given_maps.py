@@ -144,7 +144,9 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_real_bert_maps(data: Path) -> None:
-    """bert-base-uncased on three short texts: facts of the data's README, and attention to the next token against plain numpy."""
+    """bert-base-uncased on three short texts: facts of the data's README, and attention to the next token against
+    plain numpy.
+    """
     maps = [read_maps(path) for path in sorted((data / "maps").glob("bert-base-uncased*.npz"))]
     assert len(maps) == 3
     for text in maps:

@@ -77,7 +77,9 @@ def test_the_strongest_links_of_a_row() -> None:
 
 
 def test_heads_by_their_links_between_far_words() -> None:
-    """A second reading of the rule: of each word the largest weight to a word more than two places away; words have a letter or digit."""
+    """A second reading of the rule: of each word the largest weight to a word more than two places away; words have
+    a letter or digit.
+    """
     model = hs.load("mini")
     encoded = typed(model, "The keys to the old cabinets, which my sister bought, are gone.").encoded
     maps = look(model, encoded)

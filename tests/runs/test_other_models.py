@@ -1,4 +1,6 @@
-"""The whole pipeline on small random models of other kinds: decoder, encoder-decoder, grouped heads, windows, sinks, fallback."""
+"""The whole pipeline on small random models of other kinds: decoder, encoder-decoder, grouped heads, windows, sinks,
+fallback.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def saved(tmp_path: Path, name: str, tokenizer: str) -> Path:
 
 
 def naive(model: Model, kind: str) -> tuple[list[np.ndarray], list[int]]:
-    """Each text alone through transformers' own eager attention: maps [layers, heads, rows, columns], and how many texts."""
+    """Each text alone through transformers' own eager attention: maps [layers, heads, rows, columns], and how many
+    texts.
+    """
     encoder = encoder_for(make_spec({}).resolved(pairs=False), model.tokenizer, model.decoder_start)
     maps, lengths = [], []
     model.network.set_attn_implementation("eager")
@@ -110,7 +114,9 @@ def test_even_attention_stays_inside_a_window(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "tokenizer"), [("layoutlm", "wordpiece"), ("switch_transformers", "t5"), ("falcon", "gpt2")])
 def test_relations_of_models_with_masks_of_other_shapes(tmp_path: Path, name: str, tokenizer: str) -> None:
-    """Several texts in a batch: LayoutLM's mask has one row for all queries; Falcon is read from its outputs, and causal."""
+    """Several texts in a batch: LayoutLM's mask has one row for all queries; Falcon is read from its outputs, and
+    causal.
+    """
     tokens = FAMILIES[tokenizer]()
     build_tiny(name, None, vocab_size=len(tokens)).save_pretrained(tmp_path)
     tokens.save_pretrained(tmp_path)

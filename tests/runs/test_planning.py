@@ -1,4 +1,6 @@
-"""A plan says what the run would do: the same numbers, without running it, in memory that does not grow with the corpus."""
+"""A plan says what the run would do: the same numbers, without running it, in memory that does not grow with the
+corpus.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_nothing_is_run_where_nothing_is_to_be_tried(model: Model, monkeypatch: 
 
 
 def test_how_long_it_takes() -> None:
-    """1,000,000 tokens in 100 shards, read in 50 s; 10,000 tokens a second are computed, and a shard is kept in half a second."""
+    """1,000,000 tokens in 100 shards, read in 50 s; 10,000 tokens a second are computed, and a shard is kept in half
+    a second.
+    """
     counts = Counts(documents=10, texts=1000, tokens=1_000_000, words=800_000)
     planned = RunEstimate((counts,), ("sentence",), 100, 400, 96, (), (), 50.0, 4_000_000, 900, 2_500, TimedShards(4, 40_000, 4.0, 2.0))
     assert planned.seconds() == 50 + 100 + 50
@@ -78,7 +82,9 @@ def peak(model: Model, path: Path, sentences: int) -> int:
 
 
 def test_memory_does_not_grow_with_the_corpus(model: Model, tmp_path: Path) -> None:
-    """But for 16 bytes or so of each document's name, of which no two may be the same, and what waits to be collected."""
+    """But for 16 bytes or so of each document's name, of which no two may be the same, and what waits to be
+    collected.
+    """
     few, many = (peak(model, tmp_path / f"{count}.jsonl", count) for count in (500, 3000))
     assert many < few + 200_000, f"{few:,} bytes for 500 sentences, {many:,} for 3,000"
 

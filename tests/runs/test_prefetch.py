@@ -28,7 +28,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Five files with ids that come again in one file and in others, texts that are too long, and lines that cannot be read."""
+    """Five files with ids that come again in one file and in others, texts that are too long, and lines that cannot
+    be read.
+    """
     folder, sentences = tmp_path_factory.mktemp("files"), [one.text for document in read("sampler") for one in document.sentences]
     names = [["a", "b", "b", "c"], ["d", "e", "d", "e#2", "f"], ["g", "a", "g", "h", "b"], ["i", "j"], ["x", "b#2", "x", "a"]]
     paths = []

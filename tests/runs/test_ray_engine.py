@@ -38,7 +38,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
-    """A head without a CPU, where nothing of ours can be placed, and three nodes of one CPU each; this process is connected to it."""
+    """A head without a CPU, where nothing of ours can be placed, and three nodes of one CPU each; this process is
+    connected to it.
+    """
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,6 @@
-"""One run, several ways of reading the corpus: each measure gets the texts it asks for, and the same numbers as alone."""
+"""One run, several ways of reading the corpus: each measure gets the texts it asks for, and the same numbers as
+alone.
+"""
 
 from __future__ import annotations
 

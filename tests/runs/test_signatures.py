@@ -1,4 +1,5 @@
-"""One rule for the signatures of all kinds of results: a setting is shown when it is not at its default, or is declared neutral.
+"""One rule for the signatures of all kinds of results: a setting is shown when it is not at its default, or is declared
+neutral.
 
 What holds of all studies is tried in tests/studies.
 """

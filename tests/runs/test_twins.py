@@ -60,7 +60,9 @@ def js(p: np.ndarray, q: np.ndarray) -> float:
 
 
 def naive(model: Model, kind: Kind, given: Corpus = CORPUS) -> Iterator[tuple[Encoded, np.ndarray]]:
-    """Each text alone through transformers' own eager attention: what rows stand for, and maps [head, row, column] in float64."""
+    """Each text alone through transformers' own eager attention: what rows stand for, and maps [head, row, column]
+    in float64.
+    """
     network = copy.deepcopy(model.network)
     network.set_attn_implementation("eager")
     for text in Encoder(model.tokenizer, max_length=60, decoder_start=model.decoder_start).texts(given, Tally()):
@@ -75,7 +77,9 @@ def naive(model: Model, kind: Kind, given: Corpus = CORPUS) -> Iterator[tuple[En
 
 
 def words_of(side: Encoded, maps: np.ndarray) -> dict[int, dict[int, np.ndarray]]:
-    """By word of the document, row and column: what each head gives, summed over the tokens attended to, the mean of those that attend."""
+    """By word of the document, row and column: what each head gives, summed over the tokens attended to, the mean of
+    those that attend.
+    """
     tokens: dict[int, list[int]] = {}
     for token, word in enumerate(side.word_of):
         if word >= 0:
@@ -130,7 +134,9 @@ def test_distances_equal_a_slow_reading(models: dict[str, Model], first: str, se
 
 
 def test_whole_rows_of_tokens(models: dict[str, Model]) -> None:
-    """Special tokens are rows and columns, too; those of bert and of the same with other weights are the same tokens."""
+    """Special tokens are rows and columns, too; those of bert and of the same with other weights are the same
+    tokens.
+    """
     other = hs.load(models["bert"].name, random=1)
     found = hs.twins(models["bert"], other, CORPUS, level="token", max_length=60, replicates=0)
     total, n = np.zeros((16, 16)), 0
@@ -263,7 +269,9 @@ def planted(rng: np.random.Generator, a: int = 6, b: int = 4, groups: int = 7) -
 
 
 def test_intervals_are_those_of_documents_drawn_again() -> None:
-    """A group that is drawn twice is there twice; what a replicate finds is worked out from copies of rows, head by head."""
+    """A group that is drawn twice is there twice; what a replicate finds is worked out from copies of rows, head by
+    head.
+    """
     found, rows = planted(np.random.default_rng(0))
     drawn = group_weights(40, 0, 7).astype(int)
     upper = np.triu_indices(10, 1)

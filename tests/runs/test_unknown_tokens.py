@@ -42,7 +42,9 @@ def model(folder: Path) -> Model:
 
 
 def texts(*sizes: tuple[int, int]) -> Corpus:
-    """A document for each pair of numbers: so many words of one token that the embedded tokenizer knows, then so many it does not."""
+    """A document for each pair of numbers: so many words of one token that the embedded tokenizer knows, then so
+    many it does not.
+    """
     words = [(*(Word("the") for _ in range(known)), *(Word("猫") for _ in range(not_known))) for known, not_known in sizes]
     return Corpus.of(Document(f"d{number}", (Sentence(own),)) for number, own in enumerate(words))
 

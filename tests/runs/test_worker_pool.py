@@ -1,4 +1,6 @@
-"""Who gets which shard, and what becomes of it when workers die: a pool in memory, whose workers die when they are told to."""
+"""Who gets which shard, and what becomes of it when workers die: a pool in memory, whose workers die when they are
+told to.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ START = WorkerSetup({}, None, 1, "", {})
 
 
 class Scripted(WorkerPool):
-    """Workers that do a shard each time they are listened to. `deadly` shards kill so many of them; `stillborn` of them never begin."""
+    """Workers that do a shard each time they are listened to. `deadly` shards kill so many of them; `stillborn` of
+    them never begin.
+    """
 
     remedy = "Be gentle"
 

@@ -37,7 +37,9 @@ FROZEN = [1, 0, 0, 0, 0, 1, 0, 1, 0, 3, 3, 1, 1]
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    """400 worlds of 8 documents, one of which is as long as four: 95 % intervals hold 0 in 93 to 98.5 % of them, percentiles in fewer."""
+    """400 worlds of 8 documents, one of which is as long as four: 95 % intervals hold 0 in 93 to 98.5 % of them,
+    percentiles in fewer.
+    """
     rng = np.random.default_rng(0)
     length = np.array([4.0, 1, 1, 1, 1, 1, 1, 1])
     covered = np.zeros(2)

@@ -125,7 +125,9 @@ def test_few_points(linkage: Linkage) -> None:
 
 
 def test_a_few_outliers_are_no_groups() -> None:
-    """57 points in one place, two far away and one farther: 2 groups have the silhouette 0.98, and part one point from 59."""
+    """57 points in one place, two far away and one farther: 2 groups have the silhouette 0.98, and part one point
+    from 59.
+    """
     outliers = group(line(*[0] * 57, 40, 41, 90))
     assert max(outliers.scores.values()) > 0.9
     assert (outliers.number, outliers.about) == (1, "1 group")

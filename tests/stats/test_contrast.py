@@ -109,7 +109,9 @@ def test_the_default_test_takes_documents_for_independent_and_not_examples() -> 
 
 
 def test_long_examples_make_fewer_documents() -> None:
-    """Of a loss an example weighs as much as it has items: with one of 50 and nine of 1, 59^2 / 2509 = 1.39 documents are too few."""
+    """Of a loss an example weighs as much as it has items: with one of 50 and nine of 1, 59^2 / 2509 = 1.39
+    documents are too few.
+    """
     score, rng = Mean("loss", "lower"), np.random.default_rng(2)
     counts = np.array([50.0] + [1] * 9)
     rows = score.statistics(rng.exponential(3, (3, 10)) * counts, counts)

@@ -97,8 +97,9 @@ def test_replicates_that_are_missing_or_all_alike() -> None:
 
 
 def test_skewness_widens_one_side_to_twice_the_width_of_t_at_most() -> None:
-    """Of 100 replicates one is far below the others: their skewness is -10, and counts as -.4. For 10 documents Hall's bound is then
-    3 / .4 (1 - (1 - .4 (2.228139 + .4 / 6))^(1/3)) = 4.2406 standard errors below; for 6 (t 2.446912) it would be 8.8, and is 2 t.
+    """Of 100 replicates one is far below the others: their skewness is -10, and counts as -.4. For 10 documents
+    Hall's bound is then 3 / .4 (1 - (1 - .4 (2.228139 + .4 / 6))^(1/3)) = 4.2406 standard errors below; for 6 (t
+    2.446912) it would be 8.8, and is 2 t.
     """
     replicates = np.array([0.0] * 99 + [-100])
     error = np.std(replicates, ddof=1)
@@ -108,7 +109,9 @@ def test_skewness_widens_one_side_to_twice_the_width_of_t_at_most() -> None:
 
 
 def test_all_right_or_none_is_not_certain() -> None:
-    """Of 8 documents all agree: with a probability of .63 or more that is likelier than .025 (0.63^8 = .025). Others are as usual."""
+    """Of 8 documents all agree: with a probability of .63 or more that is likelier than .025 (0.63^8 = .025). Others
+    are as usual.
+    """
     value = np.array([1.0, 0, 0.5])
     replicates = np.stack([np.ones(40), np.zeros(40), np.tile([0.4, 0.6], 20)], 1)
     support = Support.of(np.ones((8, 3)))

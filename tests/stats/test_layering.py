@@ -33,7 +33,8 @@ def test_means_by_hand() -> None:
     given = np.array([[0, 0.1, 0.4, 0.5], [0.1, 0, 0.6, 0.7], [0.4, 0.6, 0, 0.3], [0.5, 0.7, 0.3, 0]])
     found = layering(given, [0, 0, 1, 1], permutations=5)
     assert found[:3] == pytest.approx((0.2, 0.55, 0.35))
-    # Of the three ways to part four heads in pairs this one has the largest difference: one permutation in three is as good.
+    # Of the three ways to part four heads in pairs this one has the largest difference: one permutation in three is as
+    # good.
     assert layering(given, [0, 0, 1, 1]).p == pytest.approx(1 / 3, abs=0.02)
 
 

@@ -42,7 +42,9 @@ def test_each_feature_alone() -> None:
 
 
 def test_classes_that_are_apart_and_features_that_say_nothing() -> None:
-    """With a penalty, a perfect feature has a finite coefficient; a constant one gets none; without positives, chance is near 0."""
+    """With a penalty, a perfect feature has a finite coefficient; a constant one gets none; without positives,
+    chance is near 0.
+    """
     x = np.stack([np.repeat([-1.0, 1.0], 50), np.ones(100)], 1)
     y = np.repeat([False, True], 50)
     found = logistic(x, y, 1.0)

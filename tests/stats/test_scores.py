@@ -52,7 +52,9 @@ def test_scores_of_classes_are_those_of_scikit_learn(seed: int, n: int, classes:
 
 
 def test_scores_of_classes_by_hand() -> None:
-    """Truth 1 1 1 0 0, predicted 1 1 0 1 0: found 2, wrong 1, missed 1, F1 2/3; F1 of class 0 is 1/2; correlation (2*1-1*1)/6."""
+    """Truth 1 1 1 0 0, predicted 1 1 0 1 0: found 2, wrong 1, missed 1, F1 2/3; F1 of class 0 is 1/2; correlation
+    (2*1-1*1)/6.
+    """
     truth, predicted = np.array([1, 1, 1, 0, 0]), np.array([1, 1, 0, 1, 0])
     assert F1().of(F1().statistics(predicted, truth)) == pytest.approx(2 / 3)
     assert F1("macro").of(F1("macro").statistics(predicted, truth)) == pytest.approx((2 / 3 + 1 / 2) / 2)
@@ -161,7 +163,8 @@ def test_a_function_of_your_own_sees_the_examples_that_were_drawn() -> None:
     values = np.array([[[1.0], [2], [9]], [[3], [4], [5]]])
     assert median.of(values).tolist() == [2, 4]
     assert median.of(values[0]) == 2
-    # Examples 0 and 1 are of one document, example 2 of another; it is drawn twice, then not at all, then nothing is drawn.
+    # Examples 0 and 1 are of one document, example 2 of another; it is drawn twice, then not at all, then nothing is
+    # drawn.
     found = median.resampled(values, np.array([0, 0, 1]), np.array([[1.0, 1, 0], [2, 0, 0]]))
     assert found[:2].tolist() == [[5.5, 4.5], [1.5, 3.5]]
     assert np.isnan(found[2]).all()

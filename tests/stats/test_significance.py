@@ -46,7 +46,9 @@ def test_the_paired_test_is_scipys(seed: int, n: int) -> None:
 
 
 def test_welch_by_hand() -> None:
-    """Means 2 and 5, variances 1 and 4, three each: t = -3 / sqrt(5/3), df = (5/3)^2 / ((1/3)^2/2 + (4/3)^2/2) = 50/17."""
+    """Means 2 and 5, variances 1 and 4, three each: t = -3 / sqrt(5/3), df = (5/3)^2 / ((1/3)^2/2 + (4/3)^2/2) =
+    50/17.
+    """
     found = welch(np.array([[1.0], [2], [3]]), np.array([[3.0], [5], [7]]))
     assert found.t[0] == pytest.approx(-3 / (5 / 3) ** 0.5)
     assert found.df[0] == pytest.approx(50 / 17)
@@ -80,7 +82,8 @@ def test_no_test_says_why() -> None:
     assert str(welch(np.zeros(0), two).reason) == TOO_FEW
     assert str(welch(same, np.full(5, 0.3)).reason) == CONSTANT
     assert np.isnan(welch(same, np.full(5, 0.3)).p)
-    # 0.1 seven times has a mean that is not 0.1 to the last bit: still no variance, and with another that varies a test.
+    # 0.1 seven times has a mean that is not 0.1 to the last bit: still no variance, and with another that varies a
+    # test.
     assert welch(same, varied).t == pytest.approx((0.1 - 0.7 / 3) / (varied.var(ddof=1) / 3) ** 0.5)
     assert str(paired(np.array([1.0, 2, 3]), np.array([0.0, 1, 2])).reason) == CONSTANT
     assert str(paired(one, one).reason) == TOO_FEW

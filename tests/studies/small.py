@@ -1,4 +1,6 @@
-"""Studies so small that each takes about a second: a model of two layers of two heads, a few sentences of several documents."""
+"""Studies so small that each takes about a second: a model of two layers of two heads, a few sentences of several
+documents.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from headscope.results.results import Results
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
 
-# The settings of each study, by its name in the registry. They should give at least two jobs and, if possible, every table that is compared
-# or drawn.
+# The settings of each study, by its name in the registry. They should give at least two jobs and, if possible, every
+# table that is compared or drawn.
 SMALL: Mapping[str, Mapping[str, Any]] = {
     "toy": {"least": 3, "without": "words.txt"},
     "flow": {"measures": ["A", "G"], "norm": "sum", "limit": 9, "items": 6, "context": 16, "max_length": 32},
@@ -32,7 +34,8 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
 REPLICATES = 10
 # What makes a study need annotation that plain text does not have, where it does not need it always.
 NEEDY: Mapping[str, Mapping[str, Any]] = {"flow": {"parts": ["trees"]}, "edge_probe": {"tasks": ["pos"]}}
-# Studies that can be made of plain text whatever their settings are, and those that read no more of a text than the model can.
+# Studies that can be made of plain text whatever their settings are, and those that read no more of a text than the
+# model can.
 PLAIN, CUT = ("toy", "ablation", "twins"), ("keywords",)
 # What must be given beside a file.
 BESIDE: Mapping[str, Mapping[str, Any]] = {"run": {"by": ["next"]}}
@@ -75,7 +78,9 @@ def registered_toy() -> Iterator[ToyStudy]:
 
 @cache
 def small_studies(place: Path) -> SmallStudies:
-    """What makes the folders of small studies, the same for all tests of a session, which have one place for what is temporary."""
+    """What makes the folders of small studies, the same for all tests of a session, which have one place for what is
+    temporary.
+    """
     (place / "studies").mkdir()
     return SmallStudies(place / "studies")
 

@@ -1,4 +1,6 @@
-"""Looking at saved results loads neither torch nor transformers, which take seconds and may not even be installed where one looks."""
+"""Looking at saved results loads neither torch nor transformers, which take seconds and may not even be installed
+where one looks.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from small import SmallStudies, small_studies
 from headscope.results.results import Results
 from headscope.studies.registry import REGISTRY
 
-# Refuses what is slow to import, so that each step is judged by itself, and prints by which lines of headscope it was asked for.
+# Refuses what is slow to import, so that each step is judged by itself, and prints by which lines of headscope it was
+# asked for.
 _CODE = """
 import json, sys, traceback
 from importlib import import_module

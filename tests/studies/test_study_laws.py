@@ -1,4 +1,6 @@
-"""What holds of every study because it is one. A newly registered study is tried as soon as it has an entry in `small.SMALL`."""
+"""What holds of every study because it is one. A newly registered study is tried as soon as it has an entry in
+`small.SMALL`.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +177,9 @@ def test_what_was_not_made_in_one_piece_is_not_made_again(kind: str, small: Smal
 
 
 def test_every_setting_is_signed(study: Study) -> None:
-    """A setting that is not at its default is in the signature and in the identity, or is declared neutral, or its content is hashed."""
+    """A setting that is not at its default is in the signature and in the identity, or is declared neutral, or its
+    content is hashed.
+    """
     shows_nothing_usual(study.spec)
     shows_what_is_changed(study.spec)
 
@@ -417,7 +421,9 @@ def test_without_options_all_is_as_usual(study: Study, specified: Callable[..., 
 
 
 def test_every_option_is_a_setting(study: Study, specified: Callable[..., Caught | str]) -> None:
-    """Another value given by its flag is the same as given by name; one that is refused is refused in the same words."""
+    """Another value given by its flag is the same as given by name; one that is refused is refused in the same
+    words.
+    """
     spec = usual(study.spec)
     for name, parameter in parameters(study).items():
         value = changed(study.spec.model_fields[name].annotation, current(spec, name))

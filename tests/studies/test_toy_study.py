@@ -1,4 +1,6 @@
-"""A study of somebody's own: it says what it is and computes, and everything else comes with it. All laws hold of it, too."""
+"""A study of somebody's own: it says what it is and computes, and everything else comes with it. All laws hold of
+it, too.
+"""
 
 from __future__ import annotations
 

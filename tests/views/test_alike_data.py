@@ -1,4 +1,6 @@
-"""Heads that are alike on pages: the map and the tree of a run that measured distances, and what its report says of them."""
+"""Heads that are alike on pages: the map and the tree of a run that measured distances, and what its report says of
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Views in a notebook: the live widget and what it answers, the page in a frame, and the example notebook from top to bottom."""
+"""Views in a notebook: the live widget and what it answers, the page in a frame, and the example notebook from top
+to bottom.
+"""
 
 from __future__ import annotations
 

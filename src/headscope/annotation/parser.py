@@ -13,7 +13,8 @@ from headscope.errors import HeadscopeError
 
 PARSERS = ("spacy", "stanza")
 UNIVERSAL = "UD labels"
-# Labels by which schemes that are not UD's are known: ClearNLP's of the English pipelines of spaCy, TIGER's of the German ones.
+# Labels by which schemes that are not UD's are known: ClearNLP's of the English pipelines of spaCy, TIGER's of the
+# German ones.
 _SCHEMES = {"ClearNLP labels": {"dobj", "pobj", "nsubjpass"}, "TIGER labels": {"sb", "oa", "mo"}}
 
 
@@ -35,7 +36,9 @@ def scheme(labels: Collection[str]) -> str:
 
 
 def load_parser(parser: str | None = None, pipeline: Any = None, language: str = "en") -> Parser:
-    """A parser by its name, by default the first that is installed. `pipeline` is a name, a folder, or one that is loaded already."""
+    """A parser by its name, by default the first that is installed. `pipeline` is a name, a folder, or one that is
+    loaded already.
+    """
     if parser is not None and parser not in PARSERS:
         raise HeadscopeError(f"there is no parser {parser!r}", f"Take {' or '.join(PARSERS)}")
     if parser is None and not isinstance(pipeline, str) and pipeline is not None:

@@ -107,6 +107,8 @@ def _governor(token: SpacyToken) -> SpacyToken:
 
 
 def _space_after(token: SpacyToken) -> bool:
-    """Whether white space follows, be it a token; the end of a text is the end of a paragraph, and parts it from the next."""
+    """Whether white space follows, be it a token; the end of a text is the end of a paragraph, and parts it from the
+    next.
+    """
     following = token.i + 1
     return bool(token.whitespace_) or following == len(token.doc) or token.doc[following].text.isspace()

@@ -41,7 +41,9 @@ class StanzaParser:
 
 
 def load(pipeline: Any, language: str) -> StanzaParser:
-    """The models of a language; `pipeline` is the folder that they are in, the name of a package, or one that is loaded already."""
+    """The models of a language; `pipeline` is the folder that they are in, the name of a package, or one that is
+    loaded already.
+    """
     if pipeline is not None and not isinstance(pipeline, str | Path):
         return StanzaParser(pipeline, str(getattr(pipeline, "lang", language)))
     folder = Path(pipeline) if pipeline is not None and kind_of(pipeline) == "folder" else None

@@ -21,7 +21,9 @@ INPUT = "-"
 
 @contextmanager
 def raw_texts(names: Sequence[str | Path], format: str | None = None, on_error: OnError | str = "raise") -> Iterator[Corpus]:
-    """The corpus in these files, as long as the block runs: standard input, which can be read only once, is kept on disk till then."""
+    """The corpus in these files, as long as the block runs: standard input, which can be read only once, is kept on
+    disk till then.
+    """
     with TemporaryDirectory(prefix="headscope-") as folder:
         paths: list[Path] = []
         for name in names:

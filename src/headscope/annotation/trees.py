@@ -1,4 +1,6 @@
-"""Sentences as parsers give them, put into the shape that CoNLL-U asks for: one root, no cycle, `root` and nothing else at the root."""
+"""Sentences as parsers give them, put into the shape that CoNLL-U asks for: one root, no cycle, `root` and nothing
+else at the root.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class Token:
 
 
 class Written(NamedTuple):
-    """What stands in the text for the words `first` to `last`, counted from 1: a multi-word token, as `del` for `de` and `el`."""
+    """What stands in the text for the words `first` to `last`, counted from 1: a multi-word token, as `del` for `de`
+    and `el`.
+    """
 
     first: int
     last: int
@@ -45,7 +49,9 @@ class ParsedTree:
 
     @classmethod
     def of(cls, tokens: Sequence[Token], written: Sequence[Written] = ()) -> ParsedTree:
-        """The sentence as a tree with one root: further roots, and one word of each cycle, hang on the first root as `dep`."""
+        """The sentence as a tree with one root: further roots, and one word of each cycle, hang on the first root as
+        `dep`.
+        """
         heads = [token.head if token.head != place else 0 for place, token in enumerate(tokens, 1)]
         heads = [head if 0 <= head <= len(heads) else 0 for head in heads]
         for fault in list(tree_faults(heads)):
@@ -85,7 +91,9 @@ class ParsedTree:
 
 
 def _row(*columns: str) -> str:
-    """A line; white space inside a column, which no text here has but a component of a pipeline might make, becomes a space."""
+    """A line; white space inside a column, which no text here has but a component of a pipeline might make, becomes
+    a space.
+    """
     return printable("\t".join(" ".join(column.split()) or "_" for column in columns))
 
 

@@ -54,8 +54,8 @@ class Measured:
         return self._results[f"{self.name}_layers"]
 
     def plot(self, figure: str | None = None, **choices: Any) -> Figure:
-        """The measure's figure, as a matplotlib figure; without a name the one that shows it best. `choices` are those of
-        `headscope plot`: `quantity` of a heatmap (by default the first), and those of figures of distances.
+        """The measure's figure, as a matplotlib figure; without a name the one that shows it best. `choices` are those
+        of `headscope plot`: `quantity` of a heatmap (by default the first), and those of figures of distances.
 
         >>> import headscope as hs
         >>> run = hs.run("mini", "sampler", ["tokens"], limit=2, replicates=0, gallery=0)
@@ -74,7 +74,8 @@ class Measured:
 
 
 class Run:
-    """What a run found. `run["entropy"].table` is a table, `run["entropy"].plot()` a figure; `run.results` holds all tables by name.
+    """What a run found. `run["entropy"].table` is a table, `run["entropy"].plot()` a figure; `run.results` holds all
+    tables by name.
 
     >>> import headscope as hs
     >>> run = hs.run("mini", "sampler", ["relations"], limit=2, replicates=0, gallery=0)
@@ -101,13 +102,17 @@ class Run:
         return Measured(self.results, name)
 
     def alike(self, kind: Kind | None = None) -> Alike:
-        """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours, near twins."""
+        """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours, near
+        twins.
+        """
         from headscope.comparison.alike import alike
 
         return alike(self.results, kind)
 
     def report(self, path: str | Path | None = None, studies: Sequence[StudyResult] = ()) -> Path:
-        """Write the run as one offline HTML page, by default into its folder, and return where it is. `studies` have their part in it."""
+        """Write the run as one offline HTML page, by default into its folder, and return where it is. `studies` have
+        their part in it.
+        """
         from headscope.report import write_report
 
         return write_report(self.results, Path(path) if path is not None else None, [study.results for study in studies])
@@ -120,7 +125,9 @@ class Run:
 
     @property
     def warnings(self) -> list[str]:
-        """What must be known before a number is used: that the model cannot read the texts, or that a measure counted nothing."""
+        """What must be known before a number is used: that the model cannot read the texts, or that a measure
+        counted nothing.
+        """
         return self.results.warnings
 
     def __repr__(self) -> str:
@@ -129,7 +136,8 @@ class Run:
 
 
 class StudyResult:
-    """What a study found: `study["summary"]` is a table, `study.plot("westera1")` a figure, and printed it says what it found.
+    """What a study found: `study["summary"]` is a table, `study.plot("westera1")` a figure, and printed it says what it
+    found.
 
     >>> import headscope as hs
     >>> study = hs.ablate("mini", "sampler", parts=["layers"], limit=2, replicates=0)
@@ -154,9 +162,9 @@ class StudyResult:
         return self.results[name]
 
     def plot(self, figure: str, quantity: str | None = None, **choices: Any) -> Figure:
-        """A figure of the study by its name, as `headscope plot --help` lists them: `westera1` of flow, `michel1` of ablation. `quantity`
-        names examples where a figure shows some (`pos/2` of `tenney3`); `choices` are what the figure takes, such as `bars=True`, or
-        another study as `structural=`.
+        """A figure of the study by its name, as `headscope plot --help` lists them: `westera1` of flow, `michel1` of
+        ablation. `quantity` names examples where a figure shows some (`pos/2` of `tenney3`); `choices` are what the
+        figure takes, such as `bars=True`, or another study as `structural=`.
         """
         from headscope.figures import draw
 
@@ -177,7 +185,8 @@ class StudyResult:
 
 @dataclass(frozen=True, repr=False)
 class TwinHeads(Twins):
-    """What `twins` found: the heads of two models, their distances, and its picture. `results` are the tables and what they depend on.
+    """What `twins` found: the heads of two models, their distances, and its picture. `results` are the tables and what
+    they depend on.
 
     >>> import headscope as hs
     >>> from headscope.api import TwinHeads
@@ -192,8 +201,8 @@ class TwinHeads(Twins):
         return replace(super().of_study(results), results=results)
 
     def table(self, name: str = "twins") -> Table:
-        """`twins`: one row per head. `twins_layers`: per layer and quantity. `twins_matrix`: per layer of `a` and of `b`.
-        `twins_summary`: per quantity of all heads.
+        """`twins`: one row per head. `twins_layers`: per layer and quantity. `twins_matrix`: per layer of `a` and of
+        `b`. `twins_summary`: per quantity of all heads.
         """
         return self.results[name] if self.results is not None and name in self.results else super().table(name)
 
@@ -216,7 +225,9 @@ class TwinHeads(Twins):
 
 
 class Compared:
-    """Runs, or studies of one kind, side by side: `found.differences["overall"]` is a table, `found.wide("best")` one to read."""
+    """Runs, or studies of one kind, side by side: `found.differences["overall"]` is a table, `found.wide("best")`
+    one to read.
+    """
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
@@ -233,7 +244,9 @@ class Compared:
 
     @property
     def differences(self) -> Mapping[str, Table]:
-        """By name, tables with a row for each number and pair: `first`, `second`, `a`, `b`, `difference`, `low`, `high`, `p` (Holm's)."""
+        """By name, tables with a row for each number and pair: `first`, `second`, `a`, `b`, `difference`, `low`,
+        `high`, `p` (Holm's).
+        """
         return self.comparison.differences
 
     def wide(self, table: str) -> Table:
@@ -241,8 +254,8 @@ class Compared:
         return self.comparison.wide(table)
 
     def plot(self, table: str | None = None, change: bool = False) -> Figure:
-        """One of the tables as a matplotlib figure; of ablation, by default, the scores without each head on each task, or with `change`
-        what is lost of them in percent.
+        """One of the tables as a matplotlib figure; of ablation, by default, the scores without each head on each
+        task, or with `change` what is lost of them in percent.
         """
         from headscope.figures.compared import draw
 
@@ -261,10 +274,12 @@ class Compared:
 
 
 def compare(*runs: Run | StudyResult | TwinHeads | str | Path, to: int = 1, pairs: bool = False) -> Compared:
-    """Runs, or studies of one kind, side by side: each minus the one that `to` names, counted from 1, or all pairs (docs/compare.md).
+    """Runs, or studies of one kind, side by side: each minus the one that `to` names, counted from 1, or all pairs
+    (docs/compare.md).
 
     >>> import headscope as hs
-    >>> runs = [hs.run("mini", "sampler", ["entropy"], limit=4, weights=weights, gallery=0) for weights in ("trained", "random")]
+    >>> settings = {"limit": 4, "gallery": 0}
+    >>> runs = [hs.run("mini", "sampler", ["entropy"], weights=name, **settings) for name in ("trained", "random")]
     >>> hs.compare(*runs).names
     ('trained weights', 'random weights')
     """
@@ -297,9 +312,9 @@ def rerun(
 ) -> Rerun:
     """Make a run or a study in a folder again, with its settings, and compare every table and state with what is there.
 
-    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora, and the `other` model of
-    twins, need to be named only if they are not where they were; one that is not what it was is refused before anything is computed.
-    `tell` hears of other versions then.
+    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora, and the
+    `other` model of twins, need to be named only if they are not where they were; one that is not what it was is
+    refused before anything is computed. `tell` hears of other versions then.
 
     >>> import headscope as hs, tempfile
     >>> folder = tempfile.mkdtemp() + "/run"
@@ -325,7 +340,8 @@ def rerun(
 
 
 def open_run(path: str | Path) -> Run:
-    """The run in a folder that `headscope run` or `hs.run(..., out=)` wrote. A run that was interrupted is refused: go on with it first.
+    """The run in a folder that `headscope run` or `hs.run(..., out=)` wrote. A run that was interrupted is refused: go
+    on with it first.
 
     >>> import headscope as hs
     >>> run = hs.open_run("RUN")  # doctest: +SKIP

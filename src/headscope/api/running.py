@@ -40,10 +40,11 @@ DEFAULT_MEASURES = ("positions", "tokens", "entropy")  # headscope.measures.DEFA
 def load(
     name: str | Path = "mini", device: str | None = None, dtype: str = "float32", random: int | None = None, head: bool = False
 ) -> Model:
-    """A model ready to be looked at: `mini` (embedded), a local folder, or a hub id; with `random`, a seed, untrained but for its
-    embeddings; with `head`, able to predict, which `saliency` needs.
+    """A model ready to be looked at: `mini` (embedded), a local folder, or a hub id; with `random`, a seed, untrained
+    but for its embeddings; with `head`, able to predict, which `saliency` needs.
 
-    `device` is `cpu`, `cuda`, `cuda:1`, ...; without it a GPU is used if there is one. `dtype` is `float32`, `float16` or `bfloat16`.
+    `device` is `cpu`, `cuda`, `cuda:1`, ...; without it a GPU is used if there is one. `dtype` is `float32`, `float16`
+    or `bfloat16`.
 
     >>> import headscope as hs
     >>> model = hs.load("mini")
@@ -67,10 +68,11 @@ def annotate(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Corpus:
-    """Raw texts with sentences, words, tags and trees as an installed parser finds them, marked as automatic (docs/annotate.md).
+    """Raw texts with sentences, words, tags and trees as an installed parser finds them, marked as automatic
+    (docs/annotate.md).
 
-    `parser` is `spacy` or `stanza`; `pipeline` a name, a folder, or a pipeline that is loaded already. They are written to `out`, a CoNLL-U
-    file, and read from there; without it they stay in memory.
+    `parser` is `spacy` or `stanza`; `pipeline` a name, a folder, or a pipeline that is loaded already. They are written
+    to `out`, a CoNLL-U file, and read from there; without it they stay in memory.
 
     >>> import headscope as hs
     >>> corpus = hs.annotate("notes.txt", parser="spacy")  # doctest: +SKIP
@@ -101,8 +103,9 @@ def train(
 ) -> TrainedModel:
     """Fine-tune a model on labelled texts and save it into the folder `out`, which `load(out, head=True)` reads.
 
-    `dev` is what it is tested on; without it part of the documents is held out. `recipe` may be `labels`, `epochs`, `batch`, `rate`,
-    `warmup`, `weight_decay`, `checks`, `patience`, `held_out`, `metric`, `limit`, `max_length` and `seed` (docs/training.md).
+    `dev` is what it is tested on; without it part of the documents is held out. `recipe` may be `labels`, `epochs`,
+    `batch`, `rate`, `warmup`, `weight_decay`, `checks`, `patience`, `held_out`, `metric`, `limit`, `max_length` and
+    `seed` (docs/training.md).
 
     >>> import headscope as hs
     >>> hs.train("train.tsv", "sst2", dev="dev.tsv", epochs=2)  # doctest: +SKIP
@@ -142,11 +145,12 @@ def run(
     gallery: int = 96,
     **settings: Any,
 ) -> Run:
-    """Measure a model's heads over a corpus in one pass. `settings` are those of a specification: `unit`, `preset`, `limit`, ...
+    """Measure a model's heads over a corpus in one pass. `settings` are those of a specification: `unit`, `preset`,
+    `limit`, ...
 
-    `measures` are names, names with options (`{"entropy": {"level": "word"}}`), or measures of your own: classes, or where they are, as in
-    `"reach.py:Reach"` (docs/adding-a-measure.md). `gallery` is the number of texts looked at again for maps to show (docs/runs.md); it
-    changes no number.
+    `measures` are names, names with options (`{"entropy": {"level": "word"}}`), or measures of your own: classes, or
+    where they are, as in `"reach.py:Reach"` (docs/adding-a-measure.md). `gallery` is the number of texts looked at
+    again for maps to show (docs/runs.md); it changes no number.
 
     >>> import headscope as hs
     >>> run = hs.run("mini", "sampler", ["entropy"], limit=8)
@@ -188,7 +192,8 @@ def plan(
     progress: Progress | None = None,
     **settings: Any,
 ) -> RunEstimate:
-    """What `run` with the same arguments would read, skip and cost: the corpus is read and cut, and `tried` shards are timed.
+    """What `run` with the same arguments would read, skip and cost: the corpus is read and cut, and `tried` shards are
+    timed.
 
     >>> import headscope as hs
     >>> estimate = hs.plan("mini", "sampler", ["entropy"], limit=4, tried=0)
@@ -220,7 +225,8 @@ def _spec(
 
 
 def check_corpus(*paths: str | Path, level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
-    """What is wrong in annotated files, with file, line, value and rule; level 1 is the format, 3 everything (docs/checking.md).
+    """What is wrong in annotated files, with file, line, value and rule; level 1 is the format, 3 everything
+    (docs/checking.md).
 
     >>> import headscope as hs
     >>> [finding for finding in hs.check_corpus("sampler") if not finding.note]
@@ -257,11 +263,11 @@ def measure(
 ) -> Run:
     """Measure attention maps that are already there.
 
-    `attention` is one text [layers, heads, T, T] with its T `tokens` (also as the tuple of layers that transformers returns
-    for a batch of one), a list of texts with a list of tokens, or one or more files (.npz, .safetensors) that hold both.
-    `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones), `annotation` (headscope Words)
-    and `documents` (what intervals resample) are given like `tokens`. `options` are `preset`, `rows`, `causal`, `replicates`,
-    `seed`, `gallery`, `out` and `overwrite`.
+    `attention` is one text [layers, heads, T, T] with its T `tokens` (also as the tuple of layers that transformers
+    returns for a batch of one), a list of texts with a list of tokens, or one or more files (.npz, .safetensors) that
+    hold both. `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones),
+    `annotation` (headscope Words) and `documents` (what intervals resample) are given like `tokens`. `options` are
+    `preset`, `rows`, `causal`, `replicates`, `seed`, `gallery`, `out` and `overwrite`.
 
     >>> import numpy as np, headscope as hs
     >>> attention = np.full((2, 2, 3, 3), 1 / 3)  # two layers of two heads that attend evenly to three tokens
@@ -326,15 +332,18 @@ def view(
     highlight: str | Sequence[str] = (),
     relation: str | None = None,
 ) -> View:
-    """What a model's heads look at in one text: drawn in a notebook, or saved with `.save("page.html")` or `.save("figure.svg")`.
+    """What a model's heads look at in one text: drawn in a notebook, or saved with `.save("page.html")` or
+    `.save("figure.svg")`.
 
-    `text` is plain text, or an annotated document of a corpus. `second` is the other text of a pair, or what the decoder of an
-    encoder-decoder reads. `heads` are those to show first, as in `["8-10", "5-4"]`, or `"all"` for thumbnails of all heads; without
-    them, the head that links far words most clearly. `level` is `token` or `word`, `specials` is `show`, `hide` or `renormalise`.
+    `text` is plain text, or an annotated document of a corpus. `second` is the other text of a pair, or what the
+    decoder of an encoder-decoder reads. `heads` are those to show first, as in `["8-10", "5-4"]`, or `"all"` for
+    thumbnails of all heads; without them, the head that links far words most clearly. `level` is `token` or `word`,
+    `specials` is `show`, `hide` or `renormalise`.
 
-    `measure` (`A`, `G`, `G*`, `rollout`, `norms`, or several) shows the influence between words as a heatmap, of a `layer` or, without
-    one or with `"mean"`, as the mean over layers; `.influence("G", 3)` has the numbers. `highlight` names links and words that are red,
-    as in `["opened→door", "the:2"]`; `relation` a relation of an annotated text, as in `"obj"`.
+    `measure` (`A`, `G`, `G*`, `rollout`, `norms`, or several) shows the influence between words as a heatmap, of a
+    `layer` or, without one or with `"mean"`, as the mean over layers; `.influence("G", 3)` has the numbers. `highlight`
+    names links and words that are red, as in `["opened→door", "the:2"]`; `relation` a relation of an annotated text, as
+    in `"obj"`.
 
     >>> import headscope as hs
     >>> hs.view("mini", "The keys to the cabinet are on the table.", heads=["8-11"]).grid("8-11").rows[:3]
@@ -373,9 +382,10 @@ def keywords(
 ) -> KeywordView:
     """The phrases of a text that matter, ranked by heads that have learnt what matters from other texts.
 
-    `learned` is a study of keywords (its folder, or what `probe_keywords` gave), or a corpus with keyphrases; without it the embedded
-    sampler, which takes some seconds. `model` is by default that of the study, or `mini`. The `finder` of what is returned can be given as
-    `learned` again. Drawn in a notebook, or saved with `.save("page.html")` or `.save("figure.svg")`.
+    `learned` is a study of keywords (its folder, or what `probe_keywords` gave), or a corpus with keyphrases; without
+    it the embedded sampler, which takes some seconds. `model` is by default that of the study, or `mini`. The `finder`
+    of what is returned can be given as `learned` again. Drawn in a notebook, or saved with `.save("page.html")` or
+    `.save("figure.svg")`.
 
     >>> import headscope as hs
     >>> found = hs.keywords("The ferry was late again, and the harbour was full of lorries.")  # doctest: +SKIP

@@ -19,9 +19,11 @@ Texts = Corpus | str | Path | Sequence[str | Path]
 
 
 def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
-    """How much words bear on each other, by attention and by gradients, and whether that goes with coreference, parts of speech and trees.
+    """How much words bear on each other, by attention and by gradients, and whether that goes with coreference, parts
+    of speech and trees.
 
-    `settings` are those of a specification (docs/flow.md): `measures`, `parts`, `norm`, `limit`, `items`, `draw`, `preset`, ...
+    `settings` are those of a specification (docs/flow.md): `measures`, `parts`, `norm`, `limit`, `items`, `draw`,
+    `preset`, ...
 
     >>> import headscope as hs
     >>> study = hs.flow("mini", "sampler", measures=["A", "G"], norm="sum", parts=["trees"], limit=4, replicates=0)
@@ -38,10 +40,11 @@ def twins(
     out: str | Path | None = None,
     **settings: Any,
 ) -> TwinHeads:
-    """Whether the heads of two models have twins in each other: all heads side by side, over the texts that both can read.
+    """Whether the heads of two models have twins in each other: all heads side by side, over the texts that both can
+    read.
 
-    `settings` are those of a specification (docs/alike.md): `level` (`word`, or `token` for models that read the same tokens), `kind` (one,
-    or one for each model), `control`, `epsilons`, `least`, `unit`, `word_rows`, `limit`, ...
+    `settings` are those of a specification (docs/alike.md): `level` (`word`, or `token` for models that read the same
+    tokens), `kind` (one, or one for each model), `control`, `epsilons`, `least`, `unit`, `word_rows`, `limit`, ...
 
     >>> import headscope as hs
     >>> found = hs.twins("mini", hs.load("mini", random=0), limit=4, replicates=0)
@@ -69,10 +72,12 @@ def study(
     progress: Progress | None = None,
     **settings: Any,
 ) -> StudyResult:
-    """A study of a kind by the name it has in `run.json`, as `flow` or one that was added to `headscope.studies.registry.REGISTRY`.
+    """A study of a kind by the name it has in `run.json`, as `flow` or one that was added to
+    `headscope.studies.registry.REGISTRY`.
 
-    A model and corpora may be named, or given as they are. `out` is a folder for the results; `resume` goes on with what it holds,
-    `overwrite` replaces it; `progress` is called with the share that is done, texts and tokens. All others are settings.
+    A model and corpora may be named, or given as they are. `out` is a folder for the results; `resume` goes on with
+    what it holds, `overwrite` replaces it; `progress` is called with the share that is done, texts and tokens. All
+    others are settings.
     """
     from headscope.studies.execute import execute
     from headscope.studies.registry import REGISTRY
@@ -96,9 +101,9 @@ def ablate(
 ) -> StudyResult:
     """What a model loses without some of its heads: one by one, all but one, layer by layer, more and more of them.
 
-    `settings` are those of a specification (docs/ablation.md): `score`, `parts`, `how`, `limit`, ... A loaded model needs `head=True`.
-    `score` may be a function of your own: from an array [example, number], the numbers being `loss`, `right` and `count` of each text, and
-    of a classifier `found` and `truth`, to a score of which more is better.
+    `settings` are those of a specification (docs/ablation.md): `score`, `parts`, `how`, `limit`, ... A loaded model
+    needs `head=True`. `score` may be a function of your own: from an array [example, number], the numbers being `loss`,
+    `right` and `count` of each text, and of a classifier `found` and `truth`, to a score of which more is better.
 
     >>> import headscope as hs
     >>> study = hs.ablate("mini", "sampler", parts=["layers"], limit=2, replicates=0)
@@ -117,13 +122,15 @@ def probe_attention(
     out: str | Path | None = None,
     **settings: Any,
 ) -> StudyResult:
-    """How many governors of words can be found from the attention of all heads together: attention probes (Clark et al. 2019, §5).
+    """How many governors of words can be found from the attention of all heads together: attention probes (Clark et al.
+    2019, §5).
 
-    Probes learn from `corpus` and are tried on `dev`, without it on documents held out. `settings` are those of a specification
-    (docs/attention-probe.md): `probes`, `words`, `vectors`, `seeds`, `root`, `decode`, `preset`, ...
+    Probes learn from `corpus` and are tried on `dev`, without it on documents held out. `settings` are those of a
+    specification (docs/attention-probe.md): `probes`, `words`, `vectors`, `seeds`, `root`, `decode`, `preset`, ...
 
     >>> import headscope as hs
-    >>> study = hs.probe_attention(probes=["attention", "right-branching"], limit=20, epochs=1, seeds=1, max_length=24, replicates=0)
+    >>> small = {"limit": 20, "epochs": 1, "seeds": 1, "max_length": 24, "replicates": 0}
+    >>> study = hs.probe_attention(probes=["attention", "right-branching"], **small)
     >>> study["summary"]["probe"]
     ['attention', 'right-branching']
     """
@@ -139,10 +146,12 @@ def probe_edge(
     look: Texts | None = None,
     **settings: Any,
 ) -> StudyResult:
-    """In which layers of a model labels of words and of pairs of words are to be found: edge probing (Tenney et al. 2019).
+    """In which layers of a model labels of words and of pairs of words are to be found: edge probing (Tenney et al.
+    2019).
 
-    Probes are trained on `corpus` and scored on `dev`, without it on a part of the documents; targets of `look` are shown one by one.
-    `settings` are those of a specification (docs/edge-probing.md): `tasks`, `seeds`, `control`, `single`, `limit`, `preset`, ...
+    Probes are trained on `corpus` and scored on `dev`, without it on a part of the documents; targets of `look` are
+    shown one by one. `settings` are those of a specification (docs/edge-probing.md): `tasks`, `seeds`, `control`,
+    `single`, `limit`, `preset`, ...
 
     >>> import headscope as hs
     >>> study = hs.probe_edge(tasks=["pos"], seeds=1)  # doctest: +SKIP
@@ -161,8 +170,8 @@ def probe_keywords(
 ) -> StudyResult:
     """Which heads look at the words of keyphrases, and how well all of them together find those (Štefánik).
 
-    Learnt from `corpus` and tried on `dev`; without it documents are tried in turn. `settings` are those of a specification
-    (docs/keywords.md): `source`, `folds`, `penalty`, `limit`, `max_length`, ...
+    Learnt from `corpus` and tried on `dev`; without it documents are tried in turn. `settings` are those of a
+    specification (docs/keywords.md): `source`, `folds`, `penalty`, `limit`, `max_length`, ...
 
     >>> import headscope as hs
     >>> study = hs.probe_keywords(max_length=32, folds=2, replicates=0)
@@ -175,11 +184,13 @@ def probe_keywords(
 def probe_structural(
     model: Model | str | Path = "mini", corpus: Texts = "sampler", dev: Texts | None = None, out: str | Path | None = None, **settings: Any
 ) -> StudyResult:
-    """Whether trees lie in the vectors of each layer, as distances and as depths: the structural probe (Hewitt & Manning 2019).
+    """Whether trees lie in the vectors of each layer, as distances and as depths: the structural probe (Hewitt &
+    Manning 2019).
 
-    Probes learn from `corpus` and are scored on `dev`, without it on some of the documents. `settings` are those of a specification
-    (docs/structural-probe.md): `layers` (0: embeddings), `rank`, `ranks`, `baselines`, `seeds`, `limit`, `epochs`, `preset`, ...; hidden
-    states are kept in a folder `cache` if one is named, and take `cache_limit` GiB at most.
+    Probes learn from `corpus` and are scored on `dev`, without it on some of the documents. `settings` are those of a
+    specification (docs/structural-probe.md): `layers` (0: embeddings), `rank`, `ranks`, `baselines`, `seeds`, `limit`,
+    `epochs`, `preset`, ...; hidden states are kept in a folder `cache` if one is named, and take `cache_limit` GiB at
+    most.
 
     >>> import headscope as hs
     >>> study = hs.probe_structural(layers=[0, 7], ranks=[], baselines=["linear"], limit=20, epochs=1, replicates=0)
@@ -200,11 +211,13 @@ def replicate(
     resume: bool = False,
     overwrite: bool = False,
 ) -> StudyResult:
-    """A paper done again: its steps on the given data, and our number beside each published one, with what differs (docs/replication.md).
+    """A paper done again: its steps on the given data, and our number beside each published one, with what differs
+    (docs/replication.md).
 
-    `recipe` is `clark2019`, `hewitt2019`, `michel2019`, `stefanik`, `tenney2019`, `westera` or a TOML file; `corpus` files for all steps,
-    or files by role: `{"treebank": "train.conllu", "treebank-dev": "dev.conllu"}`. Everything is written to the folder `out`, by default
-    under `runs`; `full` lifts the limits that keep a recipe short. `study["claims"]` is the table, `study.report()` the page.
+    `recipe` is `clark2019`, `hewitt2019`, `michel2019`, `stefanik`, `tenney2019`, `westera` or a TOML file; `corpus`
+    files for all steps, or files by role: `{"treebank": "train.conllu", "treebank-dev": "dev.conllu"}`. Everything is
+    written to the folder `out`, by default under `runs`; `full` lifts the limits that keep a recipe short.
+    `study["claims"]` is the table, `study.report()` the page.
 
     >>> import headscope as hs
     >>> study = hs.replicate("clark2019", "mini", "en.conllu", "CLARK")  # doctest: +SKIP

@@ -80,7 +80,9 @@ class TextOut(BaseModel):
 
 
 class InfluenceOut(BaseModel):
-    """Influence between the tokens of a text, layer by layer; rows are what is influenced, columns what influences it."""
+    """Influence between the tokens of a text, layer by layer; rows are what is influenced, columns what influences
+    it.
+    """
 
     scales: list[float] = Field(description="the highest value of each layer")
     values: str = Field(description="base64 of little-endian 16-bit numbers, layer by layer and row by row; 65535 is the layer's scale")
@@ -147,7 +149,9 @@ async def models(has: Has) -> list[ModelSummary]:
 
 @router.post("/texts", tags=["texts"], responses={status: {"model": ProblemOut} for status in (403, 408, 413)})
 async def add_text(has: Has, sent: TextIn) -> TextOut:
-    """Put a text through a model, and learn how the model reads it. Words that do not fit are cut off, and `note` says so."""
+    """Put a text through a model, and learn how the model reads it. Words that do not fit are cut off, and `note`
+    says so.
+    """
     return TextOut(**await has.texts.add(sent.model, sent.text, sent.second))
 
 

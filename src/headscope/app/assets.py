@@ -1,4 +1,6 @@
-"""The scripts that pages load: the bundle of views, and the line that starts it. Their addresses change with their content."""
+"""The scripts that pages load: the bundle of views, and the line that starts it. Their addresses change with their
+content.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def _hash(content: bytes) -> str:
 
 @router.get("/static/{name}")
 async def static(request: Request, name: str) -> Response:
-    """One of the scripts. An address that names the content's hash may be kept for ever; any other is asked for again."""
+    """One of the scripts. An address that names the content's hash may be kept for ever; any other is asked for
+    again.
+    """
     made = {"headscope.js": views, "start.js": start}.get(name)
     if made is None:
         raise missing(f"there is no script {name!r}")

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 def create_app(
     runs: Mapping[str, Results], models: Mapping[str, Model | str], limits: Limits | None = None, host: str = "127.0.0.1"
 ) -> FastAPI:
-    """An ASGI app that shows `runs` and puts texts through `models`, both by name; a model given as text is loaded when needed.
+    """An ASGI app that shows `runs` and puts texts through `models`, both by name; a model given as text is loaded when
+    needed.
 
     It answers only requests for this machine's loopback names and for `host`.
     """

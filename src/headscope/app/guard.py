@@ -97,7 +97,9 @@ class Guard:
             await answer(scope["path"], 500, "something went wrong inside headscope", remedy)(scope, receive, protected)
 
     def check(self, headers: Headers, method: str) -> None:
-        """Refuse requests for another host (a name that was pointed here), and what another site asks for but a link that is followed."""
+        """Refuse requests for another host (a name that was pointed here), and what another site asks for but a link
+        that is followed.
+        """
         host = headers.get("host", "")
         if not self.known(host):
             raise Refusal(421, "this server does not answer to that host name", "Use the address that headscope serve printed")
@@ -111,7 +113,9 @@ class Guard:
             raise Refusal(403, "another site may not send texts here", "Send them from a page of this server")
 
     def known(self, host: str) -> bool:
-        """Whether a Host header names this server. A server on all addresses answers to any address, but not to any name."""
+        """Whether a Host header names this server. A server on all addresses answers to any address, but not to any
+        name.
+        """
         found = _HOST.fullmatch(host)
         name = (found[1] or found[2]).lower() if found else ""
         return name in self.hosts or (self.any_address and _is_address(name))
@@ -147,8 +151,9 @@ class Guard:
         return bytes(body)
 
     async def drain(self, receive: Receive) -> None:
-        """Discard the rest of a body, for a while. A client that sends all of it before it reads would not see an answer after which the
-        connection is closed at once: the system resets a connection that is closed with bytes unread.
+        """Discard the rest of a body, for a while. A client that sends all of it before it reads would not see an
+        answer after which the connection is closed at once: the system resets a connection that is closed with bytes
+        unread.
         """
         left = self.limits.drain_bytes
         with suppress(TimeoutError, asyncio.CancelledError):

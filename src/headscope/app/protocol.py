@@ -45,7 +45,8 @@ def bounded(limits: Limits) -> type[H11Protocol]:
                 super().data_received(data)
             except h11.LocalProtocolError:  # nonsense in the middle of an answer, which cannot be answered any more
                 self.transport.abort()
-            # While a request is under way the app bounds its body; in between, only a head that has begun is waited for.
+            # While a request is under way the app bounds its body; in between, only a head that has begun is waited
+            # for.
             if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
                 self._wait("head", None)
             elif "head" not in self.waiting:

@@ -180,7 +180,9 @@ def _busy(what: str) -> Refusal:
 
 
 def full_name(head: str, known: Sequence[str]) -> str | None:
-    """The name of a head among those that are known; `8-10` is said of decoders, too: without a kind it means the first there is."""
+    """The name of a head among those that are known; `8-10` is said of decoders, too: without a kind it means the
+    first there is.
+    """
     first = known[0].rpartition("/")[0] if known else ""
     return next((name for name in (head, f"{first}/{head}") if name in known), None)
 
@@ -204,7 +206,9 @@ def summary(results: Results) -> dict[str, Any]:
 
 
 def find_runs(paths: Iterable[Path], say: Callable[[str], None] = lambda line: None) -> dict[str, Results]:
-    """The runs in folders, or in folders of folders, by name. A run among others that cannot be opened is passed over, and said."""
+    """The runs in folders, or in folders of folders, by name. A run among others that cannot be opened is passed
+    over, and said.
+    """
     found: dict[str, Results] = {}
     for path in paths:
         if kind_of(path / "run.json") == "file" or kind_of(path) != "folder":

@@ -21,7 +21,9 @@ class AppState:
     limits: Limits
 
     def public(self, text: str) -> str:
-        """A message with what runs and models are called here in place of where they are, which is nobody's business."""
+        """A message with what runs and models are called here in place of where they are, which is nobody's
+        business.
+        """
         places = {path: name for path, name in (self.runs.places() | self.models.places()).items() if len(Path(path).parts) > 1}
         for path in sorted(places, key=len, reverse=True):
             text = text.replace(path, places[path])

@@ -117,7 +117,9 @@ class SentTexts:
         return sent
 
     async def influence(self, id: str, measure: str) -> dict[str, Any]:
-        """Influence between the tokens of a text by one measure, every layer (frontend/src/types.ts, PackedInfluence)."""
+        """Influence between the tokens of a text by one measure, every layer (frontend/src/types.ts,
+        PackedInfluence).
+        """
         from headscope.studies.flow.influence import CHEAP
         from headscope.views.influence import offered
 

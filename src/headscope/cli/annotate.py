@@ -32,8 +32,8 @@ def annotate(
     headscope annotate texts/ --parser stanza --language de --out texts.conllu
     cat notes.txt | headscope annotate - --pipeline ./my-pipeline > notes.conllu
 
-    The file says that its annotation is automatic, and so does every result that comes of it. Nothing is downloaded: a pipeline must be
-    there already, and is code that you trust. docs/annotate.md tells what automatic trees cost.
+    The file says that its annotation is automatic, and so does every result that comes of it. Nothing is downloaded:
+    a pipeline must be there already, and is code that you trust. docs/annotate.md tells what automatic trees cost.
     """
     from headscope.annotation import annotate as write
     from headscope.annotation import load_parser

@@ -24,7 +24,8 @@ def compare(
     change: Annotated[bool, typer.Option("--change", help="figure of ablation: what is lost, in percent, instead of scores")] = False,
     format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex: a table to standard output [default: of heads]")] = None,
 ) -> None:
-    """Set runs side by side: their numbers, and what differs, with intervals. Runs over the same corpus are compared document by document.
+    """Set runs side by side: their numbers, and what differs, with intervals. Runs over the same corpus are compared
+    document by document.
 
     headscope compare TRAINED RANDOM
     headscope compare BERT ROBERTA ELECTRA --pairs
@@ -32,7 +33,7 @@ def compare(
     headscope compare A B C -o compare.html
     headscope compare A B --format csv > differences.csv
     headscope compare PROBE1 PROBE2 PROBE3 --table summary --format latex
-    headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg       # Michel et al., Figure 2: the same heads on several tasks
+    headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg # Michel et al., Figure 2: the same heads on several tasks
     headscope compare ABLATED1 ABLATED2 --change -o tasks.svg       # in percent of the score
     """
     from headscope.comparison.folders import compare_any
@@ -129,7 +130,9 @@ def _print(found: Comparison, only: str | None, quantity: str | None, limit: int
 
 
 def _print_further(found: Comparison) -> None:
-    """A further table, if the kind of study has one: of ablation whether a model misses on one task what it misses on another."""
+    """A further table, if the kind of study has one: of ablation whether a model misses on one task what it misses
+    on another.
+    """
     from headscope.cli.tables import print_table
     from headscope.errors import RunError
     from headscope.studies.registry import REGISTRY

@@ -31,7 +31,8 @@ def stats(
     every_label: Annotated[bool, typer.Option("--all", help="every relation and tag, not the 20 most frequent")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="tables in Markdown, to standard output")] = False,
 ) -> None:
-    """Print sizes, trees, tags, coreference, labelled spans, split words, and what a run would drop; of several corpora, side by side.
+    """Print sizes, trees, tags, coreference, labelled spans, split words, and what a run would drop; of several
+    corpora, side by side.
 
     headscope corpus stats en.conllu.xz
     headscope corpus stats wiki.jsonl --model bert-base-uncased --max-length 512
@@ -58,15 +59,16 @@ def check(
     ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="a rule to pass over; can be repeated")] = None,
     limit: Annotated[int, typer.Option(min=0, help="findings to print of each rule; 0 for all")] = 20,
 ) -> None:
-    """Validate CoNLL-U files, their coreference brackets and keyphrases, or CoNLL-2012 files; exit with 1 if anything is wrong.
+    """Validate CoNLL-U files, their coreference brackets and keyphrases, or CoNLL-2012 files; exit with 1 if anything
+    is wrong.
 
     headscope corpus check mine.conllu
     headscope corpus check train.conllu.gz dev.conllu.gz --level 2
     headscope corpus check mine.conllu --ignore mention-head --ignore newdoc-missing
     headscope corpus check mine.conllu --limit 0 > findings.txt
 
-    A line tells the place, the sentence, the rule, what is wrong, and what to do. Notes are worth a look and may be right; they do not
-    count as wrong. docs/checking.md explains all rules.
+    A line tells the place, the sentence, the rule, what is wrong, and what to do. Notes are worth a look and may be
+    right; they do not count as wrong. docs/checking.md explains all rules.
     """
     from headscope.corpora import check as check_files
 
@@ -82,7 +84,9 @@ for verb in (stats, check, compare):
 
 
 def print_findings(findings: Sequence[Finding], paths: Sequence[str], limit: int) -> bool:
-    """Print findings, at most `limit` of a rule unless it is 0, and how often each rule is broken; whether more than notes were found."""
+    """Print findings, at most `limit` of a rule unless it is 0, and how often each rule is broken; whether more than
+    notes were found.
+    """
     printed: Counter[str] = Counter()
     for finding in findings:
         printed[finding.rule] += 1

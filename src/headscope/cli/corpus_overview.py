@@ -18,7 +18,9 @@ Rows = dict[str, str | None]
 
 
 def overview(counted: Stats) -> Rows:
-    """How many there are of each thing, how large they are, and where they stand; always the same rows in the same order."""
+    """How many there are of each thing, how large they are, and where they stand; always the same rows in the same
+    order.
+    """
     dependencies, phrases = counted.dependencies, counted.phrases
     return {
         "documents": _number(counted.documents),
@@ -42,7 +44,9 @@ def overview(counted: Stats) -> Rows:
 
 
 def encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> tuple[str, Rows, Counts]:
-    """What a run over a corpus would read: what it would be a run of, how many texts and tokens, and all that is counted."""
+    """What a run over a corpus would read: what it would be a run of, how many texts and tokens, and all that is
+    counted.
+    """
     from headscope.engine.shards import encoder_for
     from headscope.engine.spec import make_spec
     from headscope.models.load import load_tokenizer

@@ -40,7 +40,9 @@ class TokenCounter:
 
 
 def named(corpora: Sequence[list[str]]) -> dict[str, list[str]]:
-    """The files of each corpus under a name to print above its column: that of the file, or the path where two are the same."""
+    """The files of each corpus under a name to print above its column: that of the file, or the path where two are
+    the same.
+    """
     names: dict[str, list[str]] = {}
     for files in corpora:
         more = f" +{len(files) - 1}" if len(files) > 1 else ""
@@ -96,7 +98,9 @@ def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: TokenCounter | 
 
 
 def _counters(counted: Iterable[Stats]) -> dict[str, Callable[[Stats], Counter[str]]]:
-    """What is counted by label, with a title: the labels of each task that has some beside what all corpora may have."""
+    """What is counted by label, with a title: the labels of each task that has some beside what all corpora may
+    have.
+    """
     tasks = sorted({task for one in counted for task in one.edges.labels})
     return _COUNTED | {f"labels of {task}": partial(_labels_of, task) for task in tasks}
 

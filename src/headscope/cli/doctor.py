@@ -6,7 +6,9 @@ import typer
 
 
 def doctor() -> None:
-    """Check this installation: versions, the embedded model, capture on it, devices. Exits with 1 if something is wrong."""
+    """Check this installation: versions, the embedded model, capture on it, devices. Exits with 1 if something is
+    wrong.
+    """
     import os
     import platform
     import time

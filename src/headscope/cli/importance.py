@@ -1,4 +1,6 @@
-"""`headscope importance`: how much each head matters to the loss, by gradients alone. A study of ablation with one part."""
+"""`headscope importance`: how much each head matters to the loss, by gradients alone. A study of ablation with one
+part.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def importance(
     overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
 ) -> None:
-    """Estimate from gradients how much each head matters to the loss: one backward pass for all heads (Michel et al. 2019).
+    """Estimate from gradients how much each head matters to the loss: one backward pass for all heads (Michel et al.
+    2019).
 
     headscope importance --out WEIGHTS
     headscope importance --model ./sst2 --corpus train.tsv --limit 2000 --out WEIGHTS

@@ -35,7 +35,8 @@ def prune(
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, nothing printed but the folder")] = False,
 ) -> None:
-    """Cut the heads that matter least out of a model for good, and say what it loses on documents that had no say in the choice.
+    """Cut the heads that matter least out of a model for good, and say what it loses on documents that had no say in
+    the choice.
 
     headscope prune ./sst2 --keep 60% --by importance --corpus dev.tsv --out smaller
     headscope prune mini --keep 50% --by drop --limit 100 --speed --out smaller
@@ -43,8 +44,8 @@ def prune(
     headscope prune mini --keep 60% --keep-shape --out zeroed
     headscope run --model smaller --out RUN2
 
-    The folder's README.md says how to load it: with headscope, or with a few lines of transformers. With --keep-shape it loads with
-    AutoModel.from_pretrained.
+    The folder's README.md says how to load it: with headscope, or with a few lines of transformers. With
+    --keep-shape it loads with AutoModel.from_pretrained.
     """
     from headscope.cli.progress import bar
     from headscope.errors import RunError

@@ -35,7 +35,8 @@ def replicate(
     report: Annotated[bool, Option("--report/--no-report", help="also write a page, report.html")] = True,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress, no table")] = False,
 ) -> None:
-    """Do everything of a paper that can be done on the given data, and set our number beside each published one, with what differs.
+    """Do everything of a paper that can be done on the given data, and set our number beside each published one, with
+    what differs.
 
     headscope replicate clark2019
     headscope replicate hewitt2019 --corpus treebank=en_ewt-train.conllu --corpus treebank-dev=en_ewt-dev.conllu --full

@@ -29,9 +29,9 @@ def rerun(
     headscope rerun RUN --out AGAIN --corpus moved/en.conllu
     headscope rerun STUDY --device cpu
 
-    The model and the corpus must be what they were: their hashes are compared before anything is computed. It ends with 0 if all is
-    identical to the last bit, and with 1 if not; then the new folder stays, and it is said what differs, by how much, and whether versions,
-    the device or the number of threads were others.
+    The model and the corpus must be what they were: their hashes are compared before anything is computed. It ends
+    with 0 if all is identical to the last bit, and with 1 if not; then the new folder stays, and it is said what
+    differs, by how much, and whether versions, the device or the number of threads were others.
     """
     from headscope.api import rerun as again
     from headscope.cli.progress import bar

@@ -16,7 +16,8 @@ def serve(
     max_tokens: Annotated[int, typer.Option(help="tokens of a text; what is over is cut off", min=16)] = 512,
     open: Annotated[bool, typer.Option(help="open the page in a browser")] = False,
 ) -> None:
-    """Serve runs as pages with an address for every head, two runs beside each other, and a box to type a sentence into.
+    """Serve runs as pages with an address for every head, two runs beside each other, and a box to type a sentence
+    into.
 
     headscope serve RUN
     headscope serve runs/ --model bert-base-uncased --open

@@ -1,4 +1,6 @@
-"""A text in the terminal, shaded by weight and its phrases underlined; where that is no terminal, nothing but the text."""
+"""A text in the terminal, shaded by weight and its phrases underlined; where that is no terminal, nothing but the
+text.
+"""
 
 from __future__ import annotations
 

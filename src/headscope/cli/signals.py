@@ -1,5 +1,5 @@
-"""Signals that end a command: SIGINT (Ctrl-C), SIGQUIT, SIGTERM (`kill`), SIGHUP (a terminal that closes). All are treated alike, so that
-locks, workers and files are released.
+"""Signals that end a command: SIGINT (Ctrl-C), SIGQUIT, SIGTERM (`kill`), SIGHUP (a terminal that closes). All are
+treated alike, so that locks, workers and files are released.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def say(line: str) -> None:
 def orderly() -> Iterator[None]:
     """Turn these signals into an exception while the block runs. Those that are ignored, as under nohup, stay so.
 
-    A second signal, of any of these kinds, ends the process at once and without a word, also after the block: an exception that is raised
-    while the process ends would be printed by whatever finaliser it meets.
+    A second signal, of any of these kinds, ends the process at once and without a word, also after the block: an
+    exception that is raised while the process ends would be printed by whatever finaliser it meets.
     """
     heard: list[int] = []
 

@@ -34,7 +34,8 @@ _NONE = "none"  # an empty list
 class StudyCommand(TyperCommand):
     """A study as a command. Its options are found out when the command is called, or asked for help.
 
-    A command that takes more than the settings of its study derives from this one, and is put into `StudyGroup.special`.
+    A command that takes more than the settings of its study derives from this one, and is put into
+    `StudyGroup.special`.
     """
 
     def __init__(self, study: Study) -> None:
@@ -87,7 +88,8 @@ class StudyCommand(TyperCommand):
 
 
 class StudyGroup(TyperGroup):
-    """Commands, and after them the studies whose verbs begin with the name of the group, such as `probe`; those of one word elsewhere.
+    """Commands, and after them the studies whose verbs begin with the name of the group, such as `probe`; those of one
+    word elsewhere.
 
     `special` are the commands, by the name of the study, that take more than its settings.
     """
@@ -216,7 +218,9 @@ def _kinds(annotation: Any) -> tuple[Any, ...]:
 
 
 def _value(field: FieldInfo, value: Any) -> Any:
-    """What was written on the command line, as the specification takes it: lists behind commas, ranges of whole numbers."""
+    """What was written on the command line, as the specification takes it: lists behind commas, ranges of whole
+    numbers.
+    """
     from headscope.studies.spec import holds_several
 
     if not isinstance(value, str) or not holds_several(field.annotation):

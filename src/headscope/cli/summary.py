@@ -83,7 +83,9 @@ def _print_summary(results: Results) -> None:
 
 
 def _print_top(console: Console, table: Table, name: str) -> None:
-    """The three highest heads of each quantity of a measure, which is named where quantities of another have the same names."""
+    """The three highest heads of each quantity of a measure, which is named where quantities of another have the
+    same names.
+    """
     said, baseline, places = ("saliency ", "even", 5) if name == "saliency" else ("", BASELINES.get(name, "even"), 2)
     for quantity in dict.fromkeys(table["quantity"]):
         rows = table.where(quantity=quantity).sort("value", descending=True).head(3)

@@ -21,8 +21,8 @@ _NUMBER = re.compile(r"[-+]?[0-9]")
 def print_table(table: Table, title: str, caption: str = "") -> None:
     """Print a table with aligned columns; where no terminal sets the width, as wide as it is.
 
-    In a terminal that is too narrow no number is cut off: what is the same in all rows is told once, and what then does not fit follows
-    below, with the first column again.
+    In a terminal that is too narrow no number is cut off: what is the same in all rows is told once, and what then
+    does not fit follows below, with the first column again.
     """
     from rich.console import Console
     from rich.text import Text
@@ -67,7 +67,9 @@ def _width(cells: Mapping[str, Sequence[str]], names: Sequence[str]) -> int:
 
 
 def _fitting(cells: Mapping[str, Sequence[str]], names: Sequence[str], width: int) -> list[list[str]]:
-    """The columns in parts that are no wider than that, each with the first column; one that is too wide by itself has its own part."""
+    """The columns in parts that are no wider than that, each with the first column; one that is too wide by itself
+    has its own part.
+    """
     first, *rest = names
     parts = [[first]]
     for name in rest:

@@ -45,8 +45,9 @@ def train(
     headscope train --corpus en.conllu --labels upos --out tagger
     headscope train --model bert-base-uncased --corpus cola.tsv --metric matthews --rate 2e-5 --batch 32 --out cola
 
-    A table or JSON lines name their columns: text or sentence (or two for pairs, such as premise and hypothesis), and label. What is
-    held out is never learnt from; the state that does best on it is kept, and its score is printed beside that of the majority class.
+    A table or JSON lines name their columns: text or sentence (or two for pairs, such as premise and hypothesis),
+    and label. What is held out is never learnt from; the state that does best on it is kept, and its score is
+    printed beside that of the majority class.
     """
     from headscope.models.recipe import TrainingRecipe
 

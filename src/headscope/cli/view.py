@@ -57,7 +57,7 @@ def view(
     headscope view "the rabbit quickly hopped" "the turtle slowly crawled" --heads all -o heads.pdf
     headscope view "the rabbit quickly hopped" "the turtle slowly crawled" --heads all --layer 1-6 -o heads.html
     headscope view "The keys to the cabinet are on the table." --measure A,G,G* -o influence.pdf
-    headscope view "The keys to the cabinet are on the table." --measure rollout --layer 3 --specials hide -o rollout.svg
+    headscope view "The keys to the cabinet are on the table." --measure rollout --layer 3 --specials hide -o r.svg
 
     Words in red, named or from an annotated sentence:
 

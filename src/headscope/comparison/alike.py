@@ -27,7 +27,9 @@ PAIRS = "distances_pairs"
 
 
 class Redundant(NamedTuple):
-    """The heads that have another one closer than `epsilon`, and the sets of them that are linked by such steps, the largest first."""
+    """The heads that have another one closer than `epsilon`, and the sets of them that are linked by such steps, the
+    largest first.
+    """
 
     epsilon: float
     heads: tuple[HeadId, ...]
@@ -36,7 +38,9 @@ class Redundant(NamedTuple):
 
 @dataclass(frozen=True)
 class Alike:
-    """The heads of one kind, in the order of the run's head axis, their distances, and the labels of each, the one to be shown first."""
+    """The heads of one kind, in the order of the run's head axis, their distances, and the labels of each, the one
+    to be shown first.
+    """
 
     kind: Kind
     heads: tuple[HeadId, ...]
@@ -98,8 +102,8 @@ class Alike:
         linkage: Linkage = "average",
         most: int = MOST,
     ) -> Table:
-        """A row a head: its place in the picture, its group (counted from 1) and how well it lies in it, its nearest neighbour and the
-        distance to it, the label that a picture shows and all of them.
+        """A row a head: its place in the picture, its group (counted from 1) and how well it lies in it, its nearest
+        neighbour and the distance to it, the label that a picture shows and all of them.
         """
         points = self.embed(method, sqrt, seed).points
         found = self.groups(number, linkage, sqrt, most)
@@ -121,8 +125,8 @@ class Alike:
 
 
 def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = RECOMMENDED) -> Alike:
-    """The distances between a run's heads of one kind: those of different kinds see different texts. Without a kind, that with the
-    most heads.
+    """The distances between a run's heads of one kind: those of different kinds see different texts. Without a kind,
+    that with the most heads.
     """
     if PAIRS not in results:
         raise RunError("the run has no distances", "Run again with --measures distances")

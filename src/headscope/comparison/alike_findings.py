@@ -1,4 +1,6 @@
-"""What a run says about heads that are alike, in sentences: layers, near twins, the closest pairs, groups and what they do."""
+"""What a run says about heads that are alike, in sentences: layers, near twins, the closest pairs, groups and what
+they do.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def unit(results: Results) -> str:
 
 
 def layers_sentence(results: Results, kind: str) -> str:
-    """Whether heads of one layer are closer to each other, with the test; "" for a model of one layer, or of one head a layer."""
+    """Whether heads of one layer are closer to each other, with the test; "" for a model of one layer, or of one
+    head a layer.
+    """
     found = {row["quantity"]: row for row in results[STRUCTURE].where(kind=kind)}
     if not {"within_layers", "between_layers", "difference"} <= set(found):
         return ""
@@ -82,7 +86,9 @@ def groups_sentence(found: Alike, grouping: Grouping) -> str:
 
 
 def group_table(found: Alike, grouping: Grouping) -> Table:
-    """A row a group, the largest first: how many heads, the mean of their silhouettes, what they do, and who they are."""
+    """A row a group, the largest first: how many heads, the mean of their silhouettes, what they do, and who they
+    are.
+    """
     rows: list[dict[str, Any]] = []
     for group in range(grouping.number):
         places = [place for place, of in enumerate(grouping.groups.tolist()) if of == group]

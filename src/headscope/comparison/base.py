@@ -1,4 +1,6 @@
-"""What several runs, or studies of one kind, have in common and how it differs: names, numbers of each, differences of pairs."""
+"""What several runs, or studies of one kind, have in common and how it differs: names, numbers of each, differences
+of pairs.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float64
 
 LEVEL = 0.05  # of a whole table, after Holm's correction
-# What tells runs apart, most telling first; then whatever else they were told differently, but for what changes no number.
+# What tells runs apart, most telling first; then whatever else they were told differently, but for what changes no
+# number.
 _TELLING = ("model", "corpus", "weights", "preset", "score", "dev")
 _ROUNDING = 1e-6
 _SHORT = 20  # signs of a name, up to which it also serves in the names of differences
@@ -60,9 +63,11 @@ class Comparison:
         return [f"{number}: {name}" for number, name in enumerate(self.names, 1)], [f"{two + 1} − {one + 1}" for one, two in self.pairs]
 
     def wide(self, name: str, rows: Sequence[tuple[Any, ...]] | None = None) -> Table:
-        """A row for each thing, or for some, by their keys; a column for each run and then for each pair, numbers with their intervals.
+        """A row for each thing, or for some, by their keys; a column for each run and then for each pair, numbers with
+        their intervals.
 
-        A star marks differences that hold after Holm's correction for all in the table, or of which the intervals do not meet.
+        A star marks differences that hold after Holm's correction for all in the table, or of which the intervals do
+        not meet.
         """
         keys = self.keys[name]
         runs, pairs = (dict(zip(known, told, strict=True)) for known, told in zip((self.names, self._pairs), self.headings, strict=True))
@@ -83,7 +88,9 @@ class Comparison:
         )
 
     def furthest(self, name: str, within: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        """The keys of a table by how far runs are apart, the furthest first; with `within`, of those alike in some columns the first."""
+        """The keys of a table by how far runs are apart, the furthest first; with `within`, of those alike in some
+        columns the first.
+        """
         apart: dict[tuple[Any, ...], float] = {}
         for row in self.differences[name]:
             key = tuple(row[part] for part in self.keys[name])
@@ -102,7 +109,9 @@ class Comparison:
         return [(self.names[first], self.names[second]) for first, second in self.pairs]
 
     def counted(self, name: str) -> str:
-        """How many differences the table holds, what a star means, how many have one, and how many documents they rest on."""
+        """How many differences the table holds, what a star means, how many have one, and how many documents they
+        rest on.
+        """
         rows = list(self.differences[name])
         return self._stars(rows) + documents_range(row.get("documents") for row in rows)
 
@@ -121,7 +130,9 @@ def holds(row: Mapping[str, Any]) -> bool:
 
 
 def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[int, int], ...]:
-    """Which of so many runs are compared, counted from 0: each with the one named by `to`, counted from 1, or all with all."""
+    """Which of so many runs are compared, counted from 0: each with the one named by `to`, counted from 1, or all
+    with all.
+    """
     if number < 2:
         raise RunError("there is nothing to compare it with", "Name two folders or more")
     if not 1 <= to <= number:
@@ -132,7 +143,9 @@ def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[i
 
 
 def names_of(results: Sequence[Results]) -> tuple[str, ...]:
-    """Short names, by what differs between runs: models, corpora, weights, presets, other settings, at last their folders."""
+    """Short names, by what differs between runs: models, corpora, weights, presets, other settings, at last their
+    folders.
+    """
     told = [_told(one) for one in results]
     keys = [key for key in told[0] if len({one.get(key) for one in told}) > 1 and all(len(one.get(key, "")) <= _LONG for one in told)]
     used: list[str] = []
@@ -173,8 +186,8 @@ def same_draws(a: Results, b: Results) -> bool:
 def adjusted(
     differences: Float64[np.ndarray, "item"], replicates: Float64[np.ndarray, "replicate item"], support: Support
 ) -> Float64[np.ndarray, "item"]:
-    """P values of differences; NaN where there are too few documents, and where a difference is no more than weights of 32 bits are
-    rounded by.
+    """P values of differences; NaN where there are too few documents, and where a difference is no more than weights
+    of 32 bits are rounded by.
     """
     return p_value(differences, replicates, support.where(np.abs(differences) > _ROUNDING))
 

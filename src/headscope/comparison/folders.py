@@ -13,7 +13,9 @@ from headscope.results.results import Results
 
 
 def compare_any(given: Sequence[Results | Path], to: int = 1, pairs: bool = False) -> Comparison:
-    """What these have in common, and how it differs: each minus the one that `to` names, counted from 1, or all pairs."""
+    """What these have in common, and how it differs: each minus the one that `to` names, counted from 1, or all
+    pairs.
+    """
     results = [one if isinstance(one, Results) else Results.open(one) for one in given]
     kinds = dict.fromkeys(one.study for one in results)
     if None in kinds and len(kinds) > 1:

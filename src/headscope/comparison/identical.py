@@ -22,7 +22,9 @@ RELATIVE, ABSOLUTE = 1e-4, 1e-6  # what floating-point numbers may differ by if 
 
 @dataclass(frozen=True)
 class Difference:
-    """A column of a table, or an array of a state, that is not the same in both; `largest` are absolute and relative."""
+    """A column of a table, or an array of a state, that is not the same in both; `largest` are absolute and
+    relative.
+    """
 
     where: str
     what: str

@@ -26,8 +26,8 @@ Texts = Corpus | str | Path | Sequence[str | Path]
 
 @dataclass(frozen=True)
 class Rerun:
-    """What came of making a run again: `same` says what is equal, `circumstances` what was different; `kept` is the new folder, if it
-    stays.
+    """What came of making a run again: `same` says what is equal, `circumstances` what was different; `kept` is the
+    new folder, if it stays.
     """
 
     then: Results
@@ -77,9 +77,9 @@ def rerun(
 ) -> Rerun:
     """Make results in a folder again, with their settings, and compare every table and state.
 
-    They go into `out`, or into a folder beside the old one that is removed if all is identical. `model`, the `other` model of twins and
-    `corpora`, by the names of their settings, are given only if they are not where they were. `tell` hears of other versions before
-    anything is computed.
+    They go into `out`, or into a folder beside the old one that is removed if all is identical. `model`, the `other`
+    model of twins and `corpora`, by the names of their settings, are given only if they are not where they were.
+    `tell` hears of other versions before anything is computed.
     """
     if then.path is None:
         raise RunError("these results have no folder", "Only what is in a folder can be made again")
@@ -130,7 +130,9 @@ def _told(value: Any) -> str:
 
 
 def _corpora(then: Results, places: Places, given: Mapping[str, Texts]) -> dict[str, Corpus]:
-    """The corpora by the names of their settings: as given, or where they were. One that is not what it was is refused."""
+    """The corpora by the names of their settings: as given, or where they were. One that is not what it was is
+    refused.
+    """
     settings = then.manifest["settings"]
     names = ("corpus",) if then.study is None else REGISTRY[then.study].corpora
     if unknown := [name for name in given if name not in names]:

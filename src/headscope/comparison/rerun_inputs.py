@@ -1,4 +1,6 @@
-"""What a run or a study was made of, found again: its files where they are now, and refused if they are not what they were."""
+"""What a run or a study was made of, found again: its files where they are now, and refused if they are not what
+they were.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Runs side by side, number by number: what differs between them, and whether by more than other documents would change it."""
+"""Runs side by side, number by number: what differs between them, and whether by more than other documents would
+change it.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,8 @@ TITLES = {
 def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Sequence[str] | None = None) -> Comparison:
     """What runs have in common, and how it differs: each minus the one that `to` names, counted from 1, or all pairs.
 
-    Runs over the same corpus with the same seed drew the same documents in each replicate, so their differences are taken
-    replicate by replicate, and what is due to the documents cancels. Else each replicate meets another one.
+    Runs over the same corpus with the same seed drew the same documents in each replicate, so their differences are
+    taken replicate by replicate, and what is due to the documents cancels. Else each replicate meets another one.
     """
     chosen = chosen_pairs(len(runs), to, pairs)
     called = tuple(names) if names is not None else names_of(runs)
@@ -95,7 +97,9 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
 
 
 def differences(a: Resampled, b: Resampled, paired: bool) -> dict[str, Float64[np.ndarray, "item"]]:
-    """Both values, b minus a, bounds and p of the difference, which are NaN where one of the two has too few documents, and these."""
+    """Both values, b minus a, bounds and p of the difference, which are NaN where one of the two has too few
+    documents, and these.
+    """
     draws = min(len(a.values), len(b.values))
     drawn = b.values[1:draws] - np.roll(a.values[1:draws], 0 if paired else 1, axis=0)
     support = a.support.both(b.support) if paired else a.support.apart(b.support, (_variance(a), _variance(b)))
@@ -165,7 +169,9 @@ def _champions(level: _Level, measure: str, champions: Sequence[Mapping[tuple[st
 
 
 def _by_label(champions: Sequence[Champion]) -> dict[tuple[str, str], Champion]:
-    """The best heads by kind and label; by label alone where there is one kind, so that an encoder can be set beside a decoder."""
+    """The best heads by kind and label; by label alone where there is one kind, so that an encoder can be set beside
+    a decoder.
+    """
     one_kind = len({one.kind for one in champions}) == 1
     return {("" if one_kind else one.kind, one.label): one for one in champions}
 

@@ -1,4 +1,6 @@
-"""Studies of one kind side by side: their tables joined by what their rows are of, and the differences of their numbers."""
+"""Studies of one kind side by side: their tables joined by what their rows are of, and the differences of their
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ _CLAIMS = ComparedTable("claims", ("id",), {"value": BOUNDS}, "our number for ea
 def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False) -> Comparison:
     """What studies of one kind have in common, and how it differs.
 
-    Where they keep what they found of each document, differences are resampled by document and have intervals of their own; else
-    intervals are those of each study, and no more is said of a difference than whether they meet.
+    Where they keep what they found of each document, differences are resampled by document and have intervals of
+    their own; else intervals are those of each study, and no more is said of a difference than whether they meet.
     """
     chosen = chosen_pairs(len(studies), to, pairs)
     kinds = dict.fromkeys(one.study or "run" for one in studies)
@@ -76,7 +78,9 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
 
 
 def replicates_of(results: Results) -> ReplicatedTables:
-    """Numbers with their replicates by table and by what its rows are of; empty for studies that keep nothing of single documents."""
+    """Numbers with their replicates by table and by what its rows are of; empty for studies that keep nothing of
+    single documents.
+    """
     if results.study is None or results.study not in REGISTRY or not results.manifest["settings"].get("replicates"):
         return {}
     return REGISTRY[results.study].replicates(results)

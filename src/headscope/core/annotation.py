@@ -26,12 +26,13 @@ class Parse(NamedTuple):
 class Annotation:
     """Some words of a document with what is said about them.
 
-    `positions` are the words' places among all words of the document and `sentences` the numbers of their sentences in it.
-    `heads` are indices into `words`, ROOT or NONE; `mentions` are those that lie wholly in the text, by its words, sorted.
-    `singletons` are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
-    that stand in the text, be it in part; `subset` is the document's. `others` and `other_heads`, where a control asks for them, are
-    what the trees of other sentences, laid over each one, say of its words: one row per draw (None and NONE where no tree says anything).
-    `keywords` says of each word whether it is part of a keyphrase; it is empty where the document has none.
+    `positions` are the words' places among all words of the document and `sentences` the numbers of their sentences
+    in it. `heads` are indices into `words`, ROOT or NONE; `mentions` are those that lie wholly in the text, by its
+    words, sorted. `singletons` are the entities that the whole document, not the text alone, mentions only once;
+    `parses` belong to sentences that stand in the text, be it in part; `subset` is the document's. `others` and
+    `other_heads`, where a control asks for them, are what the trees of other sentences, laid over each one, say of
+    its words: one row per draw (None and NONE where no tree says anything). `keywords` says of each word whether it
+    is part of a keyphrase; it is empty where the document has none.
     """
 
     document: str
@@ -58,8 +59,9 @@ class Annotated:
     """A document laid out flat, from which texts take their part."""
 
     def __init__(self, document: Document, partners: Sequence[Sequence[Sequence[Word | None]]] = (), keywords: Sequence[bool] = ()) -> None:
-        """`partners` are, for each sentence, the words of other trees that serve as a control, one tree per draw, each as long as the
-        sentence; none where there is no such tree. `keywords` says of each word whether it is part of a keyphrase.
+        """`partners` are, for each sentence, the words of other trees that serve as a control, one tree per draw,
+        each as long as the sentence; none where there is no such tree. `keywords` says of each word whether it is
+        part of a keyphrase.
         """
         self._keywords = keywords
         self.id = document.id

@@ -25,7 +25,9 @@ def parser_of(value: str) -> str | None:
 
 
 def summed_up(parsers: Iterable[str | None]) -> str | None:
-    """What to say of documents of which each has its parser, or None: `automatic; spaCy 3.8.18; …`, `partly automatic; …`, or None."""
+    """What to say of documents of which each has its parser, or None: `automatic; spaCy 3.8.18; …`, `partly
+    automatic; …`, or None.
+    """
     found = dict.fromkeys(parsers)
     named = sorted(parser for parser in found if parser is not None)
     return f"{_PARTLY if None in found else _WORD}; {' / '.join(named)}" if named else None

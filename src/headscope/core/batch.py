@@ -30,8 +30,9 @@ WORD, CLS, SEP, SPECIAL = range(4)
 class Side:
     """The rows or the columns of a batch of maps: what stands at each position of each text.
 
-    A position is a number into `kinds`, its (form, role); -1 is padding. So a question about forms is asked once a kind.
-    `texts` is what is annotated on each text, for positions that are words: word k is the k-th position of role WORD.
+    A position is a number into `kinds`, its (form, role); -1 is padding. So a question about forms is asked once a
+    kind. `texts` is what is annotated on each text, for positions that are words: word k is the k-th position of
+    role WORD.
     """
 
     positions: Int[np.ndarray, "batch position"]
@@ -87,10 +88,11 @@ class Side:
 class MapBatch:
     """The attention maps of one site. Padded rows and columns hold weight 0.
 
-    `index` is the site's number in `layout`; `visible` says which positions a row may attend to, where the model's mask is
-    known (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the other columns are the bootstrap
-    weights of each text's document. `shared` is one dictionary for all layers of the batch: what depends on the texts and
-    on what is visible, but not on the weights, is worked out once and kept there. `documents` are those the texts belong to.
+    `index` is the site's number in `layout`; `visible` says which positions a row may attend to, where the model's
+    mask is known (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the other columns are
+    the bootstrap weights of each text's document. `shared` is one dictionary for all layers of the batch: what
+    depends on the texts and on what is visible, but not on the weights, is worked out once and kept there.
+    `documents` are those the texts belong to.
     """
 
     index: int
@@ -105,7 +107,9 @@ class MapBatch:
     again: Callable[[], Later] | None = field(default=None, repr=False, compare=False)
 
     def later(self) -> Later:
-        """A way to get rows of these maps when they are gone; it holds much less than the maps, unless something else holds them anyway."""
+        """A way to get rows of these maps when they are gone; it holds much less than the maps, unless something
+        else holds them anyway.
+        """
         if self.again is not None:
             return self.again()
         weights = self.weights

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One syntactic word. `head` is the 1-based position of its governor in the sentence, 0 for the root, None if not annotated."""
+    """One syntactic word. `head` is the 1-based position of its governor in the sentence, 0 for the root, None if
+    not annotated.
+    """
 
     form: str
     lemma: str | None = None
@@ -21,7 +23,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Words that belong together. `paragraph` counts from 0 within the document; `parse` is a bracketed constituency tree."""
+    """Words that belong together. `paragraph` counts from 0 within the document; `parse` is a bracketed constituency
+    tree.
+    """
 
     words: tuple[Word, ...]
     id: str | None = None
@@ -65,9 +69,9 @@ class Edge:
 class Document:
     """A text with everything annotated on it. `id` is unique within a corpus: it is the unit that intervals resample.
 
-    `subset` names the part of a test that the document belongs to, where results are wanted for each (`pro` and `anti`);
-    `label` is the class that a classifier should find; `edges` are labelled spans and pairs of spans, for probes. `automatic` names the
-    parser that made the annotation, if nobody corrected it.
+    `subset` names the part of a test that the document belongs to, where results are wanted for each (`pro` and
+    `anti`); `label` is the class that a classifier should find; `edges` are labelled spans and pairs of spans, for
+    probes. `automatic` names the parser that made the annotation, if nobody corrected it.
     """
 
     id: str
@@ -81,7 +85,9 @@ class Document:
 
     @property
     def layers(self) -> set[str]:
-        """What is annotated: `trees`, `constituents`, `parts of speech`, `mentions`, `keyphrases`, `labels`, `edges`."""
+        """What is annotated: `trees`, `constituents`, `parts of speech`, `mentions`, `keyphrases`, `labels`,
+        `edges`.
+        """
         trees = any(word.head is not None and word.relation is not None for word in self.words)
         parts = any(word.upos is not None for word in self.words)
         given = {"trees": trees, "parts of speech": parts, "mentions": bool(self.mentions), "keyphrases": bool(self.keyphrases)}

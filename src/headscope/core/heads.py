@@ -27,7 +27,9 @@ class HeadId:
 
     @classmethod
     def parse(cls, name: str, first: Kind = "encoder") -> HeadId:
-        """The head that `8-10` or `cross/3-2` names (1-based). `8-10` is said of decoders, too: it is of the kind that comes first."""
+        """The head that `8-10` or `cross/3-2` names (1-based). `8-10` is said of decoders, too: it is of the kind
+        that comes first.
+        """
         said, _, place = name.rpartition("/")
         kind = said or first
         layer, dash, head = place.partition("-")

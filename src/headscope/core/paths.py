@@ -26,13 +26,17 @@ _REMEDIES = {
 
 
 def kind_of(path: str | Path) -> Kind:
-    """What a path leads to, through symbolic links; `unusable` if the system cannot tell (name too long, no permission, NUL byte)."""
+    """What a path leads to, through symbolic links; `unusable` if the system cannot tell (name too long, no
+    permission, NUL byte).
+    """
     found = _asked(path)
     return found if isinstance(found, str) else "unusable"
 
 
 def unusable(path: str | Path) -> tuple[str, str] | None:
-    """Problem and remedy of a path that the system cannot use, whatever is to be there (name too long, no permission, NUL byte)."""
+    """Problem and remedy of a path that the system cannot use, whatever is to be there (name too long, no
+    permission, NUL byte).
+    """
     return problem_of(path) if kind_of(path) == "unusable" else None
 
 

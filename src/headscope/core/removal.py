@@ -8,7 +8,9 @@ from pathlib import Path
 
 
 def remove_matching(folder: Path, own: re.Pattern[str]) -> None:
-    """Remove the files of a folder whose whole names match. Sub-folders, other files, and what is behind a linked folder stay."""
+    """Remove the files of a folder whose whole names match. Sub-folders, other files, and what is behind a linked
+    folder stay.
+    """
     if folder.is_symlink() or not folder.is_dir():
         return
     for path in list(folder.iterdir()):

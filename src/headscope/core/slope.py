@@ -10,11 +10,11 @@ Form = Literal["plain", "times_weight", "through_softmax", "integrated"]
 
 @dataclass(frozen=True)
 class Slope:
-    """`form` is what is made of the gradient g of a weight a: |g|; |a g|; the gradient of the logit, |a (g - sum a g)|; or integrated
-    gradients, |a mean g| over `steps` passes in which all attention is scaled from none to what it is.
+    """`form` is what is made of the gradient g of a weight a: |g|; |a g|; the gradient of the logit, |a (g - sum a g)|;
+    or integrated gradients, |a mean g| over `steps` passes in which all attention is scaled from none to what it is.
 
-    Of masked language models `share` of the pieces of each text are masked, as in BERT's training, in `draws` different ways. The loss
-    of a text is the mean over what it predicts, or the `sum`.
+    Of masked language models `share` of the pieces of each text are masked, as in BERT's training, in `draws`
+    different ways. The loss of a text is the mean over what it predicts, or the `sum`.
     """
 
     form: Form = "plain"

@@ -35,14 +35,14 @@ _MERGE: dict[Merge, Callable[[Array, Array], Array]] = {
 class State:
     """Arrays with declared merges. Only sums, counts and extremes live here; a mean appears when a table is made.
 
-    An empty state must be neutral: `sum` starts at 0, `max` and `min` at the least and greatest value of the array's type,
-    `concat` and `keyed` with no rows. `keyed` sums the rows that have the same key, which is the first column, and keeps the `MOST_KEYS`
-    smallest keys, in order: documents are counted exactly up to so many, however a document is split over shards. (A key that is among the
-    smallest of all is among the smallest of every part, so that its sums are complete.) Merging is commutative, for `concat` up to the
-    order of rows.
+    An empty state must be neutral: `sum` starts at 0, `max` and `min` at the least and greatest value of the array's
+    type, `concat` and `keyed` with no rows. `keyed` sums the rows that have the same key, which is the first column,
+    and keeps the `MOST_KEYS` smallest keys, in order: documents are counted exactly up to so many, however a document
+    is split over shards. (A key that is among the smallest of all is among the smallest of every part, so that its sums
+    are complete.) Merging is commutative, for `concat` up to the order of rows.
 
-    A declared name that ends in / is a family, for labels that only the corpus knows: its members (`correct/nsubj`) appear
-    as they are met, and a member that one of two states lacks is taken from the other.
+    A declared name that ends in / is a family, for labels that only the corpus knows: its members (`correct/nsubj`)
+    appear as they are met, and a member that one of two states lacks is taken from the other.
     """
 
     def __init__(self, arrays: Mapping[str, Array], merges: Mapping[str, Merge]) -> None:

@@ -1,4 +1,6 @@
-"""Which documents of a CoNLL-U file a parser annotated, by the comments in it: `# annotation = automatic; spaCy 3.8.18; …`."""
+"""Which documents of a CoNLL-U file a parser annotated, by the comments in it: `# annotation = automatic; spaCy
+3.8.18; …`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ SOUGHT = KEY.encode()  # what a file must hold if it has such a comment
 class Marks:
     """Where documents begin while a file is read, and the parser of each.
 
-    A mark belongs to the document in which it stands, most of all at its head. One before the first `# newdoc` holds from there on.
+    A mark belongs to the document in which it stands, most of all at its head. One before the first `# newdoc` holds
+    from there on.
     """
 
     def __init__(self) -> None:
@@ -24,7 +27,9 @@ class Marks:
         self._standing: str | None = None
 
     def take(self, block: LineBlock) -> bool:
-        """Take in the comments of a block, and say whether a document begins with it: where one is named or, if none is, at a sentence."""
+        """Take in the comments of a block, and say whether a document begins with it: where one is named or, if none
+        is, at a sentence.
+        """
         named = any(comment.key in ("newdoc", "newdoc id") for comment in block.comments)
         begins = named or (bool(block.rows) and not self.declared)
         self.declared = self.declared or named

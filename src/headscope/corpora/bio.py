@@ -1,6 +1,7 @@
 """Named entities as tags: a word in the first column of each line, its tag in the last, a blank line between sentences.
 
-So WNUT-17 and CoNLL-2003 are written, and many others. Of three columns or more, those between are read as CoNLL-2003 has them.
+So WNUT-17 and CoNLL-2003 are written, and many others. Of three columns or more, those between are read as
+CoNLL-2003 has them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def looks_tagged(line: str) -> bool:
 
 
 def _sentences(source: Source) -> Iterator[list[Line]]:
-    """The lines between blank ones; -DOCSTART- stands alone. A line that begins with `# ` and ends in no tag is a comment."""
+    """The lines between blank ones; -DOCSTART- stands alone. A line that begins with `# ` and ends in no tag is a
+    comment.
+    """
     found: list[Line] = []
     for line in source.lines():
         blank = not line.text.strip()

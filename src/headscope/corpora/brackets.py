@@ -1,4 +1,6 @@
-"""Coreference brackets, as CoNLL-U writes them in MISC and CoNLL-2012 in its last column, and the mentions they delimit."""
+"""Coreference brackets, as CoNLL-U writes them in MISC and CoNLL-2012 in its last column, and the mentions they
+delimit.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Schema:
-    """Where a bracket holds the entity's id and its type, e.g. `GRP-etype-infstat-salience-centering-minspan-link-identity`."""
+    """Where a bracket holds the entity's id and its type, e.g.
+    `GRP-etype-infstat-salience-centering-minspan-link-identity`.
+    """
 
     fields: int = 2
     id: int = 0
@@ -87,7 +91,9 @@ class Chains:
         self._mentions: list[Mention] = []
 
     def apply(self, mark: Mark, before: int, after: int, line: int, lost: bool = False) -> None:
-        """Take in a bracket at a word with `before` words before it and `after` up to its end (equal for an empty node)."""
+        """Take in a bracket at a word with `before` words before it and `after` up to its end (equal for an empty
+        node).
+        """
         if mark.opens and self._depth == MOST_OPEN:
             self._source.report(Flaw(line, "too many open", too_many_open(mark.entity), _BALANCE), UNIT)
             return

@@ -63,7 +63,9 @@ def _short(text: str, most: int = 500) -> str:
 
 
 def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
-    """The broken rules of CoNLL-U and CoNLL-2012 files up to a level, in the order of the files and their lines; empty if all is well."""
+    """The broken rules of CoNLL-U and CoNLL-2012 files up to a level, in the order of the files and their lines;
+    empty if all is well.
+    """
     if level not in LEVELS:
         raise HeadscopeError(f"there is no level {level}", f"Take one of {', '.join(map(str, LEVELS))}")
     for name in ignore:

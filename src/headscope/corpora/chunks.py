@@ -46,7 +46,9 @@ def tagged_chunks(tags: Iterable[str]) -> list[TaggedSpan]:
 
 
 def bracketed_chunks(cells: Sequence[str]) -> list[TaggedSpan] | None:
-    """The chunks between `(label*` and `*)`, which may nest, in the order in which they begin; None if the brackets do not balance."""
+    """The chunks between `(label*` and `*)`, which may nest, in the order in which they begin; None if the brackets
+    do not balance.
+    """
     opened: list[TaggedSpan] = []
     found: list[TaggedSpan] = []
     for position, cell in enumerate(cells):

@@ -1,4 +1,5 @@
-"""CoNLL-2012, twelve columns or more: words, tags, parse bits, speakers, entities, arguments and, in the last column, coreference.
+"""CoNLL-2012, twelve columns or more: words, tags, parse bits, speakers, entities, arguments and, in the last column,
+coreference.
 
 https://conll.cemantix.org/2012/data.html. Each part is a document. Chains of one mention are kept.
 """
@@ -45,7 +46,9 @@ def read_conll2012(source: Source) -> Iterator[Document]:
 
 
 def _finished(source: Source, draft: Draft, began: int, ended: bool) -> Document | None:
-    """The document, if it has sentences and was `ended` as it should be: without #end document, the file may have been cut."""
+    """The document, if it has sentences and was `ended` as it should be: without #end document, the file may have
+    been cut.
+    """
     if not ended:
         problem = f"the document {quoted(draft.id)} that begins here has no #end document line, so part of it may be missing"
         remedy = "Copy or download the file again, or add the line if the document is complete"
@@ -65,7 +68,9 @@ def _sentences(source: Source) -> Iterator[LineBlock]:
 
 
 def _document_id(begin: str) -> str:
-    """`id/part` of `begin document (id); part 000`, without a pattern: one that allows for all the spaces takes for ever on many."""
+    """`id/part` of `begin document (id); part 000`, without a pattern: one that allows for all the spaces takes for
+    ever on many.
+    """
     whole = begin.removeprefix("begin document").strip()
     name, mark, rest = whole.rpartition(";")
     part = rest.split()
@@ -123,7 +128,9 @@ def _stray_anchors(lines: list[Line]) -> Iterator[Anchor]:
 
 
 def _parse(source: Source, rows: list[_Row]) -> str | None:
-    """The bracketed tree that the parse bits of a sentence make up, its parentheses in words escaped as the Penn Treebank does."""
+    """The bracketed tree that the parse bits of a sentence make up, its parentheses in words escaped as the Penn
+    Treebank does.
+    """
     bits = [row.columns[5] for row in rows]
     if all(bit in _MISSING or bit == "*" for bit in bits):
         return None

@@ -50,7 +50,9 @@ class _Reader:
         self._count = 0
 
     def boundary(self, block: LineBlock, group: Group | None) -> Document | None:
-        """Take in the comments of a block, and give the document that ends before it. `group` is the document that its id names."""
+        """Take in the comments of a block, and give the document that ends before it. `group` is the document that
+        its id names.
+        """
         finished = None
         goes_on = group is not None and group is self._group
         self._group = group
@@ -130,7 +132,9 @@ class Group:
 
 
 def grouped(blocks: Iterable[LineBlock]) -> Iterator[tuple[LineBlock, Group | None]]:
-    """The blocks of a file, each with the document that its id names; None for all if the first ids do not agree on what they name."""
+    """The blocks of a file, each with the document that its id names; None for all if the first ids do not agree on
+    what they name.
+    """
     blocks = iter(blocks)
     first = list(islice(blocks, AHEAD))
     if not _consistent(first):
@@ -140,7 +144,9 @@ def grouped(blocks: Iterable[LineBlock]) -> Iterator[tuple[LineBlock, Group | No
 
 
 def _consistent(blocks: list[LineBlock]) -> bool:
-    """Whether ids name documents: all have the form, none is a part of a treebank, and most neighbours share a name that does not recur."""
+    """Whether ids name documents: all have the form, none is a part of a treebank, and most neighbours share a name
+    that does not recur.
+    """
     if any(comment.key in ("newdoc", "newdoc id") for block in blocks for comment in block.comments):
         return False
     groups = [group for block, group in _groups(blocks) if block.rows]

@@ -82,7 +82,9 @@ def parse_row(line: Line) -> Row:
 
 
 def parse_sentence(rows: Iterable[Line], universal: bool) -> Parsed:
-    """The words of a sentence whose ids and tree are sound, or a Flaw. `universal`: the fourth column holds UPOS tags."""
+    """The words of a sentence whose ids and tree are sound, or a Flaw. `universal`: the fourth column holds UPOS
+    tags.
+    """
     parsed = Parsed()
     last, space = 0, True  # of the multi-word token that is being read
     for row in map(parse_row, rows):

@@ -12,11 +12,12 @@ from headscope.corpora.mentions import antecedents, governors, head_word, kind_o
 
 @dataclass
 class CoreferenceStats:
-    """Counts of mentions and entities; entities are told apart by document, and a chain is an entity with two mentions or more.
+    """Counts of mentions and entities; entities are told apart by document, and a chain is an entity with two mentions
+    or more.
 
     `kinds` are pronoun, name and nominal, by the tag of the head word; `types` are the entity types given.
-    `words_back` and `sentences_back` lead from the first word of a mention to that of its antecedent, the nearest mention before
-    it of the same entity; in sentences, 0 is the same one.
+    `words_back` and `sentences_back` lead from the first word of a mention to that of its antecedent, the nearest
+    mention before it of the same entity; in sentences, 0 is the same one.
     """
 
     mentions: int = 0

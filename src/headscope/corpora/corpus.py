@@ -68,7 +68,9 @@ class Corpus:
         return self.format in PAIRED and all(map(PAIRED[self.format], self.paths))
 
     def layers(self, wanted: set[str]) -> set[str]:
-        """Which of the wanted layers of annotation (`trees`, `mentions`, `labels`) there are; it reads on until it has seen all."""
+        """Which of the wanted layers of annotation (`trees`, `mentions`, `labels`) there are; it reads on until it
+        has seen all.
+        """
         found: set[str] = set()
         for document in () if self.format in PLAIN else self:
             found |= document.layers & wanted
@@ -97,7 +99,9 @@ class Corpus:
 
     @cached_property
     def automatic(self) -> str | None:
-        """What parser made the annotation, of all documents or of some; None if no document is marked as annotated by one."""
+        """What parser made the annotation, of all documents or of some; None if no document is marked as annotated
+        by one.
+        """
         if self._memory is not None:
             return summed_up(document.automatic for document in self._memory)
         if self.format not in _MARKED:
@@ -127,7 +131,9 @@ class Corpus:
             yield from self.read_one(path, tally, meter)
 
     def read_one(self, path: Path, tally: Tally, meter: Meter | None = None) -> Iterator[Document]:
-        """The documents of one of the paths, with the ids that they have there; what is passed over is counted in `tally`."""
+        """The documents of one of the paths, with the ids that they have there; what is passed over is counted in
+        `tally`.
+        """
         before = tally.counts.total()
         empty = True
         own = stems(path, self.format) if self.format in KEYS else {}
@@ -157,14 +163,18 @@ _REMEDY = "Read it again once it stays as it is; work that was begun on it start
 
 
 class Watch:
-    """Files as they were when they were first looked at. `same` is asked of a file that looks changed whether its content is not."""
+    """Files as they were when they were first looked at. `same` is asked of a file that looks changed whether its
+    content is not.
+    """
 
     def __init__(self, same: Callable[[Path], bool]) -> None:
         self._same = same
         self._stamps: dict[Path, _Stamp] = {}
 
     def begin(self, paths: Sequence[Path]) -> None:
-        """Remember files that are now to be read; an error if one that is known is not as it was, or if there are others than before."""
+        """Remember files that are now to be read; an error if one that is known is not as it was, or if there are
+        others than before.
+        """
         known = bool(self._stamps)
         for path in paths:
             if known and path not in self._stamps:
@@ -172,7 +182,9 @@ class Watch:
             self.check(path)
 
     def check(self, path: Path) -> None:
-        """An error if a file is not as it was. What was read of it before this returns is what it held when it was first looked at."""
+        """An error if a file is not as it was. What was read of it before this returns is what it held when it was
+        first looked at.
+        """
         now = _stamp(path)
         before = self._stamps.get(path, now)
         if now != before and (now is None or not self._same(path)):

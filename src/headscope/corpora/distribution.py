@@ -34,7 +34,9 @@ class Distribution:
         return self.total / self.n if self.counts else math.nan
 
     def quantile(self, q: float) -> float:
-        """The number below which a share `q` lies; 0 gives the smallest, 1 the largest, and between two numbers a line is drawn."""
+        """The number below which a share `q` lies; 0 gives the smallest, 1 the largest, and between two numbers a
+        line is drawn.
+        """
         if not self.counts:
             return math.nan
         place = q * (self.n - 1)
@@ -81,5 +83,7 @@ class Offsets(Distribution):
 
     @property
     def usual(self) -> int:
-        """The most frequent offset, of equally frequent ones the nearest, and the right one before the left; 0 if there is none."""
+        """The most frequent offset, of equally frequent ones the nearest, and the right one before the left; 0 if
+        there is none.
+        """
         return min(self.counts, key=lambda value: (-self.counts[value], abs(value), -value), default=0)

@@ -21,7 +21,9 @@ class Anchor(NamedTuple):
 
 
 class Draft:
-    """Sentences, mentions and edges collected so far. Mentions and edges count the words of the sentences that are kept."""
+    """Sentences, mentions and edges collected so far. Mentions and edges count the words of the sentences that are
+    kept.
+    """
 
     def __init__(self, source: Source, id: str, label: str | None = None) -> None:
         self.id = id
@@ -45,7 +47,9 @@ class Draft:
         self.started = True
 
     def lose(self, anchors: Iterable[Anchor], schema: Schema) -> None:
-        """A sentence had to be left out: read what brackets it has, so that they do not upset the balance of the others."""
+        """A sentence had to be left out: read what brackets it has, so that they do not upset the balance of the
+        others.
+        """
         self._chains.lose()
         self._mark((Anchor(0, 0, anchor.value, anchor.line) for anchor in anchors), schema, lost=True)
         self.started = True

@@ -32,7 +32,9 @@ def label_field(names: Container[str]) -> str | None:
 
 
 def sentences_of(texts: Mapping[str, str]) -> tuple[Sentence, ...]:
-    """The sentences of a text, or of a pair's two paragraphs. What is called a sentence is one, whatever stands in it."""
+    """The sentences of a text, or of a pair's two paragraphs. What is called a sentence is one, whatever stands in
+    it.
+    """
     if len(texts) == 1 and "text" in texts:
         return tuple(text_paragraphs(texts["text"]))
     found: list[Sentence] = []

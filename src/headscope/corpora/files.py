@@ -28,7 +28,9 @@ UNPACKED, RATIO = 1 << 24, 300  # what may come out of a compressed file whateve
 
 
 class Line(NamedTuple):
-    """A numbered line without its line end. `invalid` says which byte is not UTF-8; `text` then has replacement characters."""
+    """A numbered line without its line end. `invalid` says which byte is not UTF-8; `text` then has replacement
+    characters.
+    """
 
     number: int
     text: str
@@ -64,7 +66,9 @@ class Meter:
 
 
 def require_file(path: Path) -> None:
-    """Raise CorpusError unless `path` is a regular file: a corpus is read more than once, as neither pipes nor devices can be."""
+    """Raise CorpusError unless `path` is a regular file: a corpus is read more than once, as neither pipes nor
+    devices can be.
+    """
     if kind_of(path) == "folder":
         whole = "a folder is read as a whole if it holds texts (.txt) and their keys (.key, .uncontr, .contr or .ann)"
         raise CorpusError(path, None, "this is a directory", f"Name the files in it, for example {path}/*.conllu; {whole}")
@@ -95,9 +99,11 @@ def opened(path: Path, meter: Meter | None = None) -> Iterator[IO[bytes]]:
 
 
 def lines(path: Path, meter: Meter | None = None, empty: bool = False, pieces: bool = False) -> Generator[Line]:
-    """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError unless it may be `empty`.
+    """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError unless it may be
+    `empty`.
 
-    With `pieces`, a long line comes as several of the same number, cut after white space, so that it may have any length.
+    With `pieces`, a long line comes as several of the same number, cut after white space, so that it may have any
+    length.
     """
     blank = True
     with opened(path, meter) as stream:
@@ -140,7 +146,9 @@ def _pieces(stream: IO[bytes], path: Path) -> Iterator[_Raw]:
 
 
 def check_archive(path: Path) -> None:
-    """Refuse an .npz whose arrays unpack to absurdly more than its size; one that is no archive is left to whoever reads it."""
+    """Refuse an .npz whose arrays unpack to absurdly more than its size; one that is no archive is left to whoever
+    reads it.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
@@ -151,7 +159,9 @@ def check_archive(path: Path) -> None:
 
 
 def content_hash(paths: Iterable[Path]) -> str:
-    """SHA-256 of the decompressed content: of the file itself if there is one, of the list of hashes if there are several."""
+    """SHA-256 of the decompressed content: of the file itself if there is one, of the list of hashes if there are
+    several.
+    """
     return joint_hash([digest(path)[0] for path in paths])
 
 
@@ -201,7 +211,9 @@ def _decoded(number: int, raw: bytes, before: int = 0) -> Line:
 
 
 def digest(path: Path, sought: bytes = b"") -> tuple[str, bool]:
-    """SHA-256 of the decompressed content, and whether it holds the bytes `sought`: one pass over a file answers both."""
+    """SHA-256 of the decompressed content, and whether it holds the bytes `sought`: one pass over a file answers
+    both.
+    """
     sha, found, end = hashlib.sha256(), False, b""
     with opened(path) as stream:
         while chunk := stream.read(_CHUNK):

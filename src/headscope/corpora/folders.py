@@ -1,4 +1,5 @@
-"""Folders of texts with a file of keyphrases for each: `.key`, `.uncontr` or `.contr` (KPCrowd, Inspec), or brat's `.ann` (SemEval-2017).
+"""Folders of texts with a file of keyphrases for each: `.key`, `.uncontr` or `.contr` (KPCrowd, Inspec), or brat's
+`.ann` (SemEval-2017).
 
 Texts and keys belong together by their names. They lie side by side, or in the folders `docsutf8` and `keys`.
 """
@@ -143,7 +144,9 @@ _LAYOUT = "Write T1, a tab, the type and where the phrase starts and ends (Proce
 
 
 def brat_phrases(source: Source, text: Path) -> Iterator[str]:
-    """The phrases that lines with T mark; relations, notes and other lines say nothing of phrases. Each must stand in the text."""
+    """The phrases that lines with T mark; relations, notes and other lines say nothing of phrases. Each must stand
+    in the text.
+    """
     with opened(text) as stream:
         written = stream.read().decode("utf-8", "replace")
     spaced = _spaced(written.removeprefix("\ufeff")).casefold()
@@ -180,7 +183,9 @@ def _marked(text: str, line: int) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _counted(text: str) -> tuple[str, ...]:
-    """The text with characters counted as programs differ: with or without a mark at its beginning, the end of a line as two or as one."""
+    """The text with characters counted as programs differ: with or without a mark at its beginning, the end of a
+    line as two or as one.
+    """
     bare = text.removeprefix("\ufeff")
     return text, bare, text.replace("\r\n", "\n"), bare.replace("\r\n", "\n")
 

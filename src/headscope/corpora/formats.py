@@ -1,4 +1,6 @@
-"""The formats by name, and which one a file suggests by its own name and, where that could mean several, by its first lines."""
+"""The formats by name, and which one a file suggests by its own name and, where that could mean several, by its
+first lines.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ _NAMES = {
 
 
 def guess_format(path: Path) -> str:
-    """The format that a file's name stands for, .gz and .xz aside, unless its first lines show another; of a folder what lies in it."""
+    """The format that a file's name stands for, .gz and .xz aside, unless its first lines show another; of a folder
+    what lies in it.
+    """
     if kind_of(path) == "folder" and (found := folder_format(path)) is not None:
         return found
     name = base_name(path).lower()
@@ -97,7 +101,9 @@ def common_format(paths: tuple[Path, ...], format: str | None) -> str:
 
 
 def resolve(names: tuple[str | Path, ...]) -> tuple[Path, ...]:
-    """The files, or folders of texts with keys, meant: `sampler` stands for the corpus in the package, anything else for itself."""
+    """The files, or folders of texts with keys, meant: `sampler` stands for the corpus in the package, anything else
+    for itself.
+    """
     if not names:
         raise HeadscopeError("no corpus is named", f"Name files, or `{SAMPLER}` for the corpus that comes with headscope")
     paths = [path for name in names for path in (_sampler() if name == SAMPLER else (Path(name),))]

@@ -1,4 +1,6 @@
-"""What the columns of CoNLL-2012 say of spans: named entities, and the arguments of each predicate in a column of its own."""
+"""What the columns of CoNLL-2012 say of spans: named entities, and the arguments of each predicate in a column of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def _column(source: Source, rows: Sequence[Sequence[str]], number: int, line: in
 
 
 def report_brackets(source: Source, brackets: str, line: int, column: int, what: str) -> None:
-    """Report what a column of a sentence holds: unequal brackets are a fault, as where a file was cut; anything else is no brackets."""
+    """Report what a column of a sentence holds: unequal brackets are a fault, as where a file was cut; anything else
+    is no brackets.
+    """
     if brackets.count("(") == brackets.count(")"):
         source.note(f"{what} left out: they are not written as brackets", line)
         return

@@ -17,7 +17,9 @@ _TRUTH = {"TRUE": True, "FALSE": False}
 
 
 def read_gap(source: Source) -> Iterator[Document]:
-    """A document for each line. The pronoun has the entity of the name it refers to, or one of its own if it refers to neither."""
+    """A document for each line. The pronoun has the entity of the name it refers to, or one of its own if it refers
+    to neither.
+    """
     header: list[str] | None = None
     for line in source.lines():
         try:

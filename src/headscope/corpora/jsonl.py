@@ -1,4 +1,6 @@
-"""JSON Lines: texts `{"text": ...}`, with `id`, `keyphrases` and `label` if known, or pairs of paragraphs `{"a": ..., "b": ...}`."""
+"""JSON Lines: texts `{"text": ...}`, with `id`, `keyphrases` and `label` if known, or pairs of paragraphs `{"a":
+..., "b": ...}`.
+"""
 
 from __future__ import annotations
 

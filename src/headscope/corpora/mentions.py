@@ -43,7 +43,9 @@ def kind_of(head: Word) -> str | None:
 
 
 def antecedents(mentions: Sequence[Mention]) -> Iterator[tuple[Mention, Mention | None]]:
-    """Each mention with the nearest one before it of the same entity, None for the first; from left to right, shorter ones first."""
+    """Each mention with the nearest one before it of the same entity, None for the first; from left to right,
+    shorter ones first.
+    """
     last: dict[str, Mention] = {}
     for mention in sorted(mentions, key=lambda mention: (mention.start, mention.end)):
         yield mention, last.get(mention.entity)

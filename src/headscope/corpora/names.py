@@ -11,8 +11,8 @@ _FULL = 0.6  # share of places taken at which there are made more
 
 
 class DocumentNames:
-    """A set of names, each remembered by 64 bits of its hash: 16 bytes a name or so, and with 50 million of them one chance in ten
-    thousand that a new name is taken for one of them.
+    """A set of names, each remembered by 64 bits of its hash: 16 bytes a name or so, and with 50 million of them one
+    chance in ten thousand that a new name is taken for one of them.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,8 @@
-"""The control for trees: every sentence gets the trees of other sentences of its length, one in each of several permutations.
+"""The control for trees: every sentence gets the trees of other sentences of its length, one in each of several
+permutations.
 
-What a head still gets right then, it gets right because of where words tend to stand, not because of which words they are.
+What a head still gets right then, it gets right because of where words tend to stand, not because of which words
+they are.
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ Tree = tuple[Word, ...]
 
 
 class Trees:
-    """The trees of a corpus, permuted within each length: in each of DRAWS draws, every tree is given to exactly one other sentence.
+    """The trees of a corpus, permuted within each length: in each of DRAWS draws, every tree is given to exactly one
+    other sentence.
 
-    A draw puts the trees of one length in the order of a hash of their sentences' names, and gives each sentence the next tree in that
-    circle. So a draw depends on the set of sentences and the seed, not on their order or on who asks. A tree that is alone with its length
-    is permuted with those of the nearest length, if that is near enough.
+    A draw puts the trees of one length in the order of a hash of their sentences' names, and gives each sentence the
+    next tree in that circle. So a draw depends on the set of sentences and the seed, not on their order or on who
+    asks. A tree that is alone with its length is permuted with those of the nearest length, if that is near enough.
     """
 
     def __init__(self, documents: Iterable[Document], seed: int = 0) -> None:
@@ -43,7 +46,9 @@ class Trees:
             self._circles.update(dict.fromkeys(lengths, circle))
 
     def partners(self, document: Document) -> list[tuple[tuple[Word | None, ...], ...]]:
-        """For each sentence the words of other trees, one tree per draw, cut or filled up to the sentence's length; () if it has none."""
+        """For each sentence the words of other trees, one tree per draw, cut or filled up to the sentence's length;
+        () if it has none.
+        """
         return [self._partners(name, sentence.words) for name, sentence in _named(document)]
 
     def _partners(self, name: str, words: Sequence[Word]) -> tuple[tuple[Word | None, ...], ...]:
@@ -66,13 +71,17 @@ class _Circle:
         np.put_along_axis(self._next, order, np.roll(order, -1, 1), 1)
 
     def partners(self, key: int) -> Iterator[Tree]:
-        """The tree that the sentence of that key gets in each draw; one outside of the circle shares those of a sentence inside."""
+        """The tree that the sentence of that key gets in each draw; one outside of the circle shares those of a
+        sentence inside.
+        """
         number = self._number.get(key, key % len(self._trees))
         return (self._trees[other] for other in self._next[:, number])
 
 
 def _together(counts: Mapping[int, int]) -> list[list[int]]:
-    """Lengths whose trees are permuted together: one length, or near ones where a tree would be alone. One that stays alone is left out."""
+    """Lengths whose trees are permuted together: one length, or near ones where a tree would be alone. One that
+    stays alone is left out.
+    """
 
     def alone(lengths: list[int]) -> bool:
         return sum(counts[size] for size in lengths) == 1

@@ -8,7 +8,9 @@ from headscope.errors import HeadscopeError
 
 
 def pick_sentence(corpus: Corpus, name: str) -> Document:
-    """The sentence with this id, or with this number counted from 1 over the whole corpus, as a document with its annotation."""
+    """The sentence with this id, or with this number counted from 1 over the whole corpus, as a document with its
+    annotation.
+    """
     count = 0
     numbered: Document | None = None
     for document in corpus:

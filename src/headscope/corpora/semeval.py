@@ -1,6 +1,7 @@
 """SemEval-2010 task 8, relations between nominals: https://aclanthology.org/S10-1006.
 
-A numbered sentence between quotes with <e1> and <e2> around two nominals, the relation on the next line, perhaps a comment.
+A numbered sentence between quotes with <e1> and <e2> around two nominals, the relation on the next line, perhaps a
+comment.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _LAYOUT = 'Write a number, a tab and "a sentence with an <e1>nominal</e1> and <e
 
 
 def read_semeval(source: Source) -> Iterator[Document]:
-    """A document for each item: its one sentence, split into words by a few rules, and its relation from e1 (first) to e2 (second)."""
+    """A document for each item: its one sentence, split into words by a few rules, and its relation from e1 (first)
+    to e2 (second).
+    """
     for lines in _items(source):
         try:
             document = _document(lines)

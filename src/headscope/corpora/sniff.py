@@ -16,7 +16,9 @@ _LINES = 20  # enough to get past a heading
 
 
 def sniffed(path: Path, format: str) -> str:
-    """The format meant by a file whose name stands for `format`; that one if there is nothing against it, or nothing to be read."""
+    """The format meant by a file whose name stands for `format`; that one if there is nothing against it, or nothing
+    to be read.
+    """
     rules = _RULES.get(format, {})
     if not rules:
         return format

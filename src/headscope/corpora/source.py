@@ -55,7 +55,9 @@ class Source:
         return f"line {line} of {self.path.name}"
 
     def note(self, reason: str, line: int, n: int = 1, *, read: bool = False) -> None:
-        """Count something that is no fault, or that follows from one already reported; `read` if nothing is left out for it."""
+        """Count something that is no fault, or that follows from one already reported; `read` if nothing is left out
+        for it.
+        """
         self.tally.add(reason, self.where(line), n, read=read)
 
     def report(self, flaw: Flaw, unit: str = "sentences") -> None:

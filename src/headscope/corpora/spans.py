@@ -1,7 +1,8 @@
 """Labelled spans and pairs of spans as JSON Lines, the format of jiant's edge probing with a few additions.
 
-{"text": "Ann ate ice cream", "targets": [{"span1": [1, 2], "span2": [2, 4], "label": "ARG1"}]}: words as white space parts them, or
-`tokens` in place of the text or beside it, a list of words or of sentences; spans of words [start, end), counted from 0.
+{"text": "Ann ate ice cream", "targets": [{"span1": [1, 2], "span2": [2, 4], "label": "ARG1"}]}: words as white space
+parts them, or `tokens` in place of the text or beside it, a list of words or of sentences; spans of words [start,
+end), counted from 0.
 """
 
 from __future__ import annotations

@@ -37,7 +37,9 @@ class KeyphraseStats:
 
 @dataclass
 class Edges:
-    """Labelled spans and pairs of spans by task, and their labels, of which one may have several; `lengths` are of spans in words."""
+    """Labelled spans and pairs of spans by task, and their labels, of which one may have several; `lengths` are of
+    spans in words.
+    """
 
     tasks: Counter[str] = field(default_factory=Counter)
     labels: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))

@@ -18,7 +18,9 @@ Row = tuple[int, list[str]]  # the number of its first line, and its cells
 
 
 def read_table(source: Source, separator: str) -> Iterator[Document]:
-    """A document for each row: a text or the two of a pair, in columns that the first row names as `fields` does, and its class."""
+    """A document for each row: a text or the two of a pair, in columns that the first row names as `fields` does,
+    and its class.
+    """
     header: Sequence[str] | None = None
     for line, cells in _rows(source, separator):
         try:
@@ -95,7 +97,9 @@ def _not_a_row(error: csv.Error, lines: Sequence[Line], separator: str) -> Flaw:
 
 
 def _header(line: int, cells: list[str], separator: str) -> Sequence[str]:
-    """The names of the columns: from the first row or, for the files of SST-2 and CoLA that have no names, from what is in it."""
+    """The names of the columns: from the first row or, for the files of SST-2 and CoLA that have no names, from what
+    is in it.
+    """
     if fields := text_fields(cells):
         label = label_field(cells)
         for name in (*fields, *([label] if label else []), *(["id"] if "id" in cells else [])):

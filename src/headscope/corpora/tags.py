@@ -30,7 +30,8 @@ def tags_in(document: Document, tagging: Tagging) -> Sequence[str | None]:
 def phrase_tags(document: Document) -> list[str]:
     """B, I or O for each word: every place where a keyphrase stands, whatever its case, the longest first.
 
-    Signs before the first word and after the last, which running text does not part from them, do not count: `(data mining),`.
+    Signs before the first word and after the last, which running text does not part from them, do not count: `(data
+    mining),`.
     """
     forms = [word.form.casefold() for word in document.words]
     tags = [OUTSIDE] * len(forms)
@@ -49,6 +50,8 @@ def phrase_tags(document: Document) -> list[str]:
 
 
 def _says(form: str, word: str, first: bool, last: bool) -> bool:
-    """Whether a form is a word and nothing else but signs before it, if it is the first of its phrase, and after it, if it is the last."""
+    """Whether a form is a word and nothing else but signs before it, if it is the first of its phrase, and after it,
+    if it is the last.
+    """
     before, found, after = form.partition(word)
     return bool(found) and (first or not before) and (last or not after) and not (before + after).strip(_SIGNS)

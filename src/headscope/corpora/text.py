@@ -19,7 +19,9 @@ _SHORT = 32  # characters of a word that is worth remembering
 
 
 class _Stretch(NamedTuple):
-    """Sentences that stay in one document; `size` is in characters, `begins` says whether a paragraph begins with them."""
+    """Sentences that stay in one document; `size` is in characters, `begins` says whether a paragraph begins with
+    them.
+    """
 
     line: int
     size: int
@@ -28,7 +30,8 @@ class _Stretch(NamedTuple):
 
 
 def read_text(source: Source, longest: float = LONGEST) -> Iterator[Document]:
-    """A file as one document or, if it has more than `longest` characters, as several, so that any file is read in bounded memory.
+    """A file as one document or, if it has more than `longest` characters, as several, so that any file is read in
+    bounded memory.
 
     Blank lines separate paragraphs, and the lines of a paragraph are joined.
     """
@@ -36,7 +39,9 @@ def read_text(source: Source, longest: float = LONGEST) -> Iterator[Document]:
 
 
 def read_lines(source: Source, longest: float = LONGEST) -> Iterator[Document]:
-    """One sentence per line, a blank line between documents, of which long ones are cut: the input of Clark et al. (2019)."""
+    """One sentence per line, a blank line between documents, of which long ones are cut: the input of Clark et al.
+    (2019).
+    """
     for number, lines in enumerate(_groups(source.lines()), start=1):
         yield from _documents(source, f"{source.name}#{number}", _sentences(source, lines), longest)
 
@@ -109,14 +114,17 @@ def text_paragraphs(text: str) -> Iterator[Sentence]:
 def split_paragraph(text: str, paragraph: int) -> Iterator[Sentence]:
     """The sentences of a paragraph, of words as white space separates them.
 
-    A sentence ends at a word in . ! or ? (quotes and brackets after it aside) if the next word begins with an upper-case
-    letter. So `Mr. Smith` is cut in two: enough for cutting text into pieces to feed to a model, not for linguistics.
+    A sentence ends at a word in . ! or ? (quotes and brackets after it aside) if the next word begins with an
+    upper-case letter. So `Mr. Smith` is cut in two: enough for cutting text into pieces to feed to a model, not for
+    linguistics.
     """
     return (Sentence(words, paragraph=paragraph) for words in _split(text))
 
 
 def plain_words(text: str) -> tuple[Word, ...]:
-    """Words as white space separates them. Equal ones are one object: a text of a million words has some ten thousand."""
+    """Words as white space separates them. Equal ones are one object: a text of a million words has some ten
+    thousand.
+    """
     return tuple(_known(form) if len(form) <= _SHORT else Word(form) for form in text.split())
 
 

@@ -1,4 +1,6 @@
-"""English text into words by a few rules, for corpora that annotate characters: every word knows where it stands in the text."""
+"""English text into words by a few rules, for corpora that annotate characters: every word knows where it stands in
+the text.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Span(NamedTuple):
 
 
 def word_spans(text: str, cuts: Collection[int] = ()) -> list[Span]:
-    """Where the words of a text stand. `cuts` are places where a word must end, because something annotated begins or ends there."""
+    """Where the words of a text stand. `cuts` are places where a word must end, because something annotated begins
+    or ends there.
+    """
     spans = []
     for found in _WORD.finditer(text):
         edges = [found.start(), *sorted(cut for cut in set(cuts) if found.start() < cut < found.end()), found.end()]
@@ -52,7 +56,9 @@ def sentence(text: str, spans: list[Span]) -> Sentence:
 
 
 def sentences(text: str, spans: list[Span]) -> Iterator[Sentence]:
-    """These words as sentences: one ends at . ! or ?, with the quotes and brackets after it, where an upper-case letter goes on."""
+    """These words as sentences: one ends at . ! or ?, with the quotes and brackets after it, where an upper-case
+    letter goes on.
+    """
     forms = [text[start:end] for start, end in spans]
     begin = 0
     for place in range(1, len(spans) + 1):

@@ -15,7 +15,9 @@ class TreeFault(NamedTuple):
 
 
 def tree_faults(heads: Sequence[int | None]) -> Iterator[TreeFault]:
-    """Heads outside the sentence, and one fault for each cycle. Words without a head are not judged; several roots are no fault."""
+    """Heads outside the sentence, and one fault for each cycle. Words without a head are not judged; several roots
+    are no fault.
+    """
     size = len(heads)
     for word, head in enumerate(heads, start=1):
         if head is not None and head > size:

@@ -1,6 +1,8 @@
-"""WinoBias (Zhao et al. 2018) in CoNLL-2012 columns: sentences with a pronoun and two occupations, one of which it refers to.
+"""WinoBias (Zhao et al. 2018) in CoNLL-2012 columns: sentences with a pronoun and two occupations, one of which it
+refers to.
 
-The files annotate only the occupation that is meant. The other is found here, so that there is something to choose between.
+The files annotate only the occupation that is meant. The other is found here, so that there is something to choose
+between.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ _ANTI = re.compile(r"(?:^|[^a-z])anti(?:[^a-z]|stereotyp)")
 
 
 def read_winobias(source: Source) -> Iterator[Document]:
-    """The documents, each with the other occupation as an entity of its own; `subset` is `pro` or `anti`, as the names tell."""
+    """The documents, each with the other occupation as an entity of its own; `subset` is `pro` or `anti`, as the
+    names tell.
+    """
     for document in read_conll2012(source):
         other = _other(document)
         if other is None:

@@ -24,7 +24,9 @@ _BREAK = 0.1791  # the luminance on which black and white have the same contrast
 
 @dataclass(frozen=True)
 class Scale:
-    """How numbers become colours. Around a `centre` both directions have the same reach; without one the scale begins at `low`."""
+    """How numbers become colours. Around a `centre` both directions have the same reach; without one the scale
+    begins at `low`.
+    """
 
     low: float
     high: float
@@ -33,7 +35,9 @@ class Scale:
 
     @classmethod
     def of(cls, grid: Grid, centre: float | None = None, colours: str = DIVERGING) -> Scale:
-        """From 0 to the largest number where no number is negative; otherwise around `centre`, which is 0 if it is not given."""
+        """From 0 to the largest number where no number is negative; otherwise around `centre`, which is 0 if it is
+        not given.
+        """
         values = grid[np.isfinite(grid)]
         if not len(values) or values.min() >= 0:
             return cls(0.0, float(values.max(initial=0.0)) or 1.0)
@@ -55,7 +59,9 @@ class Scale:
         return " (in the cells: thousandths)" if self._factor > 1 else ""
 
     def digits(self, grid: Grid) -> dict[tuple[int, int], str]:
-        """What to write into each cell that has a number: about three characters, all with the same number of decimals."""
+        """What to write into each cell that has a number: about three characters, all with the same number of
+        decimals.
+        """
         largest = self._factor * max(abs(self.low), abs(self.high))
         places = 0 if largest >= 100 else 1 if largest >= 3 else 2 if largest >= 0.1 else 3
         return {place: short(self._factor * value, places) for place, value in np.ndenumerate(grid) if np.isfinite(value)}

@@ -33,8 +33,8 @@ def render(figure: Figure, suffix: str) -> bytes:
 
 
 def _named_clips(svg: bytes) -> bytes:
-    """A drawing whose clipping frames are named after what is written of them: matplotlib's names hang on the last bits of their places,
-    which the layout leaves to chance.
+    """A drawing whose clipping frames are named after what is written of them: matplotlib's names hang on the last
+    bits of their places, which the layout leaves to chance.
     """
     for name, frame in re.findall(rb'<clipPath id="(p[0-9a-f]{10})">(.*?)</clipPath>', svg, re.DOTALL):
         svg = svg.replace(name, b"p" + hashlib.sha256(frame).hexdigest()[:10].encode())

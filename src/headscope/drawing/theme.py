@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-# Where the home folder cannot be written to, matplotlib takes a temporary folder, which is no trouble of the person who draws a figure.
+# Where the home folder cannot be written to, matplotlib takes a temporary folder, which is no trouble of the person who
+# draws a figure.
 _NO_TROUBLE = ("mkdir -p failed for path", "Matplotlib created a temporary cache directory")
 logging.getLogger("matplotlib").addFilter(lambda record: not record.getMessage().startswith(_NO_TROUBLE))
 
@@ -47,7 +48,9 @@ _STYLE = {
 
 @contextmanager
 def theme() -> Iterator[None]:
-    """Draw in headscope's style, and leave matplotlib as it was. Letters that the font lacks are no warning: `lines.lacking` names them."""
+    """Draw in headscope's style, and leave matplotlib as it was. Letters that the font lacks are no warning:
+    `lines.lacking` names them.
+    """
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         yield

@@ -21,7 +21,9 @@ def label(word: str, longest: int = _LONGEST) -> str:
 
 
 def lacking(words: Iterable[str]) -> str:
-    """The letters that the figures' font does not have: a PNG or PDF shows boxes for them, an SVG the reader's own font."""
+    """The letters that the figures' font does not have: a PNG or PDF shows boxes for them, an SVG the reader's own
+    font.
+    """
     return "".join(sorted({mark for word in words for mark in label(word)} - _letters()))
 
 

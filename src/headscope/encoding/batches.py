@@ -1,4 +1,6 @@
-"""Cutting a stream of inputs into shards (what is computed and kept at once) and batches (what the model sees at once)."""
+"""Cutting a stream of inputs into shards (what is computed and kept at once) and batches (what the model sees at
+once).
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def batches(texts: Sequence[Encoded], tokens: int) -> Iterator[list[Encoded]]:
 
 
 def token_side(texts: Sequence[Encoded]) -> Side:
-    """What the token-level rows or columns of these texts' maps are. Equal ids have equal forms, so only different ones are looked at."""
+    """What the token-level rows or columns of these texts' maps are. Equal ids have equal forms, so only different
+    ones are looked at.
+    """
     pairs = np.concatenate([text.ids * _ROLES + np.array(text.roles) for text in texts])
     _, first, numbers = np.unique(pairs, return_index=True, return_inverse=True)
     pieces = list(chain.from_iterable(text.pieces for text in texts))

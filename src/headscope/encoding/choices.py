@@ -1,4 +1,6 @@
-"""What can be chosen of how texts become inputs, and maps of tokens maps of words. Quick to import, for specifications."""
+"""What can be chosen of how texts become inputs, and maps of tokens maps of words. Quick to import, for
+specifications.
+"""
 
 from __future__ import annotations
 

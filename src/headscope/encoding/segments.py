@@ -79,7 +79,9 @@ def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int,
 
 
 def paragraph_pairs(document: Document, tokenizer: Tokenizer, room: int, seed: int, tally: Tally) -> Iterator[SegmentChunk]:
-    """Each paragraph with the next one (1 with 2, 3 with 4, ...), cut to `room` tokens as Clark et al.'s segments are."""
+    """Each paragraph with the next one (1 with 2, 3 with 4, ...), cut to `room` tokens as Clark et al.'s segments
+    are.
+    """
     rng = random.Random(f"{seed}/{document.id}")
     paragraphs = list(document.paragraphs())
     if len(paragraphs) % 2:
@@ -112,7 +114,9 @@ def _two_parts(
 
 
 def cut_to(a: list[T], b: list[T], room: int, rng: random.Random) -> tuple[list[T], list[T]]:
-    """Both parts cut to `room` together: one item at a time from the longer (the second if equal), front or back at random."""
+    """Both parts cut to `room` together: one item at a time from the longer (the second if equal), front or back at
+    random.
+    """
     low = [0, 0]
     high = [len(a), len(b)]
     while high[0] - low[0] + high[1] - low[1] > room:

@@ -25,10 +25,12 @@ TRUNCATED, CUT, CUT_MENTIONS = "overlong texts truncated", "words cut off at the
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into the annotation's words.
+    """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into the
+    annotation's words.
 
-    `target` is what the decoder of an encoder-decoder reads. `label` is the document's, if the text is the whole document; `tags` are
-    those of its words, if they were asked for. `unknown` counts the tokens that stand for text that the tokenizer does not know.
+    `target` is what the decoder of an encoder-decoder reads. `label` is the document's, if the text is the whole
+    document; `tags` are those of its words, if they were asked for. `unknown` counts the tokens that stand for text
+    that the tokenizer does not know.
     """
 
     id: str
@@ -74,9 +76,9 @@ class Encoded:
 class Encoder:
     """Turns documents into inputs. `decoder_start` is set for an encoder-decoder: its decoder then reads a target, too.
 
-    The target is the second part of a `pair` or a `segment`, and else the text itself. `trees` are laid over the sentences as a control.
-    With `labelled` a document whose label belongs to none of its texts, since there are several, is an error. `tags` are those that texts
-    carry of their words.
+    The target is the second part of a `pair` or a `segment`, and else the text itself. `trees` are laid over the
+    sentences as a control. With `labelled` a document whose label belongs to none of its texts, since there are
+    several, is an error. `tags` are those that texts carry of their words.
     """
 
     tokenizer: Tokenizer
@@ -107,7 +109,9 @@ class Encoder:
                 yield text if label is None and not own else replace(text, label=label, tags=own)
 
     def encode(self, name: str, parts: Sequence[Sentence], tally: Tally) -> Encoded:
-        """One text, or two that are read as a pair, as one input. What does not fit is cut off at the end of a part and counted."""
+        """One text, or two that are read as a pair, as one input. What does not fit is cut off at the end of a part
+        and counted.
+        """
         document = Document(name, tuple(parts))
         chunks: list[SegmentChunk] = []
         for sentence in parts:
@@ -131,7 +135,9 @@ class Encoder:
         return self._encode(whole, name, Annotated(document, ()))
 
     def _label(self, document: Document, chunks: Iterable[SegmentChunk]) -> tuple[str | None, Iterable[SegmentChunk]]:
-        """What a document's texts are labelled with, and their chunks: a label says something of a whole text, not of its parts."""
+        """What a document's texts are labelled with, and their chunks: a label says something of a whole text, not
+        of its parts.
+        """
         if document.label is None:
             return None, chunks
         chunks = list(chunks)
@@ -171,7 +177,9 @@ class Encoder:
             yield document.words
 
     def _fit_apart(self, chunk: SegmentChunk, document: Document, tally: Tally) -> Iterator[SegmentChunk]:
-        """The two parts, each fitted into an input of its own; a window that the other part has no counterpart for is left out."""
+        """The two parts, each fitted into an input of its own; a window that the other part has no counterpart for
+        is left out.
+        """
         room = self.max_length - self.tokenizer.single.size
         source, target = (SegmentChunk(chunk.words, *side, start=chunk.start) for side in chunk.sides())
         sources = list(self._fit(source, room, document, tally))
@@ -269,7 +277,9 @@ class Encoder:
 
 
 def _count_cut(chunk: SegmentChunk, end: int, document: Document, tally: Tally) -> None:
-    """Count what is lost where a chunk keeps its words before number `end` only: words, and mentions that are not whole any more."""
+    """Count what is lost where a chunk keeps its words before number `end` only: words, and mentions that are not
+    whole any more.
+    """
     tally.add(TRUNCATED, document.id)
     tally.add(CUT, document.id, len({word for word in chunk.word_of if word >= end}))
     mentions = {(mention.start, mention.end, mention.entity) for mention in document.mentions if mention.start < mention.end}

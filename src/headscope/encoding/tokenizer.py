@@ -67,7 +67,9 @@ class Tokenizer:
 
     @cached_property
     def unknown(self) -> frozenset[int]:
-        """The ids that stand for text that the tokenizer does not know. Those that work on bytes never give one to a word."""
+        """The ids that stand for text that the tokenizer does not know. Those that work on bytes never give one to a
+        word.
+        """
         model = self._backend.model
         found = {self.hf.unk_token_id}
         if (token := getattr(model, "unk_token", None)) is not None:
@@ -109,10 +111,10 @@ class Tokenizer:
     def tokens(self, words: Sequence[Word], tally: Tally | None = None) -> tuple[list[int], list[int]]:
         """Token ids and, for each, the position of its word.
 
-        Each word is tokenised on its own. Only where the tokenizer would then make up a space, words written together, as in
-        `cats.`, are tokenised together and parted where they meet; if a token reaches over such a boundary (`don` in
-        `do` + `n't`), they are tokenised one by one all the same. A word that the tokenizer drops (a control character, say)
-        becomes the unknown token and is counted.
+        Each word is tokenised on its own. Only where the tokenizer would then make up a space, words written
+        together, as in `cats.`, are tokenised together and parted where they meet; if a token reaches over such a
+        boundary (`don` in `do` + `n't`), they are tokenised one by one all the same. A word that the tokenizer drops
+        (a control character, say) becomes the unknown token and is counted.
         """
         runs = _written_together(words) if self._marks_words else ([position] for position in range(len(words)))
         ids: list[int] = []
@@ -139,7 +141,9 @@ class Tokenizer:
         return sorted(pairs, key=lambda pair: pair[0])
 
     def _tokens_of(self, words: Sequence[Word], runs: Sequence[Sequence[int]]) -> list[list[tuple[int, int]] | None]:
-        """For each run of positions its tokens, each with its word's place in the run; None if a token belongs to two words."""
+        """For each run of positions its tokens, each with its word's place in the run; None if a token belongs to
+        two words.
+        """
         forms = [[words[position].form for position in run] for run in runs]
         lead = [" " if self._spaced and _after_space(words, run[0]) else "" for run in runs]
         encoding = self._ids([space + "".join(run) for space, run in zip(lead, forms, strict=True)])
@@ -162,7 +166,9 @@ class Tokenizer:
         return int(self.hf.unk_token_id)
 
     def readable(self, token: int) -> str:
-        """What a token says, without the marks of its tokenizer: `.` for `.`, `Ġ.` and `▁.` alike; a continuation keeps its `##`."""
+        """What a token says, without the marks of its tokenizer: `.` for `.`, `Ġ.` and `▁.` alike; a continuation
+        keeps its `##`.
+        """
         if token not in self._readable:
             text = self._backend.decode([token], skip_special_tokens=False).strip()
             self._readable[token] = text or str(self.hf.convert_ids_to_tokens(token))
@@ -200,7 +206,9 @@ class Tokenizer:
         return {self.hf.cls_token_id, self.hf.bos_token_id}, {self.hf.sep_token_id, self.hf.eos_token_id}
 
     def role(self, token: int, first: bool) -> int:
-        """The role of a special token: an opening one ([CLS], <s>, BOS), a closing or parting one ([SEP], </s>, EOS), or another."""
+        """The role of a special token: an opening one ([CLS], <s>, BOS), a closing or parting one ([SEP], </s>,
+        EOS), or another.
+        """
         opening, closing = self._ends
         if token in opening and (first or token not in closing):
             return CLS
@@ -212,7 +220,9 @@ def _after_space(words: Sequence[Word], position: int) -> bool:
 
 
 def _written_together(words: Sequence[Word]) -> Iterator[list[int]]:
-    """Positions of words grouped by the spaces between them: `the` `cats` `.` is [0], [1, 2] where no space precedes the period."""
+    """Positions of words grouped by the spaces between them: `the` `cats` `.` is [0], [1, 2] where no space precedes
+    the period.
+    """
     run: list[int] = []
     for position in range(len(words)):
         if run and _after_space(words, position):
@@ -224,7 +234,9 @@ def _written_together(words: Sequence[Word]) -> Iterator[list[int]]:
 
 
 def _place(run: Sequence[str], start: int, end: int) -> int | None:
-    """Which word of a run the characters [start, end) belong to; None if to two. A lone space belongs to what follows."""
+    """Which word of a run the characters [start, end) belong to; None if to two. A lone space belongs to what
+    follows.
+    """
     if len(run) == 1:
         return 0
     left = 0

@@ -37,7 +37,8 @@ class WordVectors:
 
 
 def read_vectors(path: Path, wanted: Collection[str]) -> WordVectors:
-    """The vectors of the wanted words in a file: .npz with `words` and `vectors`, or text, a word a line with its numbers after it.
+    """The vectors of the wanted words in a file: .npz with `words` and `vectors`, or text, a word a line with its
+    numbers after it.
 
     Text may be compressed, and may begin with a line that counts words and numbers, as word2vec's does.
     """

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordGroups:
-    """Which word each token of a batch belongs to; a special token is a group of its own, padding belongs to none (-1)."""
+    """Which word each token of a batch belongs to; a special token is a group of its own, padding belongs to none
+    (-1).
+    """
 
     side: Side
     of: Int[torch.Tensor, "batch token"]
@@ -42,7 +44,9 @@ class WordGroups:
         return cls(stack(forms, roles, [text.annotation for text in texts]), of.to(device))
 
     def part(self, start: int, stop: int) -> tuple[WordGroups, int, int]:
-        """The groups of words `start` to `stop` alone, over the stretch of tokens that holds them: from which token, to which."""
+        """The groups of words `start` to `stop` alone, over the stretch of tokens that holds them: from which token,
+        to which.
+        """
         import torch
 
         inside = (self.of >= start) & (self.of < stop)
@@ -83,7 +87,9 @@ class WordGroups:
 def group(
     word_of: Sequence[int], roles: Sequence[int], words: Sequence[str], pieces: Sequence[str]
 ) -> tuple[list[int], list[str], list[int]]:
-    """For each token the number of its group, and for each group its form and role; groups follow the order of the text."""
+    """For each token the number of its group, and for each group its form and role; groups follow the order of the
+    text.
+    """
     of = np.array(word_of, dtype=np.int64)
     begins = np.ones(len(of), dtype=bool)
     begins[1:] = (of[1:] < 0) | (of[1:] != of[:-1])
@@ -97,7 +103,8 @@ def group(
 def word_map(
     weights: Float[torch.Tensor, "batch head query key"], queries: WordGroups, keys: WordGroups, rows: Rows = "mean"
 ) -> Float[torch.Tensor, "batch head queryword keyword"]:
-    """Attention between words: summed over the tokens attended to, and over the attending tokens the `mean`, the `first`, or the `max`.
+    """Attention between words: summed over the tokens attended to, and over the attending tokens the `mean`, the
+    `first`, or the `max`.
 
     `max` takes the largest weight over a word's tokens and divides the row by its sum. Rows sum to 1 in each form.
     """

@@ -1,1 +1,3 @@
-"""The engine of runs: the specification, shards, workers (local, processes, Ray), prefetching, checkpoints, failing texts."""
+"""The engine of runs: the specification, shards, workers (local, processes, Ray), prefetching, checkpoints, failing
+texts.
+"""

@@ -1,7 +1,7 @@
 """Which shards are done. States are merged in the order of shard numbers, whatever order they arrive in.
 
-Float addition is not associative; a fixed order is what makes one worker, several workers and a resumed run agree to the
-last bit. A shard that arrives early waits, on disk too, until those before it are there.
+Float addition is not associative; a fixed order is what makes one worker, several workers and a resumed run agree to
+the last bit. A shard that arrives early waits, on disk too, until those before it are there.
 """
 
 from __future__ import annotations

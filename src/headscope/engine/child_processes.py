@@ -1,4 +1,6 @@
-"""Processes that are started for a run: they do not receive a terminal's signals, and end with the process that started them."""
+"""Processes that are started for a run: they do not receive a terminal's signals, and end with the process that
+started them.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from multiprocessing.process import BaseProcess
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Processes started here do not receive SIGINT and SIGQUIT, since they inherit what is blocked; the one that starts them receives
-    both afterwards.
+    """Processes started here do not receive SIGINT and SIGQUIT, since they inherit what is blocked; the one that
+    starts them receives both afterwards.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGQUIT})
     try:

@@ -38,7 +38,9 @@ LOOK = 512  # tokens of the texts whose maps are all held at once
 
 
 class BatchView:
-    """One batch of texts as the measures see it: for each kind of attention, what rows and columns are, by token or by word."""
+    """One batch of texts as the measures see it: for each kind of attention, what rows and columns are, by token or
+    by word.
+    """
 
     def __init__(self, texts: Sequence[Encoded], rows: Rows, replicates: Float64[np.ndarray, "batch replicate"]) -> None:
         targets = [text.target for text in texts if text.target is not None]
@@ -112,7 +114,9 @@ def _visible_words(
 
 
 class Accumulator:
-    """The states of a plan's measures, fed one site of one batch at a time; only those of some names if that is said."""
+    """The states of a plan's measures, fed one site of one batch at a time; only those of some names if that is
+    said.
+    """
 
     def __init__(self, plan: Plan, replicates: int, seed: int = 0, names: frozenset[str] | None = None) -> None:
         self._plan = plan
@@ -160,7 +164,9 @@ class ShardRunner:
         self.batch_tokens = batch_tokens
 
     def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
-        """The states of one shard, which the measures of these names see (all, if none are named); the others start theirs."""
+        """The states of one shard, which the measures of these names see (all, if none are named); the others start
+        theirs.
+        """
         accumulator = Accumulator(self.plan, self._replicates, self._seed, names)
         for batch, view in self._views(texts, "word" in self.plan.by_level(names)):
             try:
@@ -193,7 +199,9 @@ class ShardRunner:
                 yield batch, ready.popleft().result()
 
     def _differentiate(self, batch: Sequence[Encoded], slope: Slope, accumulator: Accumulator) -> None:
-        """The backward passes that gradients need: one for each way of masking, which all together weigh as much as one text."""
+        """The backward passes that gradients need: one for each way of masking, which all together weigh as much as
+        one text.
+        """
         texts = [text for text in batch if self.model.predicts(text)]
         draws = slope.draws if self.model.objective == "masked" else 1
         place = {site: index for index, site in enumerate(self.plan.chosen)}
@@ -230,7 +238,9 @@ class ShardRunner:
             yield text, {kind: found[kind][number, :, :rows, :columns] for kind, (rows, columns) in sizes.items()}
 
     def _held(self, batch: Sequence[Encoded]) -> dict[Kind, Float[torch.Tensor, "b head q k"]]:
-        """The maps of a batch, by kind. Each layer is put where it belongs as it comes, so that nothing is there twice."""
+        """The maps of a batch, by kind. Each layer is put where it belongs as it comes, so that nothing is there
+        twice.
+        """
         layout = self.plan.layout
         kinds = layout.by_kind()
         found: dict[Kind, torch.Tensor] = {}

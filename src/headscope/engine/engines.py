@@ -1,7 +1,8 @@
-"""Who does the work: this process, several, or a cluster. An engine turns numbered shards into numbered states, in any order.
+"""Who does the work: this process, several, or a cluster. An engine turns numbered shards into numbered states, in any
+order.
 
-`local` is here; `processes` and `ray` are pools of workers (engine/pool.py), who differ in where their workers are (engine/processes.py,
-engine/ray_workers.py) and in nothing else.
+`local` is here; `processes` and `ray` are pools of workers (engine/pool.py), who differ in where their workers are
+(engine/processes.py, engine/ray_workers.py) and in nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Texts on which a model fails: found one by one, left out, and remembered beside the states of their shard.
 
-Memory that ran out, a tokenizer that does not fit and a device that gave up are not the fault of a text: those errors end the run. So does
-a model that fails on everything.
+Memory that ran out, a tokenizer that does not fit and a device that gave up are not the fault of a text: those
+errors end the run. So does a model that fails on everything.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class FaultTolerantRunner:
         self._failed = 0
 
     def __call__(self, texts: Sequence[Encoded], measures: frozenset[str]) -> States:
-        """The states of a shard, as if the texts that fail were not in it, and which ones these are under `failures`."""
+        """The states of a shard, as if the texts that fail were not in it, and which ones these are under
+        `failures`.
+        """
         failed: dict[str, str] = {}
         for tries in range(ROUNDS):
             rest = [text for text in texts if text.id not in failed]

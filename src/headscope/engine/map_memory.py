@@ -1,4 +1,6 @@
-"""How many bytes the maps of texts take, and how many may be held at once: a run streams, and its gallery must not change that."""
+"""How many bytes the maps of texts take, and how many may be held at once: a run streams, and its gallery must not
+change that.
+"""
 
 from __future__ import annotations
 

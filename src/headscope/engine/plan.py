@@ -60,7 +60,9 @@ class Plan:
         return cls(tuple(measures), chosen, HeadLayout(tuple(sites[index] for index in chosen)))
 
     def by_level(self, names: frozenset[str] | None = None) -> dict[Level, list[Measure]]:
-        """The measures of attention (of these names) of each level: word-level maps are made only if one asks for them, once for all."""
+        """The measures of attention (of these names) of each level: word-level maps are made only if one asks for
+        them, once for all.
+        """
         levels: dict[Level, list[Measure]] = {}
         for measure in self._named(names):
             if measure.slope() is None:

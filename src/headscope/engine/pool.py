@@ -1,8 +1,8 @@
 """A pool of workers: who gets which shard, and what happens when one dies.
 
-A worker that dies, with its process or with its machine, is replaced, and its shards are done again by others: a shard gives the same
-states wherever and however often it is computed. A shard that ended its worker `TRIES` times is set aside, and named when the rest, or
-a good deal of it, is done.
+A worker that dies, with its process or with its machine, is replaced, and its shards are done again by others: a
+shard gives the same states wherever and however often it is computed. A shard that ended its worker `TRIES` times is
+set aside, and named when the rest, or a good deal of it, is done.
 """
 
 from __future__ import annotations

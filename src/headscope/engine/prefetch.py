@@ -1,9 +1,11 @@
-"""Reading ahead: the files of a corpus are read and encoded by processes of their own, and come together in the order of the corpus.
+"""Reading ahead: the files of a corpus are read and encoded by processes of their own, and come together in the order
+of the corpus.
 
-One process reads some ten thousand tokens a second, and GPUs compute faster than that. A corpus of several files can be read by several
-processes: each takes every n-th file, and its texts stay packed on their way through this process, which cuts them into shards by what is
-said of them. The texts, their order and what is counted are the same as if one process had read them. Where a document's name depends on
-the files before it, because another has the same, the rest of its file is read here.
+One process reads some ten thousand tokens a second, and GPUs compute faster than that. A corpus of several files can
+be read by several processes: each takes every n-th file, and its texts stay packed on their way through this
+process, which cuts them into shards by what is said of them. The texts, their order and what is counted are the same
+as if one process had read them. Where a document's name depends on the files before it, because another has the
+same, the rest of its file is read here.
 """
 
 from __future__ import annotations
@@ -132,7 +134,9 @@ class Prefetcher:
         return readers > 0 and len(corpus.paths) > 1 and corpus.format not in KEYS
 
     def texts(self, encoder: Encoder, dropped: Tally) -> Iterator[PackedText]:
-        """All texts in order; what is left out is counted in `dropped`, and what is passed over in the corpus's own tally."""
+        """All texts in order; what is left out is counted in `dropped`, and what is passed over in the corpus's own
+        tally.
+        """
         corpus = self._corpus
         corpus.skipped = skipped = Tally()
         sizes = [path.stat().st_size if kind_of(path) == "file" else 0 for path in corpus.paths]
@@ -238,7 +242,9 @@ class _Reader:
 
 
 def _read(pipe: Connection, files: Sequence[Path], format: str, on_error: str, encoder: Encoder) -> None:
-    """What a reading process does: documents in lists of some, and for each file, at its end, what was left out of it."""
+    """What a reading process does: documents in lists of some, and for each file, at its end, what was left out of
+    it.
+    """
     end_with_parent()
     corpus = Corpus(tuple(files), format, on_error)  # type: ignore[arg-type]
     parcels: list[PackedDocument] = []

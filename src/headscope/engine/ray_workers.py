@@ -1,7 +1,7 @@
 """Workers as actors of Ray, on this machine or on the machines of a cluster, with or without GPUs.
 
-Without an address a Ray of our own is started, which listens on loopback only, sends nothing to anybody, and ends with the run. With one,
-only the actors of the run are ours; the cluster stays as it was.
+Without an address a Ray of our own is started, which listens on loopback only, sends nothing to anybody, and ends
+with the run. With one, only the actors of the run are ours; the cluster stays as it was.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class _Hand:
 
 
 class RayPool(WorkerPool):
-    """Actors of Ray. `gpus` is what each is to have; if nothing is said, a share of those that there are, unless the device is a CPU."""
+    """Actors of Ray. `gpus` is what each is to have; if nothing is said, a share of those that there are, unless the
+    device is a CPU.
+    """
 
     remedy = f"{WorkerPool.remedy}; Ray's logs, in /tmp/ray/session_latest/logs on the machine of the worker, may say more"
 
@@ -136,7 +138,9 @@ class RayPool(WorkerPool):
             log.setLevel(level)
 
     def _require_same(self) -> None:
-        """An error if another cluster is meant than the one that this process is connected to already, which is used then."""
+        """An error if another cluster is meant than the one that this process is connected to already, which is used
+        then.
+        """
         here = self._ray.get_runtime_context().gcs_address
         if self._address not in (None, "auto", here):
             raise RunError(
@@ -154,7 +158,9 @@ class RayPool(WorkerPool):
         self.device = "cuda" if self._gpus else "cpu"
 
     def threads(self) -> int:
-        """On a Ray of our own a share of the cores, as other processes have it; elsewhere the one core that Ray gives to a worker."""
+        """On a Ray of our own a share of the cores, as other processes have it; elsewhere the one core that Ray
+        gives to a worker.
+        """
         return max(1, (os.cpu_count() or 1) // self.size) if self._folder is not None else 1
 
     def hire(self, start: WorkerSetup) -> Hashable:
@@ -188,7 +194,9 @@ class RayPool(WorkerPool):
         return [event for event in heard if event is not None]
 
     def _require_head(self) -> None:
-        """An error if the cluster's head does not answer for some time: calls to Ray would wait for it, and then end the process."""
+        """An error if the cluster's head does not answer for some time: calls to Ray would wait for it, and then end
+        the process.
+        """
         self._asked = time.monotonic()
         while not _answers(self._head):
             if time.monotonic() - self._asked > LOST:
@@ -245,7 +253,9 @@ def _imported() -> Any:
 
 
 def _actor() -> type:
-    """The class of actors. It is made here so that it travels to workers by value: one with another headscope can still say which."""
+    """The class of actors. It is made here so that it travels to workers by value: one with another headscope can
+    still say which.
+    """
 
     class HeadscopeWorker:
         def __init__(self) -> None:
@@ -286,7 +296,9 @@ def _actor() -> type:
 
 @contextmanager
 def _loopback() -> Iterator[None]:
-    """Let a Ray that is started listen on 127.0.0.1 alone, as it does by default where it knows no clusters of several machines."""
+    """Let a Ray that is started listen on 127.0.0.1 alone, as it does by default where it knows no clusters of
+    several machines.
+    """
     import ray._private.ray_constants as constants
 
     name, before = constants.ENABLE_RAY_CLUSTERS_ENV_VAR, constants.ENABLE_RAY_CLUSTER
@@ -312,7 +324,9 @@ def _answers(address: str) -> bool:
 
 
 def _require_answer(address: str) -> None:
-    """An error unless something that could be Ray answers; Ray itself would try for two minutes, and then end this process."""
+    """An error unless something that could be Ray answers; Ray itself would try for two minutes, and then end this
+    process.
+    """
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit() or not 0 < int(port) < 65536:
         raise RunError(f"{address!r} is no address of a Ray cluster", "Give HOST:PORT of its head, or auto")

@@ -1,4 +1,6 @@
-"""A small sample of a stream of texts, the same in whatever order they come: those whose ids have the smallest hashes."""
+"""A small sample of a stream of texts, the same in whatever order they come: those whose ids have the smallest
+hashes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ NICE = range(6, 41)  # tokens of a text that is good to look at
 class Sample:
     """Up to `size` texts of a length that is good to look at and, where these do not suffice, of lengths close to it.
 
-    A text is left out if the maps of all heads of `layout` on it are too large to be held. A larger sample begins with a smaller one.
+    A text is left out if the maps of all heads of `layout` on it are too large to be held. A larger sample begins
+    with a smaller one.
     """
 
     def __init__(self, size: int, layout: HeadLayout) -> None:

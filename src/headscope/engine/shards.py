@@ -36,7 +36,9 @@ class Progress(Protocol):
 
 
 def require_labels(spec: RunSpec, corpus: Corpus, model: Model) -> None:
-    """Refuse gradients of a classifier for a corpus without labels, or with some that the model does not know, before the pass."""
+    """Refuse gradients of a classifier for a corpus without labels, or with some that the model does not know,
+    before the pass.
+    """
     if model.tagging is not None and spec.differentiates:
         tags = {tag for document in islice(corpus, spec.limit) for tag in tags_in(document, model.tagging)} - {None}
         if not tags or tags == {OUTSIDE}:
@@ -84,8 +86,8 @@ def encoder_for(
 class RunWork:
     """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs.
 
-    `sampled` are the ways of reading the corpus, each with the sample that is shown its texts; `done` says of a shard's number
-    that it needs no more work; `readers` are processes that read ahead, where the corpus allows it.
+    `sampled` are the ways of reading the corpus, each with the sample that is shown its texts; `done` says of a
+    shard's number that it needs no more work; `readers` are processes that read ahead, where the corpus allows it.
     """
 
     def __init__(
@@ -170,7 +172,9 @@ class RunWork:
         return warning(self.least_known, self._name)
 
     def dropped(self) -> Tally:
-        """What was left out, and what was read all the same, by reason; where the corpus is read in several ways, each has its own."""
+        """What was left out, and what was read all the same, by reason; where the corpus is read in several ways,
+        each has its own.
+        """
         total = Tally()
         for way, counts in zip(self.ways, self.counts, strict=True):
             own = counts.dropped

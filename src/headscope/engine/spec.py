@@ -27,7 +27,9 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
 
 
 class RunSpec(Specification):
-    """A run's settings. A field left at None is decided by the preset, the corpus or the model; `resolved` fills it in."""
+    """A run's settings. A field left at None is decided by the preset, the corpus or the model; `resolved` fills it
+    in.
+    """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
@@ -102,8 +104,8 @@ class RunSpec(Specification):
 
 
 def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Sequence[str] = ()) -> RunSpec:
-    """The specification of a run from plain values. `own`, where the user's own measures are found, is not taken from them: what a file
-    or a manifest names is not imported unless the person who runs it names it, too.
+    """The specification of a run from plain values. `own`, where the user's own measures are found, is not taken
+    from them: what a file or a manifest names is not imported unless the person who runs it names it, too.
     """
     named = settings.get("own", ())
     if unasked := [one for one in (named if isinstance(named, list | tuple) else [named]) if one not in own]:

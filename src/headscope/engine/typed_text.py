@@ -35,7 +35,8 @@ def typed(model: Model, text: str | Document, second: str | None = None, max_len
     if not all(spans):
         raise EncodingError("there is no text to look at", "Give at least one word")
     tally = Tally()
-    # A word has a token or more: no more words than tokens can fit, and the tokenizer, which is slow, need not see them.
+    # A word has a token or more: no more words than tokens can fit, and the tokenizer, which is slow, need not see
+    # them.
     if over := sum(max(0, len(found) - room) for found in spans):
         tally.add(CUT, "text", over)
     parts = [words_of(part, found[:room]) for part, found in zip((text, second or ""), spans, strict=False)]

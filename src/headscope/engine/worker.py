@@ -1,4 +1,6 @@
-"""A worker: the model, loaded once, and one shard after the other. The same in a process of this machine and on a cluster."""
+"""A worker: the model, loaded once, and one shard after the other. The same in a process of this machine and on a
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class ShardJob(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker must know before its first shard, as plain values; `model` and `versions` are what it must turn out to have."""
+    """What a worker must know before its first shard, as plain values; `model` and `versions` are what it must turn
+    out to have.
+    """
 
     settings: dict[str, Any]
     device: str | None
@@ -47,7 +51,8 @@ class WorkerSetup:
         return cls(settings, device, threads, model.fingerprint, versions())
 
 
-# What a worker answers: "ready", "done" with states, "error" (problem, remedy) that ends the run, or "broken": it is of no more use.
+# What a worker answers: "ready", "done" with states, "error" (problem, remedy) that ends the run, or "broken": it is of
+# no more use.
 Answer = tuple[str, Any]
 
 
@@ -98,5 +103,7 @@ def runner_for(spec: RunSpec, model: Model) -> ShardRunner:
 
 
 def copied(states: States) -> States:
-    """The same states in memory of this process's own: what comes from elsewhere may be a view of memory that is let go."""
+    """The same states in memory of this process's own: what comes from elsewhere may be a view of memory that is let
+    go.
+    """
     return {name: type(state)({key: array.copy() for key, array in state.arrays.items()}, state.merges) for name, state in states.items()}

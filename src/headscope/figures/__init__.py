@@ -55,8 +55,9 @@ def known_figures() -> dict[str, str]:
 
 @of_runs
 def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Figure:
-    """The figure called `name`, drawn from a run or a study. `choices` are those that the figure takes: figures of distances the fields
-    of headscope.figures.alike.AlikeChoices, table2 the direction of heads, figures of studies what their declaration says.
+    """The figure called `name`, drawn from a run or a study. `choices` are those that the figure takes: figures of
+    distances the fields of headscope.figures.alike.AlikeChoices, table2 the direction of heads, figures of studies
+    what their declaration says.
     """
     declared = {figure.name: (study, figure) for study in REGISTRY.values() for figure in study.figures}
     if name not in RUN_FIGURES and name not in declared:

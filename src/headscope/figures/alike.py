@@ -1,4 +1,6 @@
-"""Which heads are alike, drawn: Clark et al. 2019, Figure 6, and the whole matrix of distances. The tree is in dendrogram.py."""
+"""Which heads are alike, drawn: Clark et al. 2019, Figure 6, and the whole matrix of distances. The tree is in
+dendrogram.py.
+"""
 
 from __future__ import annotations
 

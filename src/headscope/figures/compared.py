@@ -21,8 +21,9 @@ _ROWS, _PANELS = 24, 9  # of a panel, and of a figure, at most
 
 
 def draw(found: Comparison, name: str | None = None, change: bool = False) -> Figure:
-    """One table of a comparison; without a name the figure that the kind of study has for it (of ablation the scores without each head on
-    each task), or else the first table. `change` is for the former: what is lost, in percent of the score, instead of scores.
+    """One table of a comparison; without a name the figure that the kind of study has for it (of ablation the scores
+    without each head on each task), or else the first table. `change` is for the former: what is lost, in percent of
+    the score, instead of scores.
     """
     study = found.results[0].study
     if change and (name is not None or study not in REGISTRY):

@@ -1,4 +1,6 @@
-"""Clark et al. 2019, Tables 1 and 2 as figures: the best head of each label with its interval, beside the best simple rule."""
+"""Clark et al. 2019, Tables 1 and 2 as figures: the best head of each label with its interval, beside the best
+simple rule.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ WORDS = {
 
 
 def draw(results: Results, kind: str | None = None, measure: str = "relations") -> Figure:
-    """A row a label, the most frequent first: the chosen head's accuracy on documents it was not chosen on, and what a rule gives."""
+    """A row a label, the most frequent first: the chosen head's accuracy on documents it was not chosen on, and what
+    a rule gives.
+    """
     from matplotlib.figure import Figure
 
     table = results[f"{measure}_best"]

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panel:
-    """One measure's curves: `series` are (quantity, label); `baseline` is what to call the dashed lines, None for no line."""
+    """One measure's curves: `series` are (quantity, label); `baseline` is what to call the dashed lines, None for no
+    line.
+    """
 
     measure: str
     title: str

@@ -1,4 +1,6 @@
-"""All heads of a model on one text as thumbnails, one row per layer: the model view of bertviz (Vig 2019), as a figure."""
+"""All heads of a model on one text as thumbnails, one row per layer: the model view of bertviz (Vig 2019), as a
+figure.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ _LONGEST = 110  # letters of the title
 
 
 def draw(grids: Mapping[HeadId, Grid], title: str, n: str, signature: str, highlights: Mapping[HeadId, Highlight] | None = None) -> Figure:
-    """A thumbnail per head: on the left the words that attend, on the right those attended to, and lines as dark as the weights.
+    """A thumbnail per head: on the left the words that attend, on the right those attended to, and lines as dark as the
+    weights.
 
     Of a text of more than 40 words, rows that attend to columns, coloured by the square root of the weight.
     """

@@ -1,4 +1,6 @@
-"""The panel that Clark et al.'s Figures 2 and 4 share: a point a head, a line through the layer means, a band for its interval."""
+"""The panel that Clark et al.'s Figures 2 and 4 share: a point a head, a line through the layer means, a band for
+its interval.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ def choose_kind(results: Results, measures: Sequence[str], kind: str | None) -> 
 
 
 def available(results: Results, measure: str, kind: str, curves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The curves for which the run has data: measured, defined for this kind of attention, not empty, and not 0 by necessity, as the
-    entropy of a row that sees one token is.
+    """The curves for which the run has data: measured, defined for this kind of attention, not empty, and not 0 by
+    necessity, as the entropy of a row that sees one token is.
     """
     if measure not in results:
         return []
@@ -40,8 +42,8 @@ def available(results: Results, measure: str, kind: str, curves: Sequence[tuple[
 
 
 def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequence[tuple[str, str]], baseline: str | None = None) -> None:
-    """Draw quantities by layer; `curves` are (quantity, label), `baseline` a label for what even attention would give: one dashed
-    line per curve, in its colour, or a grey line where several curves have the same.
+    """Draw quantities by layer; `curves` are (quantity, label), `baseline` a label for what even attention would
+    give: one dashed line per curve, in its colour, or a grey line where several curves have the same.
     """
     heads = results[measure].where(kind=kind)
     layers = results[f"{measure}_layers"].where(kind=kind)
@@ -68,7 +70,9 @@ def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequen
 
 
 def sample_size(results: Results, measures: Sequence[str], kind: str, quantity: str | None = None) -> str:
-    """What figures of these measures, or of one quantity, rest on: texts, rows where rows weigh alike, or the cases of a contest."""
+    """What figures of these measures, or of one quantity, rest on: texts, rows where rows weigh alike, or the cases
+    of a contest.
+    """
     found = []
     for measure in measures:
         if measure in results:

@@ -21,7 +21,8 @@ _NAMES = {"nearest": "Nearest", "head_match": "Head match", "sieves": "Rule-base
 
 
 def draw(results: Results, kind: str | None = None, direction: str = DIRECTIONS[0]) -> Figure:
-    """One row per rule or way to choose a head, one panel per kind of mention; beside each panel our numbers and the paper's, in percent.
+    """One row per rule or way to choose a head, one panel per kind of mention; beside each panel our numbers and the
+    paper's, in percent.
 
     `direction` is that of the heads: mention to antecedent, as in the paper, or the opposite.
     """

@@ -21,7 +21,9 @@ TOO_LONG = f"{LEFT_OUT}: texts are too long to keep their maps"
 
 
 def hang(results: Results, plan: Plan, sampled: Sequence[tuple[Way, Sample]], look: Look, rows: Rows) -> Results:
-    """The results with a gallery of the sampled texts. Where all texts of a reading are too long for one, the manifest says so."""
+    """The results with a gallery of the sampled texts. Where all texts of a reading are too long for one, the
+    manifest says so.
+    """
     texts = [sample.texts() for _, sample in sampled]
     readings = [GalleryReading(some, way.measures) for some, (way, _) in zip(texts, sampled, strict=True) if some]
     without = [way.unit for some, (way, sample) in zip(texts, sampled, strict=True) if not some and sample.too_long]

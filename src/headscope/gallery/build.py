@@ -86,7 +86,9 @@ def _stack(seen: ViewedText, window: Window) -> dict[HeadId, Map]:
 
 
 class _Scorer:
-    """What measures say of one text. All layers of a kind are put to them as one site of many heads, which is much faster."""
+    """What measures say of one text. All layers of a kind are put to them as one site of many heads, which is much
+    faster.
+    """
 
     def __init__(self, measures: Sequence[Measure], layout: HeadLayout, rows: Rows) -> None:
         self.measures = measures
@@ -96,7 +98,9 @@ class _Scorer:
         self._plan = Plan(tuple(measures), tuple(range(len(wide))), HeadLayout(wide))
 
     def __call__(self, seen: ViewedText, names: frozenset[str]) -> dict[str, dict[str, Scores]]:
-        """By measure and quantity, each head's value and n, and what even attention gives (0 where that is not known)."""
+        """By measure and quantity, each head's value and n, and what even attention gives (0 where that is not
+        known).
+        """
         accumulator = Accumulator(self._plan, 0, 0, names)
         view = BatchView([seen.text], self._rows, poisson_weights([seen.text.document], 0))
         for index, kind in enumerate(self._place):
@@ -136,7 +140,8 @@ LONGEST = 32
 
 
 def chosen_stacks(texts: Sequence[Encoded], layout: HeadLayout) -> dict[str, Window]:
-    """By id, the texts and what part of them is shown: of good length and of different documents, as far as there are any.
+    """By id, the texts and what part of them is shown: of good length and of different documents, as far as there are
+    any.
 
     Models of many heads get fewer stacks, and smaller ones.
     """

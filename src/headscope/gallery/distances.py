@@ -1,4 +1,6 @@
-"""How close the heads of a model are to each other on a run's texts, and the picture of it (Clark et al. §6, Figure 6)."""
+"""How close the heads of a model are to each other on a run's texts, and the picture of it (Clark et al. §6, Figure
+6).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ HEADS = 2048  # with more, none are compared
 
 
 class GalleryDistances:
-    """Sums of divergences between the heads of one kind, the one with the most heads: those of different kinds see different texts."""
+    """Sums of divergences between the heads of one kind, the one with the most heads: those of different kinds see
+    different texts.
+    """
 
     def __init__(self, layout: HeadLayout, texts: Sequence[Encoded]) -> None:
         kinds = layout.by_kind()

@@ -41,7 +41,9 @@ class ViewedText:
     maps: Mapping[Kind, Float[torch.Tensor, "head query key"]]
 
     def cut(self, kind: Kind, window: Window) -> Float[torch.Tensor, "head query key"]:
-        """The maps of a kind, cut to a window of the source: their rows, their columns, or both. A target is never cut."""
+        """The maps of a kind, cut to a window of the source: their rows, their columns, or both. A target is never
+        cut.
+        """
         rows, columns = (slice(*window) if self.text.target is None or side == "source" else slice(None) for side in SIDES[kind])
         return self.maps[kind][:, rows, columns]
 

@@ -42,9 +42,9 @@ def find_heads(model: Model, names: Iterable[str | HeadId]) -> list[HeadId]:
 def rank(model: Model, encoded: Encoded, maps: Mapping[HeadId, Float[np.ndarray, "query key"]] | None = None) -> list[HeadId]:
     """The heads of the model's first kind of attention, those that link far words most clearly first.
 
-    Of each word the largest weight to a word more than two places away is counted, and the sums are compared: a head that looks at
-    neighbours, at special tokens or at everything alike comes late. Equal heads stay in the model's order. Without `maps` the
-    model is run once, and no map is kept.
+    Of each word the largest weight to a word more than two places away is counted, and the sums are compared: a head
+    that looks at neighbours, at special tokens or at everything alike comes late. Equal heads stay in the model's
+    order. Without `maps` the model is run once, and no map is kept.
     """
     kind = model.sites[0].kind
     mask = far(encoded, kind)
@@ -68,10 +68,11 @@ def rank(model: Model, encoded: Encoded, maps: Mapping[HeadId, Float[np.ndarray,
 
 
 def far(encoded: Encoded, kind: Kind) -> Bool[np.ndarray, "queryword keyword"]:
-    """True between words more than two places apart (in the shortest texts one, or none), on the axes of a word map of self-attention.
+    """True between words more than two places apart (in the shortest texts one, or none), on the axes of a word map of
+    self-attention.
 
-    Special tokens and punctuation are no words here, and neither is the first word of a decoder's text if nothing opens it:
-    attention goes there that has nowhere to go.
+    Special tokens and punctuation are no words here, and neither is the first word of a decoder's text if nothing
+    opens it: attention goes there that has nowhere to go.
     """
     side, _ = sides(encoded, kind)
     _, forms, roles = group(side.word_of, side.roles, [word.form for word in side.words], side.pieces)

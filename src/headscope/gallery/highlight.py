@@ -60,7 +60,8 @@ def find_highlight(named: Iterable[str], relation: str | None, queries: Encoded,
 
 
 def find_pairs(named: Iterable[str], queries: Encoded, keys: Encoded) -> Highlight:
-    """The links that are named: `opened→door` (or `opened->door`) is one link, `door` alone all attention from and to that word.
+    """The links that are named: `opened→door` (or `opened->door`) is one link, `door` alone all attention from and to
+    that word.
 
     `door:2` is the second `door` of the text. A word that occurs more than once needs such a number.
     """
@@ -89,7 +90,9 @@ def _around(name: str, queries: Encoded, keys: Encoded) -> set[Pair]:
 
 
 def find_word(name: str, side: Encoded) -> int:
-    """The number of a word of a text by its form, in any case if the text has no such form; `door:2` is the second one."""
+    """The number of a word of a text by its form, in any case if the text has no such form; `door:2` is the second
+    one.
+    """
     forms = [word.form for word in side.words]
     name = name.strip()
     form, colon, number = name.rpartition(":")
@@ -114,7 +117,8 @@ def _numbered(form: str, places: Sequence[int]) -> str:
 
 
 def find_relation(name: str, side: Encoded) -> Highlight:
-    """The links of an annotated relation: `obj` (from dependents to heads), `head-to-dep obj`, or `coreferent` for mentions of one entity.
+    """The links of an annotated relation: `obj` (from dependents to heads), `head-to-dep obj`, or `coreferent` for
+    mentions of one entity.
 
     A relation without a subtype means its subtypes, too.
     """

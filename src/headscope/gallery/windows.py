@@ -18,7 +18,8 @@ Window = tuple[int, int]
 
 
 def window(text: Encoded, measure: Measure | None = None, label: str = "", longest: int = LONGEST) -> Window:
-    """The tokens [start, end) of a text, `longest` at most, that hold the most cases of a label whole, and some text around them.
+    """The tokens [start, end) of a text, `longest` at most, that hold the most cases of a label whole, and some text
+    around them.
 
     It begins with a word. Without cases it is the beginning of the text.
     """
@@ -40,8 +41,8 @@ def _begins(text: Encoded, token: int) -> bool:
 
 
 def _spans(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, int]]:
-    """The first and last token of each case of a label: of a word and its governor, the head words of a mention and of what it
-    refers to, a token of a group.
+    """The first and last token of each case of a label: of a word and its governor, the head words of a mention and
+    of what it refers to, a token of a group.
     """
     if measure.needs is None:
         if label.startswith("to_"):

@@ -14,7 +14,9 @@ _turn = Lock()  # numba's simplest pool of threads takes one caller at a time
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function compiled when it is first called, and kept on disk for the next process where there is room for it."""
+    """The function compiled when it is first called, and kept on disk for the next process where there is room for
+    it.
+    """
     return _kept(function, parallel=True)
 
 
@@ -42,7 +44,8 @@ def called(function: Callable[..., Any]) -> Callable[..., Any]:
 def using(threads: int) -> Iterator[None]:
     """Compiled loops run on so many threads, or as many as there are, one loop at a time.
 
-    When numba starts its threads it tells OpenMP how many there are, and torch goes by that: what torch was told is told again.
+    When numba starts its threads it tells OpenMP how many there are, and torch goes by that: what torch was told is
+    told again.
     """
     with _turn:
         others = torch.get_num_threads()

@@ -1,8 +1,9 @@
-"""Maximum flows through layers of tokens on a CPU, compiled: Dinic's algorithm for every pair of a target and an input token.
+"""Maximum flows through layers of tokens on a CPU, compiled: Dinic's algorithm for every pair of a target and an input
+token.
 
-Pairs share the capacities and nothing else: a flow begins at one node of its highest layer and ends at one of the lowest, so that the nodes
-beside these two play no part. A flow that fills all that leaves the target, or all that enters the input token, is known to be the
-greatest without a search, and that is how most end.
+Pairs share the capacities and nothing else: a flow begins at one node of its highest layer and ends at one of the
+lowest, so that the nodes beside these two play no part. A flow that fills all that leaves the target, or all that
+enters the input token, is known to be the greatest without a search, and that is how most end.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def _maximum_flows(capacities: Capacities) -> Float64[np.ndarray, "layer source 
 
 @called
 def _measure(capacities: Capacities, flow: Capacities, distance: Nodes, queue: Nodes, top: int, target: int, sink: int) -> bool:
-    """How far nodes are from the sink, down edges that are not full and up those in use; whether the target can reach it at all."""
+    """How far nodes are from the sink, down edges that are not full and up those in use; whether the target can
+    reach it at all.
+    """
     size = capacities.shape[1]
     source = top * size + target
     distance[: source + 1] = -1

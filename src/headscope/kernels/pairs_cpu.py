@@ -1,8 +1,9 @@
-"""The inner loop of Jensen-Shannon divergence on a CPU, compiled: sums of (p + q) log2 (p + q) over keys, for all pairs of heads.
+"""The inner loop of Jensen-Shannon divergence on a CPU, compiled: sums of (p + q) log2 (p + q) over keys, for all pairs
+of heads.
 
-METHODS §18.1. Heads are taken in tiles, so that the rows of two tiles stay in the fastest cache. The logarithm is taken apart into the
-exponent of the number and a polynomial of its mantissa, so that the compiler works on many keys at once. Each pair of heads is summed by
-one thread, in the order of the rows: the number of threads changes nothing.
+METHODS §18.1. Heads are taken in tiles, so that the rows of two tiles stay in the fastest cache. The logarithm is
+taken apart into the exponent of the number and a polynomial of its mantissa, so that the compiler works on many keys
+at once. Each pair of heads is summed by one thread, in the order of the rows: the number of threads changes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 TILE = 16  # heads
 BLOCK = 512  # keys
-# log2(1 + t) / t for t from sqrt(1/2) - 1 to sqrt(2) - 1, fitted by least squares at Chebyshev nodes: good to 9e-8 in the logarithm.
+# log2(1 + t) / t for t from sqrt(1/2) - 1 to sqrt(2) - 1, fitted by least squares at Chebyshev nodes: good to 9e-8 in
+# the logarithm.
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7 = (
     np.float32(c) for c in (1.4426949, -0.72135276, 0.48092404, -0.36024198, 0.28707561, -0.24882181, 0.23420985, -0.14620353)
 )
@@ -37,7 +39,8 @@ def pair_sums(
 ) -> Float64[np.ndarray, "segment head head"]:
     """For heads a <= b the sum over the rows of each segment and over keys, in bits; 0 elsewhere, and 0 log 0 is 0.
 
-    Segment s is the rows from `starts[s]` to `starts[s + 1]`; beyond `ends[row]` a row holds no weight, and is not looked at.
+    Segment s is the rows from `starts[s]` to `starts[s + 1]`; beyond `ends[row]` a row holds no weight, and is not
+    looked at.
     """
     tiles = -(-weights.shape[1] // TILE)
     first, second = np.triu_indices(tiles)

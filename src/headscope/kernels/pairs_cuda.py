@@ -1,8 +1,9 @@
 """The same inner loop on a CUDA device, in Triton (METHODS §18.1), and the kernel that lays rows out for it.
 
-Heads lie side by side in memory, so that a tile of heads is one load for each key, and every thread keeps a few pairs of heads to
-itself until the last key: nothing is reduced across threads. What limits it are the special function units, which take one logarithm
-a pair and key. Each part of a segment has sums of its own, added up in float64 in a fixed order: the result is always the same.
+Heads lie side by side in memory, so that a tile of heads is one load for each key, and every thread keeps a few
+pairs of heads to itself until the last key: nothing is reduced across threads. What limits it are the special
+function units, which take one logarithm a pair and key. Each part of a segment has sums of its own, added up in
+float64 in a fixed order: the result is always the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The loss of an attention-only probe on one sentence, and its gradients, on a CPU, compiled.
 
-The maps are large and what is done with them is little: here they are read while they are in the cache, forwards and backwards, where a
-plain form reads them from memory several times.
+The maps are large and what is done with them is little: here they are read while they are in the cache, forwards and
+backwards, where a plain form reads them from memory several times.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def learn(
 ) -> None:
     """Add the sum over words of the cross-entropy with their governors to `losses`, and its gradients to the slopes.
 
-    The first two positions are start and end, which `ends` weighs for the root; then come the words. `gold` is a governor among the
-    candidates, the root first, or negative for a word that has none.
+    The first two positions are start and end, which `ends` weighs for the root; then come the words. `gold` is a
+    governor among the candidates, the root first, or negative for a word that has none.
     """
     size, heads = maps.shape[0], maps.shape[2]
     for seed in range(weights.shape[0]):

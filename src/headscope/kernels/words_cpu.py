@@ -1,7 +1,7 @@
 """Attention between words from attention between tokens, and each word's favourite, on a CPU, compiled.
 
-A word is a few tokens that follow each other, and a sentence a few words: to go through them takes far less than the products and the
-masks of a plain form.
+A word is a few tokens that follow each other, and a sentence a few words: to go through them takes far less than the
+products and the masks of a plain form.
 """
 
 from __future__ import annotations
@@ -57,9 +57,11 @@ def favourites(
     bounds: Bounds,
     threads: int,
 ) -> Int64[np.ndarray, "direction text head word"]:
-    """The word that each attends to most, and the one that attends to it most, among the others of its sentence; -1 if none does.
+    """The word that each attends to most, and the one that attends to it most, among the others of its sentence; -1 if
+    none does.
 
-    `sentence` is -1 for what is no word; `bounds` say from where to where a word's sentence reaches. Of equal weights the first wins.
+    `sentence` is -1 for what is no word; `bounds` say from where to where a word's sentence reaches. Of equal
+    weights the first wins.
     """
     with using(threads):
         found: Int64[np.ndarray, "direction text head word"] = _favourites(weights, sentence, bounds)

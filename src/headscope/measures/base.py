@@ -36,10 +36,11 @@ class Champion:
 
 @dataclass(frozen=True, kw_only=True)
 class Measure(ABC):
-    """A statistic of attention maps that streams. Its dataclass fields are its options; `unit` and `overlong`, where given, say
-    what one text is for this measure, whatever the rest of the run reads.
+    """A statistic of attention maps that streams. Its dataclass fields are its options; `unit` and `overlong`, where
+    given, say what one text is for this measure, whatever the rest of the run reads.
 
-    The state is built by `start`, grown in place by `update`, merged as declared, and read by `tables`, which changes nothing.
+    The state is built by `start`, grown in place by `update`, merged as declared, and read by `tables`, which
+    changes nothing.
     """
 
     name: ClassVar[str]
@@ -62,10 +63,14 @@ class Measure(ABC):
 
     @abstractmethod
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Tidy tables: one row a head and quantity under the measure's name, one a layer and quantity under `<name>_layers`."""
+        """Tidy tables: one row a head and quantity under the measure's name, one a layer and quantity under
+        `<name>_layers`.
+        """
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
-        """Every quantity of every head with its replicates; of labels, those with at least `least` cases, if that is said."""
+        """Every quantity of every head with its replicates; of labels, those with at least `least` cases, if that is
+        said.
+        """
         return iter(())
 
     def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
@@ -86,7 +91,9 @@ class Measure(ABC):
         return self.reads
 
     def slope(self) -> Slope | None:
-        """For a measure of gradients how they are to be taken: it is then given what is made of them in the place of weights."""
+        """For a measure of gradients how they are to be taken: it is then given what is made of them in the place of
+        weights.
+        """
         return None
 
     def options(self) -> dict[str, Any]:

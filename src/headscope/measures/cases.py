@@ -1,4 +1,6 @@
-"""The cases of a batch, sorted into cells: a cell is a label and a group of documents. Made once, used for every layer."""
+"""The cases of a batch, sorted into cells: a cell is a label and a group of documents. Made once, used for every
+layer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 
 class Part(NamedTuple):
-    """The cells of one label: a stretch of the batch's cells, and the groups of documents they belong to; and each document's cases."""
+    """The cells of one label: a stretch of the batch's cells, and the groups of documents they belong to; and each
+    document's cases.
+    """
 
     label: str
     cells: slice
@@ -26,7 +30,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Cases:
-    """For each case the number of its cell; for each cell how many cases it has, and how many of them each rule answers rightly."""
+    """For each case the number of its cell; for each cell how many cases it has, and how many of them each rule
+    answers rightly.
+    """
 
     cell: Int[torch.Tensor, "case"]
     parts: tuple[Part, ...]
@@ -43,7 +49,9 @@ class Cases:
         rules: Bool[np.ndarray, "case rule"],
         device: torch.device,
     ) -> Cases:
-        """Cases given by the number of their label, the key of their document, their group, and which rules are right."""
+        """Cases given by the number of their label, the key of their document, their group, and which rules are
+        right.
+        """
         import torch
 
         cells, cell_of = np.unique(label * GROUPS + group, return_inverse=True)
@@ -63,7 +71,9 @@ class Cases:
         return len(self.cell)
 
     def count(self, right: Bool[torch.Tensor, "direction case head"]) -> Float[torch.Tensor, "cell direction head"]:
-        """Right answers by cell, where the answers are: whole numbers, and a batch has too few for float32 to miss one."""
+        """Right answers by cell, where the answers are: whole numbers, and a batch has too few for float32 to miss
+        one.
+        """
         import torch
 
         sums = right.new_zeros((len(right), len(self.n), right.shape[-1]), dtype=torch.float32)

@@ -50,10 +50,11 @@ FOLDS = GROUPS // DRAWS  # the most there can be: a draw of the control is count
 
 @dataclass(frozen=True)
 class Contests:
-    """The contests of one measure: each label is one, its entrants are all heads in all directions, and simple rules as baselines.
+    """The contests of one measure: each label is one, its entrants are all heads in all directions, and simple rules as
+    baselines.
 
-    `counted` names what else is counted about the texts, beside the cases; `folds` is the number of parts of the documents, each
-    scored by the head that is best on all others.
+    `counted` names what else is counted about the texts, beside the cases; `folds` is the number of parts of the
+    documents, each scored by the head that is best on all others.
     """
 
     name: str
@@ -81,7 +82,8 @@ class Contests:
             total += np.array([counts.get(name, 0) for name in self.counted], dtype=np.int64)
 
     def add(self, state: State, batch: MapBatch, cases: Cases, right: Bool[torch.Tensor, "direction case head"]) -> None:
-        """Count cases: which heads of a site are right; with the last site of a kind they are added up, with n and what rules answer.
+        """Count cases: which heads of a site are right; with the last site of a kind they are added up, with n and what
+        rules answer.
 
         The cases are those of the texts, so that all sites of a kind have the same.
         """
@@ -150,8 +152,8 @@ class Contests:
                 yield Champion(kind, label, names_of(ids, best.picks), scores)
 
     def support(self, state: State, kind: str, label: str) -> Support:
-        """The documents of a label's cases. Their groups are what is resampled, and say how many are effective; states of runs before 1.0
-        have no more than groups.
+        """The documents of a label's cases. Their groups are what is resampled, and say how many are effective;
+        states of runs before 1.0 have no more than groups.
         """
         documents = state.arrays.get(f"documents/{kind}/{label}")
         return Support.in_groups(state[f"n/{kind}/{label}"], None if documents is None else len(documents))
@@ -251,7 +253,8 @@ class Contests:
         )
 
     def _chance(self, state: State, kind: Kind, label: str, flat: Sequence[int]) -> tuple[float, float]:
-        """What the best head scores on the control's cases, chosen and scored in the same way: the mean over draws, and its standard error.
+        """What the best head scores on the control's cases, chosen and scored in the same way: the mean over draws, and
+        its standard error.
 
         NaN without a control; the error is NaN with one draw.
         """
@@ -266,7 +269,9 @@ class Contests:
 
 
 def control_group(draw: int, group: Int64[np.ndarray, "case"]) -> Int64[np.ndarray, "case"]:
-    """The group that a case of the control is counted in: each draw has its own groups, so that draws share the room of one label."""
+    """The group that a case of the control is counted in: each draw has its own groups, so that draws share the room
+    of one label.
+    """
     return draw * FOLDS + group % FOLDS
 
 

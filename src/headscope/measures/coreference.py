@@ -1,6 +1,8 @@
-"""Single heads as coreference resolvers: how often a mention's favourite is one of its antecedents (Clark et al. §4.3, Table 2).
+"""Single heads as coreference resolvers: how often a mention's favourite is one of its antecedents (Clark et al. §4.3,
+Table 2).
 
-The paper's code for this was never released; what its text leaves open is an option here, and docs/coreference.md says what we chose.
+The paper's code for this was never released; what its text leaves open is an option here, and docs/coreference.md
+says what we chose.
 """
 
 from __future__ import annotations
@@ -34,11 +36,13 @@ _FIRST, _SHARED, _SCORED = "first mentions", "mentions with the head word of all
 
 @dataclass(frozen=True, kw_only=True)
 class Coreference(Resolver):
-    """Accuracy of every head and direction, and of three rules, in picking an antecedent of a mention by their head words.
+    """Accuracy of every head and direction, and of three rules, in picking an antecedent of a mention by their head
+    words.
 
-    `candidates` are the words that may be picked. `head_match` says what that rule does without a match; `skip_exact_for_pronouns`
-    lets pronouns begin at the third sieve, and `strip_determiner` compares wordings without their first article or demonstrative.
-    `masculine` and `feminine` are first names that tell gender. `singletons` are entities that the document mentions once.
+    `candidates` are the words that may be picked. `head_match` says what that rule does without a match;
+    `skip_exact_for_pronouns` lets pronouns begin at the third sieve, and `strip_determiner` compares wordings
+    without their first article or demonstrative. `masculine` and `feminine` are first names that tell gender.
+    `singletons` are entities that the document mentions once.
     """
 
     name: ClassVar[str] = "coreference"
@@ -67,7 +71,9 @@ class Coreference(Resolver):
         return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted, folds=self.folds)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Every head and kind of mention; the best heads beside the best rule; every rule; Table 2; and what was counted."""
+        """Every head and kind of mention; the best heads beside the best rule; every rule; Table 2; and what was
+        counted.
+        """
         contests = self.contests
         return {
             **contests.tables(state, layout),

@@ -1,4 +1,6 @@
-"""Which heads are alike: the Jensen-Shannon divergence between all pairs of heads of a kind (Clark et al. §6, Figure 6; METHODS §6)."""
+"""Which heads are alike: the Jensen-Shannon divergence between all pairs of heads of a kind (Clark et al. §6, Figure
+6; METHODS §6).
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,10 @@ AT_ONCE = 1 << 25  # divergences of single rows that are held for a standard err
 class Distances(Measure):
     """Mean divergence of pairs of heads, in nats, over rows of attention.
 
-    `rows` are those of all positions, or of a group of tokens (`word`: all but special tokens), or of `content` words, by part of speech,
-    for which `level` must be word. `smoothing` mixes even attention in, as the released code does. `sample` looks at so many rows of
-    each text, drawn by chance, and gives the standard error that comes of it. `normalise=False` gives sums over rows instead of means.
+    `rows` are those of all positions, or of a group of tokens (`word`: all but special tokens), or of `content`
+    words, by part of speech, for which `level` must be word. `smoothing` mixes even attention in, as the released
+    code does. `sample` looks at so many rows of each text, drawn by chance, and gives the standard error that comes
+    of it. `normalise=False` gives sums over rows instead of means.
     """
 
     name: ClassVar[str] = "distances"
@@ -68,7 +71,9 @@ class Distances(Measure):
         return "parts of speech" if self.rows == "content" else None
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """By kind: sums of pairs by group of documents, the rows they stand for, those looked at, and the variance of sampled sums."""
+        """By kind: sums of pairs by group of documents, the rows they stand for, those looked at, and the variance
+        of sampled sums.
+        """
         return State(
             {"draws": np.array([replicates, seed])},
             {"draws": "max", "sum/": "sum", "rows/": "sum", "looked/": "sum", "variance/": "sum", "documents/": "keyed"},
@@ -121,7 +126,9 @@ class Distances(Measure):
             state.member("variance/", kind, lambda: np.zeros(pairs))[:] += spread.cpu().numpy()
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """`distances`, `distances_layers`: heads and layers. `_pairs`: every pair. `_structure`: what layers do, and redundancy."""
+        """`distances`, `distances_layers`: heads and layers. `_pairs`: every pair. `_structure`: what layers do, and
+        redundancy.
+        """
         return Likeness(state, layout, self.normalise, self.epsilons).tables()
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
@@ -165,7 +172,9 @@ def _bits(text: str) -> int:
 def _summed(
     gathered: Gathered, texts: int, heads: int, squares: bool
 ) -> tuple[Float64[torch.Tensor, "text pair"], Float64[torch.Tensor, "text pair"] | None]:
-    """The divergences of all pairs a < b summed over the rows of each text; if asked for, the squares of what they miss its mean by."""
+    """The divergences of all pairs a < b summed over the rows of each text; if asked for, the squares of what they
+    miss its mean by.
+    """
     import torch
 
     upper = torch.triu_indices(heads, heads, 1)

@@ -1,4 +1,6 @@
-"""How widely a head spreads its attention: the entropy of its rows, and the weight of their largest entry (Clark et al. §3.3)."""
+"""How widely a head spreads its attention: the entropy of its rows, and the weight of their largest entry (Clark et
+al. §3.3).
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ BASES = {"nats": 1.0, "bits": 0.6931471805599453}
 class Entropy(HeadMeans):
     """Mean over rows of -sum p ln p, with 0 ln 0 = 0; the baseline column is the entropy of even attention.
 
-    `rows` are groups of `measures.groups`: `all` gives `entropy`, any other gives `entropy_<group>`. Rows that do not sum
-    to 1 (attention sinks) are renormalised first, and what the sink takes is in `sink_mass`. `smoothing` s mixes s/n into
-    each row of n visible positions before its entropy is taken; the released code used 1e-4.
+    `rows` are groups of `measures.groups`: `all` gives `entropy`, any other gives `entropy_<group>`. Rows that do
+    not sum to 1 (attention sinks) are renormalised first, and what the sink takes is in `sink_mass`. `smoothing` s
+    mixes s/n into each row of n visible positions before its entropy is taken; the released code used 1e-4.
     """
 
     name: ClassVar[str] = "entropy"

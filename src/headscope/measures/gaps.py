@@ -1,4 +1,6 @@
-"""How much better an entrant does on one group of cases than on another: ratios and differences of accuracies, with intervals."""
+"""How much better an entrant does on one group of cases than on another: ratios and differences of accuracies, with
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ _COLUMNS: dict[str, type] = {
 
 
 def gaps_table(contests: Contests, state: State, layout: HeadLayout, pairs: Sequence[tuple[str, str]]) -> Columns:
-    """A row a pair of labels and entrant: the best head of "all", chosen as `selection` says; the rules; every head and direction."""
+    """A row a pair of labels and entrant: the best head of "all", chosen as `selection` says; the rules; every head
+    and direction.
+    """
     rows = Rows(_COLUMNS)
     weights = group_weights(*(int(number) for number in state["draws"]))
     for kind in dict.fromkeys(site.kind for site in layout.sites):

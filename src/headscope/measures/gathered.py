@@ -1,4 +1,6 @@
-"""What a batch shows of all layers of a kind together: rows of attention, gathered site by site until the last one is there."""
+"""What a batch shows of all layers of a kind together: rows of attention, gathered site by site until the last one
+is there.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class RowBlock:
 
 
 class Gathered:
-    """The rows `places` of the texts `texts`, in the order of the texts, from all sites of a kind; smoothed towards even attention."""
+    """The rows `places` of the texts `texts`, in the order of the texts, from all sites of a kind; smoothed towards
+    even attention.
+    """
 
     def __init__(self, batch: MapBatch, texts: Int64[np.ndarray, "row"], places: Int64[np.ndarray, "row"], smoothing: float) -> None:
         self.kind = batch.site.kind
@@ -60,7 +64,9 @@ class Gathered:
         self._seen += 1
 
     def blocks(self) -> Iterator[RowBlock]:
-        """All rows, in one block if they are held, else in as many as memory asks for: each is a stretch of positions in every text."""
+        """All rows, in one block if they are held, else in as many as memory asks for: each is a stretch of
+        positions in every text.
+        """
         if self._held is not None:
             yield self._block(np.arange(len(self.texts)), self._held)
             return

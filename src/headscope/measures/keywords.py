@@ -1,4 +1,6 @@
-"""Whether a head looks more at words of keyphrases than at others (Štefánik): the attention that words receive, text by text."""
+"""Whether a head looks more at words of keyphrases than at others (Štefánik): the attention that words receive, text
+by text.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,13 @@ How = Literal["mean", "max", "sum"]
 
 @dataclass(frozen=True, kw_only=True)
 class Keywords(HeadMeans):
-    """Mean over texts of what a word of a keyphrase receives, `to_keywords`, what another word does, `to_others`, and of their difference,
-    `relative`; and of `auc`, the chance that a word of a keyphrase receives more than another word does.
+    """Mean over texts of what a word of a keyphrase receives, `to_keywords`, what another word does, `to_others`, and
+    of their difference, `relative`; and of `auc`, the chance that a word of a keyphrase receives more than another word
+    does.
 
-    A word receives the `mean`, the `max` or the `sum` over the rows of a group (`source`: `all`, `cls`, `word`, ...). Words are those of
-    the text, special tokens none of them. A text without a keyphrase in it, or with nothing else, is left out.
+    A word receives the `mean`, the `max` or the `sum` over the rows of a group (`source`: `all`, `cls`, `word`,
+    ...). Words are those of the text, special tokens none of them. A text without a keyphrase in it, or with nothing
+    else, is left out.
     """
 
     name: ClassVar[str] = "keywords"

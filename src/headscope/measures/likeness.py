@@ -109,7 +109,9 @@ class _OneKind:
 
     @cached_property
     def support(self) -> Support:
-        """The documents that were seen, of which groups are resampled; states of runs before 1.0 have no more than groups."""
+        """The documents that were seen, of which groups are resampled; states of runs before 1.0 have no more than
+        groups.
+        """
         documents = self.state.arrays.get(f"documents/{self.kind}")
         return Support.in_groups(self.state[f"rows/{self.kind}"], None if documents is None else len(documents))
 
@@ -188,7 +190,9 @@ class _OneKind:
 
     @property
     def by_head(self) -> Float64[np.ndarray, "replicate+1 quantity head"]:
-        """The quantities of each head, on the data and in every replicate; NaN for a head without another in its layer, or elsewhere."""
+        """The quantities of each head, on the data and in every replicate; NaN for a head without another in its
+        layer, or elsewhere.
+        """
         return self._read[0]
 
     def _interval(

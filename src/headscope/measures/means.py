@@ -43,10 +43,11 @@ class _Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadMeans(Measure):
-    """Means of per-text quantities. `average="example"` weighs texts alike, as the paper does; `"token"` weighs rows alike.
+    """Means of per-text quantities. `average="example"` weighs texts alike, as the paper does; `"token"` weighs rows
+    alike.
 
-    A text in which a quantity has nothing to count (no [SEP], say) is left out of that quantity's mean and of its n. `within` is where
-    the quantities can lie, which bounds their intervals.
+    A text in which a quantity has nothing to count (no [SEP], say) is left out of that quantity's mean and of its n.
+    `within` is where the quantities can lie, which bounds their intervals.
     """
 
     within: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
@@ -80,8 +81,8 @@ class HeadMeans(Measure):
         return list(range(len(means)))
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """Sums by replicate, quantity and head; their weights by replicate, quantity and site; the even-attention baseline; and by document
-        what it weighs in each quantity and kind of attention.
+        """Sums by replicate, quantity and head; their weights by replicate, quantity and site; the even-attention
+        baseline; and by document what it weighs in each quantity and kind of attention.
         """
         quantities, sites = len(self.quantities()), len(layout.sites)
         arrays = {
@@ -95,8 +96,8 @@ class HeadMeans(Measure):
     def update(self, state: State, batch: MapBatch) -> None:
         """Add each text's quantities, once for each replicate that drew its document.
 
-        Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device waiting. Sites for which
-        no quantity is defined are not observed.
+        Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device
+        waiting. Sites for which no quantity is defined are not observed.
         """
         asked = [index for index, site in enumerate(batch.layout.sites) if self._asks(site.kind)]
         if batch.index not in asked:
@@ -113,7 +114,9 @@ class HeadMeans(Measure):
         return any(self.defined(kind, quantity) for quantity in self.quantities())
 
     def _add(self, state: State, batch: MapBatch, seen: Sequence[_Seen]) -> None:
-        """What all sites show of a batch: one product over texts for all replicates, quantities and heads, where the sums are."""
+        """What all sites show of a batch: one product over texts for all replicates, quantities and heads, where the
+        sums are.
+        """
         import torch
 
         rows = np.stack([site.rows for site in seen], -1)  # [text, quantity, site]
@@ -218,7 +221,9 @@ def _even(state: State) -> Float64[np.ndarray, "quantity site"]:
 
 
 def _by_document(batch: MapBatch, present: Float64[np.ndarray, "text quantity site"]) -> Int64[np.ndarray, "text column"]:
-    """For each text its document's key, and what it weighs in each quantity and kind: as much as in the site that sees most of it."""
+    """For each text its document's key, and what it weighs in each quantity and kind: as much as in the site that
+    sees most of it.
+    """
     sites: dict[str, list[int]] = {}
     for number, site in enumerate(batch.layout.sites):
         sites.setdefault(site.kind, []).append(number)
@@ -227,7 +232,9 @@ def _by_document(batch: MapBatch, present: Float64[np.ndarray, "text quantity si
 
 
 def support_of(state: State, layout: HeadLayout) -> Support:
-    """The documents of each quantity and site. States of runs before 1.0 did not count them: there replicates tell how many matter."""
+    """The documents of each quantity and site. States of runs before 1.0 did not count them: there replicates tell
+    how many matter.
+    """
     if "documents" not in state.arrays:
         return Support.drawn(state["weight"])
     kinds = list(layout.by_kind())

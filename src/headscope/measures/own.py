@@ -1,4 +1,6 @@
-"""Measures of a user's own: from a class in hand, or from a file or module that the user names. Nothing else is imported."""
+"""Measures of a user's own: from a class in hand, or from a file or module that the user names. Nothing else is
+imported.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _FROM: dict[str, str] = {}  # by name, where another process finds them
 
 
 def add(cls: type[Measure], where: str, taken: Mapping[str, type[Measure]]) -> str:
-    """Make a class known under its name, which is returned. `where`, as FILE.py:CLASS or MODULE:CLASS, is for other processes."""
+    """Make a class known under its name, which is returned. `where`, as FILE.py:CLASS or MODULE:CLASS, is for other
+    processes.
+    """
     if not (isinstance(cls, type) and issubclass(cls, Measure)) or inspect.isabstract(cls):
         lacking = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
         remedy = f"Write its {lacking}" if lacking else "Derive it from headscope.measures.HeadMeans"

@@ -1,4 +1,6 @@
-"""Attention to a position relative to the attending one: itself, the previous, the next, any offset (Clark et al. §3.1)."""
+"""Attention to a position relative to the attending one: itself, the previous, the next, any offset (Clark et al.
+§3.1).
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ NAMES = {-1: "previous", 0: "self", 1: "next"}
 
 @dataclass(frozen=True, kw_only=True)
 class Positions(HeadMeans):
-    """Mean weight on the position `offset` away. With `denominator="n"` (the paper's code) a text of n rows is divided by n,
-    although only n - |offset| rows have such a position; `"valid"` divides by the rows that do.
+    """Mean weight on the position `offset` away. With `denominator="n"` (the paper's code) a text of n rows is
+    divided by n, although only n - |offset| rows have such a position; `"valid"` divides by the rows that do.
     """
 
     name: ClassVar[str] = "positions"

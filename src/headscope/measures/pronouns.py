@@ -1,4 +1,6 @@
-"""Single heads on pronoun tests: does a pronoun attend more to the one it refers to than to the other? (GAP, WinoBias)."""
+"""Single heads on pronoun tests: does a pronoun attend more to the one it refers to than to the other? (GAP,
+WinoBias).
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,9 @@ _FEW, _NONE, _EVERY = (
 class Pronouns(Resolver):
     """Accuracy of every head and direction, and of three rules, in picking what a third-person pronoun refers to.
 
-    Candidates are the mentions of the text that are no pronouns, before and after it: the two names of GAP, the two occupations
-    of WinoBias. A pronoun is scored if it has two candidates or more of which some, but not all, are its entity's.
+    Candidates are the mentions of the text that are no pronouns, before and after it: the two names of GAP, the two
+    occupations of WinoBias. A pronoun is scored if it has two candidates or more of which some, but not all, are its
+    entity's.
     """
 
     name: ClassVar[str] = "pronouns"
@@ -56,7 +59,9 @@ class Pronouns(Resolver):
         return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted, folds=self.folds)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Every head and gender; the best heads beside the best rule; every rule; gaps between groups; and what was counted."""
+        """Every head and gender; the best heads beside the best rule; every rule; gaps between groups; and what was
+        counted.
+        """
         contests = self.contests
         return {
             **contests.tables(state, layout),
@@ -87,7 +92,9 @@ class Pronouns(Resolver):
 
 
 def _picks(pronoun: Expression, candidates: Sequence[Expression]) -> tuple[Expression, ...]:
-    """What each rule picks: the first candidate of the text, the nearest, and the nearest before the pronoun, or after it if none is."""
+    """What each rule picks: the first candidate of the text, the nearest, and the nearest before the pronoun, or
+    after it if none is.
+    """
     closest = nearest(pronoun, candidates)
     assert closest is not None
     before = nearest(pronoun, (one for one in candidates if one.head < pronoun.head))

@@ -1,4 +1,6 @@
-"""Questions put to every head of a batch: which of the words at hand does a word attend to most, and whether that is a right one."""
+"""Questions put to every head of a batch: which of the words at hand does a word attend to most, and whether that is
+a right one.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 class Question(NamedTuple):
     """A question about word `word` of text number `text`; words are counted within their text.
 
-    `candidates` may be picked and `answers` are right, whether or not they are candidates; `rules` says which rules answer rightly.
-    It is counted under each of its `labels`.
+    `candidates` may be picked and `answers` are right, whether or not they are candidates; `rules` says which rules
+    answer rightly. It is counted under each of its `labels`.
     """
 
     text: int
@@ -39,7 +41,9 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions of a batch as tensors: made once, put to the heads of every layer. A row is a question under one label."""
+    """The questions of a batch as tensors: made once, put to the heads of every layer. A row is a question under one
+    label.
+    """
 
     text: Int[torch.Tensor, "question"]
     place: Int[torch.Tensor, "question"]
@@ -78,7 +82,9 @@ class Questions:
         )
 
     def right(self, batch: MapBatch) -> Bool[torch.Tensor, "direction row head"]:
-        """Which heads of a site answer rightly. Without any weight on a candidate there is no answer, and it is not right."""
+        """Which heads of a site answer rightly. Without any weight on a candidate there is no answer, and it is not
+        right.
+        """
         import torch
 
         chosen = favourites(batch, self.text, self.place, self.candidates)

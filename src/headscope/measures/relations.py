@@ -1,4 +1,6 @@
-"""Single heads as parsers: how often a word's favourite is its syntactic governor, relation by relation (Clark et al. §4.1)."""
+"""Single heads as parsers: how often a word's favourite is its syntactic governor, relation by relation (Clark et
+al. §4.1).
+"""
 
 from __future__ import annotations
 
@@ -45,13 +47,15 @@ class _Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class Relations(Measure):
-    """Accuracy of every head and direction, of fixed offsets, and of the best head of each relation chosen on other documents.
+    """Accuracy of every head and direction, of fixed offsets, and of the best head of each relation chosen on other
+    documents.
 
     `punct` and `root` say whether such words count in "all"; `subtypes="fold"` reads `nsubj:pass` as `nsubj`. With
-    `possessive="clitic"` the favourite of the clitic ('s) counts for the possessor before it, as BERT's word pieces suggest;
-    `"reference"` is that rule with the released code's gaps. `least` is the number of words a relation needs to be listed.
-    `specials="candidates"` lets a word pick [CLS] and [SEP], too, which is never right (Clark et al., footnote 3).
-    `control="permuted"` scores the heads against the trees of other sentences of the same length, too: what chance gives.
+    `possessive="clitic"` the favourite of the clitic ('s) counts for the possessor before it, as BERT's word pieces
+    suggest; `"reference"` is that rule with the released code's gaps. `least` is the number of words a relation
+    needs to be listed. `specials="candidates"` lets a word pick [CLS] and [SEP], too, which is never right (Clark et
+    al., footnote 3). `control="permuted"` scores the heads against the trees of other sentences of the same length,
+    too: what chance gives.
     """
 
     name: ClassVar[str] = "relations"
@@ -172,7 +176,9 @@ class Relations(Measure):
         clitic: Int[np.ndarray, "n"],
         prefix: str,
     ) -> tuple[Int[np.ndarray, "case"], ...]:
-        """The cases that one annotation gives: the word, its label, who speaks for it, its governor, and which offsets are right."""
+        """The cases that one annotation gives: the word, its label, who speaks for it, its governor, and which
+        offsets are right.
+        """
         # There are few different annotations, and very many words.
         tags = [None if word is None else (word.relation, word.upos, word.xpos) for word in given]
         said = {tag: self._tag(word, labels, prefix) for tag, word in dict(zip(tags, given, strict=True)).items()}
@@ -214,7 +220,9 @@ class Relations(Measure):
     def _guesses(
         self, index: Int[np.ndarray, "n"], speaks: Int[np.ndarray, "n"], size: Int[np.ndarray, "n"]
     ) -> Int[np.ndarray, "n offset"]:
-        """What each fixed offset picks, by numbers in the sentence from 0, or ROOT: a guess never leaves the sentence."""
+        """What each fixed offset picks, by numbers in the sentence from 0, or ROOT: a guess never leaves the
+        sentence.
+        """
         offsets, last = np.array(self.offsets), size[:, None] - 1
         own, spoken = (np.clip(place[:, None] + offsets, ROOT, last) for place in (index, speaks))
         guesses: Int[np.ndarray, "n offset"] = np.where(own == last, own, spoken) if self.possessive == "reference" else spoken

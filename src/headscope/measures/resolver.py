@@ -22,7 +22,9 @@ from headscope.stats.resampled import Resampled
 
 @dataclass(frozen=True, kw_only=True)
 class Resolver(Measure):
-    """A measure that asks every head about mentions. Texts are documents, cut to the length of an input, if nothing else is said."""
+    """A measure that asks every head about mentions. Texts are documents, cut to the length of an input, if nothing
+    else is said.
+    """
 
     reads: ClassVar[str | None] = "mentions"
     natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")

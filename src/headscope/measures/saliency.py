@@ -1,4 +1,6 @@
-"""How much the loss would change with attention: gradients of a model's own loss by the token attended to (Clark et al. §3.2, Figure 3)."""
+"""How much the loss would change with attention: gradients of a model's own loss by the token attended to (Clark et
+al. §3.2, Figure 3).
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,14 @@ OTHER = "other"
 
 @dataclass(frozen=True, kw_only=True)
 class Saliency(HeadMeans):
-    """Mean over rows, and over the tokens of a group in each, of the size of the gradient of the loss with respect to attention.
+    """Mean over rows, and over the tokens of a group in each, of the size of the gradient of the loss with respect to
+    attention.
 
-    The paper says neither how much was masked nor in which order means were taken; METHODS §3.3 decides it: 15 % of the pieces, as in
-    BERT's training (`mask_share`), in `draws` different ways; the loss of a text is the mean over what is masked. Causal models predict
-    each next token. `groups` are names of `measures.groups`; `other` is what belongs to none of them. A text without a token of a group
-    is left out of the group's mean. `form` and `steps` are described in docs/saliency.md.
+    The paper says neither how much was masked nor in which order means were taken; METHODS §3.3 decides it: 15 % of
+    the pieces, as in BERT's training (`mask_share`), in `draws` different ways; the loss of a text is the mean over
+    what is masked. Causal models predict each next token. `groups` are names of `measures.groups`; `other` is what
+    belongs to none of them. A text without a token of a group is left out of the group's mean. `form` and `steps`
+    are described in docs/saliency.md.
     """
 
     name: ClassVar[str] = "saliency"
@@ -68,10 +72,11 @@ class Saliency(HeadMeans):
         return tuple(f"to_{name}" for name in self.groups)
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
-        """The sizes of gradients summed over all rows and the columns of each group, as far as rows can see them, and how many there are.
+        """The sizes of gradients summed over all rows and the columns of each group, as far as rows can see them, and
+        how many there are.
 
-        A weight that a mask holds at 0 has a gradient, too, but it is none that the model could use. Rows that no prediction depends on see
-        nothing (models/gradients.py), so that they count neither here nor there.
+        A weight that a mask holds at 0 has a gradient, too, but it is none that the model could use. Rows that no
+        prediction depends on see nothing (models/gradients.py), so that they count neither here nor there.
         """
         import torch
 

@@ -29,8 +29,9 @@ _COLUMNS: dict[str, type] = {
 def systems_table(contests: Contests, state: State, layout: HeadLayout) -> Columns:
     """One row per system and label: its share of right answers, with its interval.
 
-    Systems are the rules and, for each direction, `one head`, which is chosen by all cases and scored on every label, and `best head of
-    each kind`, which is chosen for each label. Heads are chosen on other documents than they are scored on where `selection` is crossfit.
+    Systems are the rules and, for each direction, `one head`, which is chosen by all cases and scored on every
+    label, and `best head of each kind`, which is chosen for each label. Heads are chosen on other documents than
+    they are scored on where `selection` is crossfit.
     """
     rows = Rows(_COLUMNS)
     weights = group_weights(*(int(number) for number in state["draws"]))

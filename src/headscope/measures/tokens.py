@@ -28,9 +28,9 @@ FLOWS: dict[Flow, tuple[str, str]] = {"sep_to_sep": ("sep", "sep"), "other_to_se
 class Tokens(HeadMeans):
     """Mean over rows of the weight on all tokens of a group together; 0 in a text that has no token of the group.
 
-    A text without special tokens is left out of the means that are about them. `groups` are the names of `measures.groups`;
-    `flows` restrict the rows as well. `sep_count="two"` divides as the released code did, which assumed two [SEP] in every
-    text; `"actual"` counts them.
+    A text without special tokens is left out of the means that are about them. `groups` are the names of
+    `measures.groups`; `flows` restrict the rows as well. `sep_count="two"` divides as the released code did, which
+    assumed two [SEP] in every text; `"actual"` counts them.
     """
 
     name: ClassVar[str] = "tokens"
@@ -61,7 +61,8 @@ class Tokens(HeadMeans):
         received = column_sums(batch.weights, batch.queries, {source for source, _ in pairs})
         sums = [(received[source] * batch.keys.mask(name, group(name), device)[:, None]).sum(-1) for source, name in pairs]
         counted = np.stack([batch.queries.chosen(source, group(source)).sum(1) for source, _ in pairs], 1).astype(np.float64)
-        # A text without a comma gives commas no attention: that counts. One without special tokens says nothing about them.
+        # A text without a comma gives commas no attention: that counts. One without special tokens says nothing about
+        # them.
         for column, (_, name) in enumerate(pairs):
             if name in SPECIAL_GROUPS:
                 counted[:, column] *= batch.keys.chosen(name, group(name)).any(1)
@@ -74,7 +75,9 @@ class Tokens(HeadMeans):
 def column_sums(
     weights: Float[torch.Tensor, "batch head query key"], queries: Side, sources: Collection[str]
 ) -> dict[str, Float[torch.Tensor, "batch head key"]]:
-    """What each column receives from each group of rows. Few rows are gathered; many are all rows less the few others."""
+    """What each column receives from each group of rows. Few rows are gathered; many are all rows less the few
+    others.
+    """
     total = weights.sum(-2)
     sums = {}
     for source in sources:

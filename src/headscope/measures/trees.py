@@ -1,4 +1,6 @@
-"""Whole trees from attention: the maximum spanning tree of every head, and of a sum of heads, beside the annotated tree."""
+"""Whole trees from attention: the maximum spanning tree of every head, and of a sum of heads, beside the annotated
+tree.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,9 @@ class _Gold:
 class SpanningTrees(HeadMeans):
     """`uuas`: the share of annotated edges, directions aside, that the maximum spanning tree of a head has.
 
-    A map is cut to the words of a sentence, its rows divided by their sums, and added to its transpose. With `heads`, such as `3-10` or
-    `8-4:head-to-dep`, the maps of these heads are also added up and make one tree, with (`uas`) and without directions (`uuas`).
-    `punct="exclude"` leaves punctuation out of sentences and trees.
+    A map is cut to the words of a sentence, its rows divided by their sums, and added to its transpose. With
+    `heads`, such as `3-10` or `8-4:head-to-dep`, the maps of these heads are also added up and make one tree, with
+    (`uas`) and without directions (`uuas`). `punct="exclude"` leaves punctuation out of sentences and trees.
     """
 
     name: ClassVar[str] = "trees"
@@ -77,7 +79,9 @@ class SpanningTrees(HeadMeans):
         return kind != "cross"
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """The sums of heads, and by replicate the right answers of the joint tree: directed, of words; undirected, of edges; the rules'."""
+        """The sums of heads, and by replicate the right answers of the joint tree: directed, of words; undirected,
+        of edges; the rules'.
+        """
         self._chosen(layout)
         state = super().start(layout, replicates, seed)
         together = {"together": np.zeros((replicates + 1, 6))} if self.heads else {}
@@ -167,7 +171,9 @@ class SpanningTrees(HeadMeans):
         return (forth | back).float()
 
     def _joint(self, scores: Float[torch.Tensor, "batch position position"], gold: _Gold) -> Float64[np.ndarray, "batch 6"]:
-        """For each text: words with the right governor, words; right edges, edges; edges of neighbours; words whose governor is next."""
+        """For each text: words with the right governor, words; right edges, edges; edges of neighbours; words whose
+        governor is next.
+        """
         found = np.zeros((len(gold.edges), 6))
         np.add.at(
             found[:, 2], gold.text.cpu().numpy(), self._edges(prim((scores + scores.mT)[:, None], gold.nodes), gold)[:, 0].cpu().numpy()
@@ -232,7 +238,9 @@ class SpanningTrees(HeadMeans):
 def _sentence(
     part: slice, words: WordIndex, kept: Bool[np.ndarray, "n"], governor: Int[np.ndarray, "n"]
 ) -> tuple[int, Int[np.ndarray, "node"], Int[np.ndarray, "node"]]:
-    """A sentence's text, the positions of its nodes, and their governors by number among them: -1 for the root, -2 for what is left out."""
+    """A sentence's text, the positions of its nodes, and their governors by number among them: -1 for the root, -2
+    for what is left out.
+    """
     mine = np.flatnonzero(kept[part]) + part.start
     number = {int(word): place for place, word in enumerate(mine)}
     governors = [-1 if governor[word] < 0 else number.get(int(governor[word]), -2) for word in mine]

@@ -61,7 +61,8 @@ class WordIndex:
 def favourites(
     batch: MapBatch, text: Int[torch.Tensor, "n"], place: Int[torch.Tensor, "n"], allowed: Bool[torch.Tensor, "n position"]
 ) -> Int[torch.Tensor, "direction n head"]:
-    """The position each word attends to most, and the one that attends to it most, among the `allowed`; -1 if none has any weight.
+    """The position each word attends to most, and the one that attends to it most, among the `allowed`; -1 if none has
+    any weight.
 
     Of equal weights the first position wins.
     """
@@ -72,7 +73,8 @@ def favourites(
 
 
 class SentenceIndex:
-    """Where the sentences of a batch are, so that every word's favourites in its sentence can be found, for all words at once.
+    """Where the sentences of a batch are, so that every word's favourites in its sentence can be found, for all words
+    at once.
 
     `further` are positions that every word of their text may pick, too, such as special tokens.
     """

@@ -1,1 +1,3 @@
-"""Models: loading, verification, capture of attention, gates, gradients, pruning, training. Only this package knows transformers."""
+"""Models: loading, verification, capture of attention, gates, gradients, pruning, training. Only this package knows
+transformers.
+"""

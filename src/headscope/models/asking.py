@@ -1,4 +1,6 @@
-"""Asking a model with a head: what it is to predict in a batch of texts, the inputs for that, and its answers there and nowhere else."""
+"""Asking a model with a head: what it is to predict in a batch of texts, the inputs for that, and its answers there
+and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def whole_of(model: Model) -> PreTrainedModel:
 
 
 def ask(model: Model, texts: Sequence[Encoded], share: float = 0.15, key: str = "0/0") -> Predictions:
-    """What the model is to predict in these texts; for a masked model `share` of the pieces, drawn from each text and `key` alone."""
+    """What the model is to predict in these texts; for a masked model `share` of the pieces, drawn from each text
+    and `key` alone.
+    """
     whole = whole_of(model)
     if model.objective is None or model.objective == "classes":
         return classes(texts, model.classes)
@@ -41,15 +45,17 @@ def asking_inputs(model: Model, texts: Sequence[Encoded], asked: Predictions) ->
     for row, ids in enumerate(asked.ids):
         inputs["input_ids"][row, : len(ids)] = torch.from_numpy(ids).to(model.device)
     if model.objective == "classes":
-        # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration names.
+        # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration
+        # names.
         inputs["input_ids"].masked_fill_(inputs["attention_mask"] == 0, whole_of(model).config.pad_token_id)
     return inputs
 
 
 @contextmanager
 def only(model: Model, asked: Predictions, copies: int = 1) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
-    """What takes from the model's outputs those that are asked for. Where a language model's head stands apart from its body, it sees
-    only these positions. With `copies` the batch is so many times the texts, one time after the other, and so are the answers.
+    """What takes from the model's outputs those that are asked for. Where a language model's head stands apart from
+    its body, it sees only these positions. With `copies` the batch is so many times the texts, one time after the
+    other, and so are the answers.
     """
     if model.objective == "classes":
         yield lambda logits: logits

@@ -1,10 +1,11 @@
 """Getting attention maps out of a forward pass, one layer at a time.
 
-Most models ask transformers' registry for their attention function, and give it their file's own eager function to fall back on.
-While a `tap` is open the model is set to `eager`, and the registry's answer is wrapped: the model's own eager function runs, so that
-grouped heads, soft caps, position biases, sinks and windows are right by construction, and the tap hands each map to a consumer. The
-name stays `eager`, because some model files build their masks by it (DeepSeek-V3.2). Layers nobody asked for run on SDPA. Models
-that do not ask the registry are run with `output_attentions=True` instead (DeBERTa, MPNet, XLNet), which holds all layers at once.
+Most models ask transformers' registry for their attention function, and give it their file's own eager function to
+fall back on. While a `tap` is open the model is set to `eager`, and the registry's answer is wrapped: the model's
+own eager function runs, so that grouped heads, soft caps, position biases, sinks and windows are right by
+construction, and the tap hands each map to a consumer. The name stays `eager`, because some model files build their
+masks by it (DeepSeek-V3.2). Layers nobody asked for run on SDPA. Models that do not ask the registry are run with
+`output_attentions=True` instead (DeBERTa, MPNet, XLNet), which holds all layers at once.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ if TYPE_CHECKING:
 
     Weights = Float[torch.Tensor, "batch head query key"]
     Visible = Bool[torch.Tensor, "batch query key"]
-    # What takes a site's number, its maps, which positions each row could see (None: not known, or everything), and what makes a way
-    # to get rows of the maps again (None: the maps are held anyway).
+    # What takes a site's number, its maps, which positions each row could see (None: not known, or everything), and
+    # what makes a way to get rows of the maps again (None: the maps are held anyway).
     Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
 
-    # An attention function: given the module that attends, queries, keys, values, mask and options, it returns outputs and maps.
+    # An attention function: given the module that attends, queries, keys, values, mask and options, it returns outputs
+    # and maps.
     Attention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
-    # What makes an attention call instead of the model: it is given the model's own eager function, and what that is given.
+    # What makes an attention call instead of the model: it is given the model's own eager function, and what that is
+    # given.
     Tap = Callable[..., tuple[torch.Tensor, None]]
 
 HEADLESS = "headscope_headless"  # what a module has that attends without a head, since all were cut out: there is nothing to see
@@ -46,8 +49,8 @@ _change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | No
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of an attention function: who made it, with how many key-value heads, the maps, the mask that was applied, and
-    rows of the maps worked out again from queries and keys.
+    """One call of an attention function: who made it, with how many key-value heads, the maps, the mask that was
+    applied, and rows of the maps worked out again from queries and keys.
     """
 
     module: torch.nn.Module
@@ -67,7 +70,9 @@ class Call:
         return self.rows
 
     def visible(self) -> torch.Tensor | None:
-        """Which columns each row could attend to [batch, query, key], from a mask of truth values or of numbers added to the logits."""
+        """Which columns each row could attend to [batch, query, key], from a mask of truth values or of numbers
+        added to the logits.
+        """
         if self.mask is None:
             return None
         batch, _, rows, columns = self.weights.shape
@@ -88,14 +93,18 @@ class NotFiniteError(ModelError):
 
 
 class Finite:
-    """Remembers whether maps are finite, and asks the device once, at the end: asking for each layer would make a GPU wait."""
+    """Remembers whether maps are finite, and asks the device once, at the end: asking for each layer would make a
+    GPU wait.
+    """
 
     def __init__(self, sites: Sequence[Site], dtype: torch.dtype) -> None:
         self._sites, self._dtype = sites, dtype
         self._seen: list[tuple[int, torch.Tensor]] = []  # by site: which texts of the batch are not finite
 
     def note(self, index: int, weights: Weights, queries: torch.Tensor) -> None:
-        """Look at a site's maps, except in rows of padding. A row is a softmax: one of its weights is NaN if and only if all are."""
+        """Look at a site's maps, except in rows of padding. A row is a softmax: one of its weights is NaN if and
+        only if all are.
+        """
         self._seen.append((index, (~torch.isfinite(weights[..., 0]) & queries.bool()[:, None]).any(-1).any(-1)))
 
     def note_all(self, index: int, values: Weights) -> None:
@@ -173,13 +182,16 @@ _answer = AttentionInterface.get_interface
 
 
 def _get_interface(self: AttentionInterface, attn_implementation: str, default: Attention) -> Callable[..., Any]:
-    """The registry's own answer; wrapped for an eager model while a tap is open or heads are changed in this context."""
+    """The registry's own answer; wrapped for an eager model while a tap is open or heads are changed in this
+    context.
+    """
     own: Attention = _answer(self, attn_implementation, default)
     watched = attn_implementation == "eager" and (_tap.get() is not None or _change.get() is not None)
     return partial(_attention, own) if watched else own
 
 
-# A registered function would need a name of its own, which model files do not know. Nothing changes while no tap is open.
+# A registered function would need a name of its own, which model files do not know. Nothing changes while no tap is
+# open.
 AttentionInterface.get_interface = _get_interface
 
 
@@ -217,7 +229,8 @@ def tapped(model: PreTrainedModel, tap: Tap) -> Iterator[None]:
 
 @contextmanager
 def changing(model: PreTrainedModel, change: Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]) -> Iterator[None]:
-    """The model with what its heads give, [batch, query, head, d], passed through `change` before the output projection.
+    """The model with what its heads give, [batch, query, head, d], passed through `change` before the output
+    projection.
 
     Taps may be open at the same time, and other changes: what is begun last is done first.
     """
@@ -283,7 +296,9 @@ OUTPUTS = {"encoder": ("attentions", "encoder_attentions"), "decoder": ("attenti
 
 
 def from_outputs(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, tuple[torch.Tensor, ...]], Any]:
-    """The maps a model returns under eager `output_attentions=True`, by the name of the output, and all that it returns."""
+    """The maps a model returns under eager `output_attentions=True`, by the name of the output, and all that it
+    returns.
+    """
     with torch.inference_mode(), implementation(model, "eager"):
         used = {config._attn_implementation for config in (model.config, model.config.get_text_config())} - {"eager"}
         if used:

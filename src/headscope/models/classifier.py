@@ -1,4 +1,6 @@
-"""A pretrained model with a new head that tells classes of texts, or tags of words, apart; and what it says of texts."""
+"""A pretrained model with a new head that tells classes of texts, or tags of words, apart; and what it says of
+texts.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Classifier:
-    """A network with a head, and the model that its body, tokenizer and inputs are of. `tags`: each word has a class, not each text."""
+    """A network with a head, and the model that its body, tokenizer and inputs are of. `tags`: each word has a
+    class, not each text.
+    """
 
     network: Any
     model: Model
@@ -53,7 +57,8 @@ class Classifier:
     def logits(self, batch: Sequence[LabelledExample]) -> Float[torch.Tensor, "text *token label"]:
         """What the network gives for a batch."""
         inputs = self.model.inputs([example.text for example in batch])
-        # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration names.
+        # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration
+        # names.
         inputs["input_ids"].masked_fill_(inputs["attention_mask"] == 0, self.network.config.pad_token_id)
         device = next(self.network.parameters()).device
         given: torch.Tensor = self.network(**{name: tensor.to(device) for name, tensor in inputs.items()}, **self._uncached).logits
@@ -107,7 +112,9 @@ def _padding(model: Model) -> int:
 
 
 def optimiser(network: Any, rate: float, decay: float, steps: int, warmup: float) -> tuple[Any, Any]:
-    """AdamW, without decay of biases and of what norms scale by, and the schedule of its rate: up from 0, then down to 0, in lines."""
+    """AdamW, without decay of biases and of what norms scale by, and the schedule of its rate: up from 0, then down
+    to 0, in lines.
+    """
     matrices = [tensor for tensor in network.parameters() if tensor.requires_grad and tensor.ndim > 1]
     vectors = [tensor for tensor in network.parameters() if tensor.requires_grad and tensor.ndim < 2]
     adamw = torch.optim.AdamW([{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}], lr=rate, fused=True)

@@ -1,7 +1,7 @@
 """What heads give: their context vectors before the output projection, looked at and changed, site by site.
 
-Models that attend through transformers' interface hand them over there. Of the others, the projections are known by name, and what
-goes into them is the same thing.
+Models that attend through transformers' interface hand them over there. Of the others, the projections are known by
+name, and what goes into them is the same thing.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ def places(model: Model) -> tuple[str, ...]:
 
 @contextmanager
 def changed(model: Model, change: Change, start: int = 0) -> Iterator[None]:
-    """The model with what its heads give passed through `change`, in every pass that is made meanwhile, generation included.
+    """The model with what its heads give passed through `change`, in every pass that is made meanwhile, generation
+    included.
 
-    With `start`, passes begin within the layer of that site: layers before it are not run. Taps may be open at the same time, so that a
-    changed model can be looked at as any other; of two changes, the one begun last comes first.
+    With `start`, passes begin within the layer of that site: layers before it are not run. Taps may be open at the
+    same time, so that a changed model can be looked at as any other; of two changes, the one begun last comes first.
     """
     paths = places(model)
     with ExitStack() as stack:

@@ -1,4 +1,6 @@
-"""What a model is tried on before it is trusted: two short texts of token ids, one of them padded, and windows shorter than they are."""
+"""What a model is tried on before it is trusted: two short texts of token ids, one of them padded, and windows
+shorter than they are.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ if TYPE_CHECKING:
 
 # Tokens of the longer text. Different lengths on the two sides tell cross attention from self attention.
 SOURCE, TARGET = 23, 17
-# By how many tokens the other text is shorter: fewer than a window is wide, since a row that sees only padding would be NaN in float64.
+# By how many tokens the other text is shorter: fewer than a window is wide, since a row that sees only padding would be
+# NaN in float64.
 PADDING = 3
-# Settings that hide distant or unlikely tokens from a row. In a dry run they are lowered to this, so that they hide something.
+# Settings that hide distant or unlikely tokens from a row. In a dry run they are lowered to this, so that they hide
+# something.
 WINDOWS = ("sliding_window", "local_attention", "attention_chunk_size", "index_topk", "index_topk_blocks", "topk_blocks")
 WINDOW = 6
 

@@ -26,7 +26,9 @@ UNLABELLED = -100  # what torch leaves out of a loss
 
 @dataclass(frozen=True, slots=True)
 class LabelledExample:
-    """A text and the numbers of its labels: one of the whole text, or one a token, UNLABELLED but for the first token of each word."""
+    """A text and the numbers of its labels: one of the whole text, or one a token, UNLABELLED but for the first
+    token of each word.
+    """
 
     text: Encoded
     labels: Int64[np.ndarray, "label"]
@@ -87,7 +89,8 @@ def lot(seed: int, what: str) -> int:
 def held_out(documents: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
     """The documents to learn from, and about `share` of them to be kept apart.
 
-    Documents that begin with the same paragraph stay together, so that no text, and no premise of several hypotheses, is on both sides.
+    Documents that begin with the same paragraph stay together, so that no text, and no premise of several
+    hypotheses, is on both sides.
     """
     parts: tuple[list[Document], list[Document]] = ([], [])
     for document in documents:

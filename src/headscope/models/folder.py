@@ -1,4 +1,6 @@
-"""What a model folder must be before anything in it is loaded: plain files, a configuration of sane sizes, sound weights, and no code."""
+"""What a model folder must be before anything in it is loaded: plain files, a configuration of sane sizes, sound
+weights, and no code.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def check_folder(folder: Path) -> None:
 
 
 def check_config(name: str, config: Mapping[str, Any]) -> None:
-    """Refuse a configuration of sizes that no model has, of a kind that is not known, or that asks for code of its own."""
+    """Refuse a configuration of sizes that no model has, of a kind that is not known, or that asks for code of its
+    own.
+    """
     for setting, value in _numbers(config):
         if isinstance(value, float) and math.isnan(value):
             raise ModelError(f"{setting} in the config.json of {name} is no number (NaN)", _SAVED)
@@ -108,7 +112,9 @@ def check_growth(name: str, tokenizer: Mapping[str, Any]) -> None:
 
 
 def check_size(name: str, folder: Path, skeleton: PreTrainedModel) -> None:
-    """Refuse a configuration of a model that is many times as large as what its files hold, before memory is taken for it."""
+    """Refuse a configuration of a model that is many times as large as what its files hold, before memory is taken
+    for it.
+    """
     held = sum(math.prod(shape) for shape in _weights(folder).values())
     wanted = sum(tensor.numel() for tensor in (*skeleton.parameters(), *skeleton.buffers()))
     if wanted > 4 * held + _SLACK:
@@ -127,7 +133,9 @@ def check_finite(name: str, network: torch.nn.Module) -> None:
 
 
 def check_layers(name: str, network: torch.nn.Module, unexpected: Iterator[str] | list[str]) -> None:
-    """Refuse weights of more layers than the configuration has. Others that are not used, such as those of a head, are nothing wrong."""
+    """Refuse weights of more layers than the configuration has. Others that are not used, such as those of a head,
+    are nothing wrong.
+    """
     known = {re.sub(r"\.\d+\.", ".N.", key) for key in network.state_dict() if re.search(r"\.\d+\.", key)}
     extra = sorted(key for key in unexpected if any(re.sub(r"\.\d+\.", ".N.", tail) in known for tail in tails(key)))
     if extra:

@@ -1,7 +1,8 @@
 """Gates on heads (Michel et al. 2019): what head h gives is multiplied by ξ_h before the output projection.
 
-ξ = 0 switches a head off, values between scale it, and with `replace` what a closed gate takes away is made up for by a given vector,
-such as the mean of what the head gives. Biases of the output projection stay, and the other heads are not rescaled.
+ξ = 0 switches a head off, values between scale it, and with `replace` what a closed gate takes away is made up for
+by a given vector, such as the mean of what the head gives. Biases of the output projection stay, and the other heads
+are not rescaled.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 def gated(model: Model, gates: Gates, replace: Vectors | None = None, start: int = 0) -> Iterator[None]:
     """The model with gates on its heads; gradients flow through them.
 
-    Gates of each text are in the order of the batch; where a text is read several times, as in beam search, one after the other, they are
-    repeated so. `replace` gives by site the vectors [head, d] of which (1 - ξ) is added. `start` is the first site of the passes to come.
+    Gates of each text are in the order of the batch; where a text is read several times, as in beam search, one
+    after the other, they are repeated so. `replace` gives by site the vectors [head, d] of which (1 - ξ) is added.
+    `start` is the first site of the passes to come.
     """
     for number, gate in gates.items():
         if not 0 <= number < len(model.sites) or gate.shape[-1] != model.sites[number].heads or gate.ndim not in (1, 2):
@@ -80,7 +82,9 @@ def gates_without(model: Model, heads: Iterable[HeadId]) -> dict[int, torch.Tens
 
 
 def mean_contexts(model: Model, batches: Iterable[Sequence[Encoded]]) -> dict[int, Float[torch.Tensor, "head d"]]:
-    """The mean of what each head gives at the words of these texts (of special tokens, only where there is nothing else)."""
+    """The mean of what each head gives at the words of these texts (of special tokens, only where there is nothing
+    else).
+    """
     sums: dict[int, torch.Tensor] = {}
     counts = dict.fromkeys(range(len(model.sites)), 0)
     words: dict[str, torch.Tensor] = {}

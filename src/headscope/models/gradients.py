@@ -1,4 +1,6 @@
-"""Gradients of a model's own loss with respect to its attention weights, handed over layer by layer as the backward pass meets them."""
+"""Gradients of a model's own loss with respect to its attention weights, handed over layer by layer as the backward
+pass meets them.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
 
 
 def differentiate(model: Model, texts: Sequence[Encoded], slope: Slope, key: str, take: Taker, wanted: frozenset[int]) -> None:
-    """Run the model forwards and backwards on what it is to predict (drawn by `key`), and hand over the gradients of each wanted site.
+    """Run the model forwards and backwards on what it is to predict (drawn by `key`), and hand over the gradients of
+    each wanted site.
 
-    A map and its gradient are let go of before the next layer's exist, but for integrated gradients, whose sums are held.
+    A map and its gradient are let go of before the next layer's exist, but for integrated gradients, whose sums are
+    held.
     """
     whole_of(model)
     if model.capture != "interface":
@@ -72,7 +76,8 @@ def _made(
 class _Backward:
     """At each attention call: remember to hand over the gradient of its weights when the backward pass has it.
 
-    With `scale` all attention is that much of what it is. What a head gives is linear in its weights: it is enough to scale that.
+    With `scale` all attention is that much of what it is. What a head gives is linear in its weights: it is enough
+    to scale that.
     """
 
     def __init__(
@@ -126,10 +131,11 @@ def _pass(
 
 
 def _seen(model: Model, asked: Predictions, index: int, call: capture.Call) -> Visible | None:
-    """Which columns each row could see (None: all). A row that can change nothing that is predicted is given as one that sees nothing.
+    """Which columns each row could see (None: all). A row that can change nothing that is predicted is given as one
+    that sees nothing.
 
-    In a decoder a row reaches its own prediction and those after it. So the rows after the last prediction, such as that of the last token,
-    have the gradient 0 whatever the model does.
+    In a decoder a row reaches its own prediction and those after it. So the rows after the last prediction, such as
+    that of the last token, have the gradient 0 whatever the model does.
     """
     kind, seen = model.sites[index].kind, call.visible()
     if kind == "encoder" or model.objective == "classes":

@@ -1,5 +1,6 @@
-"""What each layer of a model says of each token. Layers are numbered as Hugging Face numbers them: 0 is what the embeddings give, after
-their normalisation, and ℓ is what block ℓ gives; of most decoders the last one is normalised once more.
+"""What each layer of a model says of each token. Layers are numbered as Hugging Face numbers them: 0 is what the
+embeddings give, after their normalisation, and ℓ is what block ℓ gives; of most decoders the last one is normalised
+once more.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def hidden(model: Model, texts: Sequence[Encoded]) -> tuple[Float[torch.Tensor, "text token d"], ...]:
-    """The hidden states of a batch of texts, one tensor a layer, padded on the right. Of an encoder-decoder, those of its encoder."""
+    """The hidden states of a batch of texts, one tensor a layer, padded on the right. Of an encoder-decoder, those
+    of its encoder.
+    """
     return _hidden(model, model.inputs(texts))
 
 

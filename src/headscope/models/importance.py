@@ -1,7 +1,8 @@
-"""How much heads matter to the loss (Michel et al. 2019): I_h = E_x |∂L(x)/∂ξ_h|, for all heads from one backward pass a batch.
+"""How much heads matter to the loss (Michel et al. 2019): I_h = E_x |∂L(x)/∂ξ_h|, for all heads from one backward pass
+a batch.
 
-A gate ξ of 1 is set on every head at every token of every text; its gradient is Att_h · ∂L/∂Att_h there. Since losses of texts are
-summed, what is batched together changes no text's gradients.
+A gate ξ of 1 is set on every head at every token of every text; its gradient is Att_h · ∂L/∂Att_h there. Since
+losses of texts are summed, what is batched together changes no text's gradients.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 class Importance:
     """Gradients of each text's loss with respect to the gate of each head, in the order of the texts.
 
-    `slopes` are sums over the tokens of a text, `sizes` sums of their absolute values, `tokens` how many there are (at which a head of
-    that kind looks from).
+    `slopes` are sums over the tokens of a text, `sizes` sums of their absolute values, `tokens` how many there are
+    (at which a head of that kind looks from).
     """
 
     layout: HeadLayout
@@ -46,8 +47,8 @@ class Importance:
     def of(
         self, abs_over: AbsOver = "example", normalise: Normalise = "layer_l2", batch_texts: int = BATCH_TEXTS
     ) -> Float64[np.ndarray, "head"]:
-        """I_h of all heads: means by `parts`, and then each layer divided by its ℓ2 norm (a layer of zeros stays so), or all heads put
-        between 0 and 1.
+        """I_h of all heads: means by `parts`, and then each layer divided by its ℓ2 norm (a layer of zeros stays
+        so), or all heads put between 0 and 1.
         """
         sums, weights = parts(self.slopes, self.sizes, self.tokens, abs_over, batch_texts)
         return normalised(sums.sum(0) / weights.sum(0), self.layout, normalise)
@@ -62,9 +63,9 @@ def parts(
 ) -> tuple[Float64[np.ndarray, "part head"], Float64[np.ndarray, "part head"]]:
     """What is summed to I_h, and by what it is divided.
 
-    The absolute value is taken of each text's sum (`example`, as the paper says), of each token (`token`, as its code does), or of the sum
-    of each batch (`batch`, as Hugging Face's script does), which is so many texts in their order, however they were worked out. The mean
-    is over texts, and for `token` over tokens.
+    The absolute value is taken of each text's sum (`example`, as the paper says), of each token (`token`, as its
+    code does), or of the sum of each batch (`batch`, as Hugging Face's script does), which is so many texts in their
+    order, however they were worked out. The mean is over texts, and for `token` over tokens.
     """
     if abs_over == "token":
         return sizes, np.asarray(tokens, dtype=np.float64)
@@ -98,8 +99,9 @@ def importance(
 ) -> Importance:
     """The gradients that all readings of importance are made of.
 
-    The loss of a text is the mean (or the sum) over what it predicts: its class, each next piece, or masked pieces, `share` of them, drawn
-    by `key`; or whatever `asking` says of a batch. Within `gated`, importance is that of a model some of whose heads are off already.
+    The loss of a text is the mean (or the sum) over what it predicts: its class, each next piece, or masked pieces,
+    `share` of them, drawn by `key`; or whatever `asking` says of a batch. Within `gated`, importance is that of a
+    model some of whose heads are off already.
     """
     whole_of(model)
     if not texts:

@@ -1,4 +1,6 @@
-"""Choices of how importance is summed up, by name. Nothing heavy is imported here, so that specifications can use them."""
+"""Choices of how importance is summed up, by name. Nothing heavy is imported here, so that specifications can use
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Loading a model: the embedded one, a local folder, or a hub id that the user names. Safetensors only, no remote code."""
+"""Loading a model: the embedded one, a local folder, or a hub id that the user names. Safetensors only, no remote
+code.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +47,10 @@ def load(
 ) -> Model:
     """The model called `name`: `mini` (embedded), a folder, or a hub id, which may be downloaded because it was named.
 
-    `device` is `cuda` if there is one and else `cpu`; attention is measured in float32 whatever `dtype` the weights have.
-    With `random`, a seed, all weights but the embeddings are redrawn: the control that tells architecture from training. With `head` the
-    model can predict, too, which gradients of its loss need: words or, if the checkpoint is a classifier, classes.
+    `device` is `cuda` if there is one and else `cpu`; attention is measured in float32 whatever `dtype` the weights
+    have. With `random`, a seed, all weights but the embeddings are redrawn: the control that tells architecture from
+    training. With `head` the model can predict, too, which gradients of its loss need: words or, if the checkpoint
+    is a classifier, classes.
     """
     if dtype not in _DTYPES:
         raise ModelError(f"dtype {dtype!r} is unknown", f"Use one of {', '.join(_DTYPES)}")
@@ -71,7 +74,8 @@ def load(
             if said is not None:
                 network, info = load_whole(skeleton, source, config, _DTYPES[dtype], said)
             else:
-                # Where attention cannot be switched later, maps can be had only from a model that was loaded with eager attention.
+                # Where attention cannot be switched later, maps can be had only from a model that was loaded with eager
+                # attention.
                 attention = {} if skeleton._can_set_attn_implementation() else {"attn_implementation": "eager"}
                 network, info = kind.from_pretrained(
                     source, config=config, dtype=_DTYPES[dtype], use_safetensors=True, output_loading_info=True, **attention, **options
@@ -160,7 +164,9 @@ def _locate(name: str) -> tuple[str, bool]:
 
 
 def _cached_or_reachable(name: str) -> bool:
-    """True if a hub model lies in the local cache; False if it must be fetched and the hub has it. Asked once, without retries."""
+    """True if a hub model lies in the local cache; False if it must be fetched and the hub has it. Asked once,
+    without retries.
+    """
     if isinstance(try_to_load_from_cache(name, "config.json"), str):
         return True
     try:
@@ -192,7 +198,9 @@ def _tokenizer(name: str, source: str, options: dict[str, Any]) -> Any:
 
 
 def _tokenizer_rules(source: str, options: dict[str, Any]) -> dict[str, Any]:
-    """What is in a model's tokenizer.json; nothing if it has none, or none that can be read, which loading it will tell."""
+    """What is in a model's tokenizer.json; nothing if it has none, or none that can be read, which loading it will
+    tell.
+    """
     file = cached_file(source, "tokenizer.json", _raise_exceptions_for_missing_entries=False, **options)
     try:
         return {} if file is None else read_json(Path(file))

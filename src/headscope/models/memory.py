@@ -9,7 +9,9 @@ from headscope.models.model import Model
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes: the model's weights, the maps of its largest layer and of all layers, and the maps held at one time by a run."""
+    """Bytes: the model's weights, the maps of its largest layer and of all layers, and the maps held at one time by
+    a run.
+    """
 
     weights: int
     layer: int

@@ -53,12 +53,12 @@ class Model:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells one model from another: a hash of its configuration, its tokenizer, and evenly spaced weights of every tensor,
-        with the sum of all its bits, so that a single weight makes a difference.
+        """What tells one model from another: a hash of its configuration, its tokenizer, and evenly spaced weights of
+        every tensor, with the sum of all its bits, so that a single weight makes a difference.
 
-        It is taken from what is in memory, so that a model changed after loading is another model. A pooler, which plays no part in
-        attention, and which a model loaded with its head lacks, does not count. What a classifier finds classes with does: gradients
-        depend on it.
+        It is taken from what is in memory, so that a model changed after loading is another model. A pooler, which
+        plays no part in attention, and which a model loaded with its head lacks, does not count. What a classifier
+        finds classes with does: gradients depend on it.
         """
         classifier = self.whole if self.objective in ("classes", "tags") else None
         digest = hashlib.sha256(type(self.network).__name__.encode())
@@ -163,7 +163,9 @@ class Model:
 
     @cached_property
     def classes(self) -> dict[str, int]:
-        """The names of the classes that a classifier, of texts or of words, tells apart, and their numbers; none for other models."""
+        """The names of the classes that a classifier, of texts or of words, tells apart, and their numbers; none for
+        other models.
+        """
         if self.whole is None or self.objective not in ("classes", "tags"):
             return {}
         config = self.whole.config
@@ -190,7 +192,9 @@ class Model:
         return WORD in text.roles if self.objective == "masked" else len(read) > 1
 
     def differentiate(self, texts: Sequence[Encoded], slope: Slope, key: str, take: Taker, wanted: frozenset[int]) -> None:
-        """Run the model forwards and backwards and give `take` what is made of the gradients of each wanted site's attention."""
+        """Run the model forwards and backwards and give `take` what is made of the gradients of each wanted site's
+        attention.
+        """
         from headscope.models.gradients import differentiate
 
         differentiate(self, texts, slope, key, take, wanted)
@@ -204,7 +208,9 @@ def _pad(rows: Sequence[np.ndarray], value: int) -> torch.Tensor:
 
 
 def _bits(flat: Shaped[torch.Tensor, "n"]) -> int:
-    """The sum of a tensor's bits, read as whole numbers of its width: the same on every device, and as fast as memory."""
+    """The sum of a tensor's bits, read as whole numbers of its width: the same on every device, and as fast as
+    memory.
+    """
     whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}.get(flat.element_size(), torch.uint8)
     numbers = flat.contiguous().view(whole)
     return int(numbers.numpy().sum(dtype=np.int64)) if numbers.device.type == "cpu" else int(numbers.sum(dtype=torch.int64))

@@ -1,4 +1,6 @@
-"""What a model is asked to predict in a text: masked pieces, drawn from the text and a seed alone; each next piece; its class; or tags."""
+"""What a model is asked to predict in a text: masked pieces, drawn from the text and a seed alone; each next piece;
+its class; or tags.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Predictions:
 
 
 def predictions(texts: Sequence[Encoded], objective: Objective, mask: int | None, vocabulary: int, share: float, key: str) -> Predictions:
-    """For a masked model `share` of the pieces of each text, one at least; for a causal one every piece but the first."""
+    """For a masked model `share` of the pieces of each text, one at least; for a causal one every piece but the
+    first.
+    """
     parts = [_masked(text, mask, vocabulary, share, key) if objective == "masked" else _next(text) for text in texts]
     numbers = np.repeat(np.arange(len(texts)), [len(places) for _, places, _ in parts])
     places, labels = (np.concatenate([part[side] for part in parts]) for side in (1, 2))

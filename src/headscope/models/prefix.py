@@ -1,7 +1,9 @@
-"""Switching off many heads in turn: what lies below a head is the same with and without it, and is not worked out again.
+"""Switching off many heads in turn: what lies below a head is the same with and without it, and is not worked out
+again.
 
-One pass without gates keeps what every layer gives. A pass with gates begins at the first layer that has one, and gates of the same
-first layer go through the rest as one larger batch. The numbers are those of one full pass a set of gates, in about half the time.
+One pass without gates keeps what every layer gives. A pass with gates begins at the first layer that has one, and
+gates of the same first layer go through the rest as one larger batch. The numbers are those of one full pass a set
+of gates, in about half the time.
 """
 
 from __future__ import annotations
@@ -36,11 +38,12 @@ def ablated(
     batch_tokens: int = 2048,
     reuse: bool = True,
 ) -> Iterator[tuple[int, Logits]]:
-    """For each of `cuts`, which are sets of gates, its number and the logits of what is asked of a batch of texts, cuts of late layers
-    last. A set without gates gives those of the model as it is.
+    """For each of `cuts`, which are sets of gates, its number and the logits of what is asked of a batch of texts, cuts
+    of late layers last. A set without gates gives those of the model as it is.
 
-    What is asked is the class of each text, each next piece, or masked pieces, unless `asked` says otherwise. Batches are enlarged to at
-    most `batch_tokens` padded tokens. Without `reuse`, or where `restart.why_not` has a reason, each set of gates takes a full pass.
+    What is asked is the class of each text, each next piece, or masked pieces, unless `asked` says otherwise.
+    Batches are enlarged to at most `batch_tokens` padded tokens. Without `reuse`, or where `restart.why_not` has a
+    reason, each set of gates takes a full pass.
     """
     asked = asked or ask(model, texts)
     inputs = asking_inputs(model, texts, asked)

@@ -1,6 +1,8 @@
-"""The weights that belong to single heads: rows of query, key and value, columns of the output projection; found by name, and cut out.
+"""The weights that belong to single heads: rows of query, key and value, columns of the output projection; found by
+name, and cut out.
 
-A tensor with something of every head is a row of pieces of equal width along one axis, so that a cut is a list of the pieces that stay.
+A tensor with something of every head is a row of pieces of equal width along one axis, so that a cut is a list of
+the pieces that stay.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _REMEDY = "Gates switch off its heads all the same; only the weights cannot be c
 
 @dataclass(frozen=True)
 class Pieces:
-    """A tensor of a network, by its name, and which of its pieces along an axis stay: pieces `kept` of `of`, each `width` numbers wide."""
+    """A tensor of a network, by its name, and which of its pieces along an axis stay: pieces `kept` of `of`, each
+    `width` numbers wide.
+    """
 
     tensor: str
     axis: int
@@ -46,7 +50,9 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Projections:
-    """The modules around one attention, by their paths: those that make queries, keys and values, and the one that reads the heads."""
+    """The modules around one attention, by their paths: those that make queries, keys and values, and the one that
+    reads the heads.
+    """
 
     site: Site
     inputs: tuple[str, ...]
@@ -143,7 +149,9 @@ def _resize(module: torch.nn.Module) -> None:
 
 
 class Nothing(torch.nn.Module):
-    """A projection for a layer without heads: zeros, of the width of one head, since none is no shape that attention can have."""
+    """A projection for a layer without heads: zeros, of the width of one head, since none is no shape that attention
+    can have.
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -169,7 +177,9 @@ class Constant(torch.nn.Module):
 
 
 class _SharedBias:
-    """T5's attention: its first layer makes a bias for all heads that all layers add, so that each must take that of the heads it has."""
+    """T5's attention: its first layer makes a bias for all heads that all layers add, so that each must take that of
+    the heads it has.
+    """
 
     heads_kept: tuple[int, ...]
 

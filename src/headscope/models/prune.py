@@ -1,10 +1,11 @@
 """Heads cut out of a model for good: smaller matrices, that is, not gates; and folders to keep such models in.
 
-A folder holds what `save_pretrained` writes, with the smaller tensors, and `pruned_heads.json`, which says what is missing:
-`layers` gives for each layer that lost heads how many it had, and those kept, counted from 1; `tensors` gives for each tensor that was
-cut its whole `shape`, and which of `pieces` pieces, each `width` wide along `axis`, are `kept`, counted from 0. A tensor that is described
-there but not in the file lost all its pieces. With zeros for what is missing, any code that knows the whole model can load it; the code is
-in the folder's README.md. A folder that keeps the shape of the model has these zeros in its tensors and no `pruned_heads.json`.
+A folder holds what `save_pretrained` writes, with the smaller tensors, and `pruned_heads.json`, which says what is
+missing: `layers` gives for each layer that lost heads how many it had, and those kept, counted from 1; `tensors`
+gives for each tensor that was cut its whole `shape`, and which of `pieces` pieces, each `width` wide along `axis`,
+are `kept`, counted from 0. A tensor that is described there but not in the file lost all its pieces. With zeros for
+what is missing, any code that knows the whole model can load it; the code is in the folder's README.md. A folder
+that keeps the shape of the model has these zeros in its tensors and no `pruned_heads.json`.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ class Pruning:
 def prune(model: Model, heads: Iterable[HeadId]) -> Model:
     """A copy of a model without some heads, which gives what the model gives with gates of 0 on them.
 
-    The heads of a layer may be any, or all; where several share a key and value, they go together. The heads that are left are numbered
-    anew; `pruning.original` knows what they were called.
+    The heads of a layer may be any, or all; where several share a key and value, they go together. The heads that
+    are left are numbered anew; `pruning.original` knows what they were called.
     """
     if model.capture != "interface":
         raise ModelError(f"{model.name} does not attend as most models do, so that no heads can be cut out of it", "Use gates instead")
@@ -126,9 +127,11 @@ def _cut(network: PreTrainedModel, sites: tuple[Site, ...], kept: dict[int, list
 
 
 def save(model: Model, folder: str | Path, keep_shape: bool = False) -> Path:
-    """Write a model to a folder that `headscope.load` reads: weights, configuration, tokenizer, and which heads were cut out.
+    """Write a model to a folder that `headscope.load` reads: weights, configuration, tokenizer, and which heads were
+    cut out.
 
-    With `keep_shape` the weights have their full size, with zeros for heads that were cut out, and every tool can load them.
+    With `keep_shape` the weights have their full size, with zeros for heads that were cut out, and every tool can
+    load them.
     """
     from headscope.models.load import quietly  # which loads such folders
 
@@ -189,7 +192,9 @@ def described(folder: str | Path) -> dict[str, Any] | None:
 
 
 def _check_tensors(folder: str, tensors: dict[str, Any], skeleton: PreTrainedModel) -> None:
-    """Refuse a description of tensors that the whole model does not have, or not so, before memory is taken for them."""
+    """Refuse a description of tensors that the whole model does not have, or not so, before memory is taken for
+    them.
+    """
     shapes = {name: list(tensor.shape) for name, tensor in skeleton.state_dict().items()}
     for name, one in tensors.items():
         # What is loaded may be more or less of the model than what was saved.

@@ -59,7 +59,9 @@ These heads still have attention maps, which mean nothing: their queries and key
 
 
 def readme(network: str, layers: Mapping[str, Mapping[str, Any]], keep_shape: bool) -> str:
-    """The text for a model of the class `network`. `layers` has for each layer that lost heads how many it had, and those kept."""
+    """The text for a model of the class `network`. `layers` has for each layer that lost heads how many it had, and
+    those kept.
+    """
     rows = ["| layer | heads | gone |", "|---|--:|---|"]
     for name, layer in layers.items():
         gone = sorted({*range(1, layer["heads"] + 1)} - {*layer["kept"]})
@@ -68,7 +70,9 @@ def readme(network: str, layers: Mapping[str, Mapping[str, Any]], keep_shape: bo
 
 
 def write_readme(place: Path, folder: Path, text: str) -> None:
-    """Write the text into `place`, the contents of which are moved to `folder`, unless that has a README.md of another author."""
+    """Write the text into `place`, the contents of which are moved to `folder`, unless that has a README.md of
+    another author.
+    """
     there = folder / README
     if not there.is_file() or there.read_text(encoding="utf-8", errors="replace").startswith(_TITLE):
         (place / README).write_text(text, encoding="utf-8")

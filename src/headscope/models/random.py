@@ -1,4 +1,6 @@
-"""The control that shows what an architecture does before training: embeddings as trained, everything else drawn at random."""
+"""The control that shows what an architecture does before training: embeddings as trained, everything else drawn at
+random.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,12 @@ def untrained(model: Model, seed: int = 0) -> Model:
 
 
 def randomise(network: nn.Module, seed: int = 0) -> None:
-    """Redraw all weights but the embeddings, as Clark et al.'s control does: matrices from a normal distribution with the standard
-    deviation of the model's own initialisation, cut at two of them, biases 0, scales of normalisation layers 1.
+    """Redraw all weights but the embeddings, as Clark et al.'s control does: matrices from a normal distribution with
+    the standard deviation of the model's own initialisation, cut at two of them, biases 0, scales of normalisation
+    layers 1.
 
-    Whatever belongs to the embeddings (words, positions, segments and their normalisation) stays as it is. Each parameter
-    is drawn from its name and the seed, so that the order of parameters changes nothing.
+    Whatever belongs to the embeddings (words, positions, segments and their normalisation) stays as it is. Each
+    parameter is drawn from its name and the seed, so that the order of parameters changes nothing.
     """
     deviation = float(getattr(network.config, "initializer_range", None) or 0.02)
     body = f"{getattr(network, 'base_model_prefix', '')}."  # a model drawn with its head has the same body as without
@@ -52,7 +55,9 @@ def randomise(network: nn.Module, seed: int = 0) -> None:
 
 
 def _neutral(module: nn.Module) -> None:
-    """Set the scale of a normalisation layer that multiplies by one more than its weight, as Gemma's do, to 0 instead of 1."""
+    """Set the scale of a normalisation layer that multiplies by one more than its weight, as Gemma's do, to 0
+    instead of 1.
+    """
     weight = getattr(module, "weight", None)
     if (
         "norm" not in type(module).__name__.lower()

@@ -16,8 +16,9 @@ METRICS = ("accuracy", "f1", "f1_macro", "f1_micro", "matthews", "keyphrase_toke
 class TrainingRecipe:
     """How to fine-tune. `labels` says what is learnt: the class of each text, or tags of words.
 
-    `rate` rises over the first `warmup` of all steps and then falls to 0. The dev part is looked at `checks` times an epoch; training
-    stops after `patience` looks without a better `metric`. `held_out` is the share of documents that becomes the dev part if none is given.
+    `rate` rises over the first `warmup` of all steps and then falls to 0. The dev part is looked at `checks` times
+    an epoch; training stops after `patience` looks without a better `metric`. `held_out` is the share of documents
+    that becomes the dev part if none is given.
     """
 
     labels: Labels = "label"
@@ -53,7 +54,9 @@ class TrainingRecipe:
 
 @dataclass(frozen=True)
 class Check:
-    """One look at the dev part: after how many steps, and the losses (the training one since the last look) and the score then."""
+    """One look at the dev part: after how many steps, and the losses (the training one since the last look) and the
+    score then.
+    """
 
     step: int
     epoch: float
@@ -71,7 +74,8 @@ class Check:
 class TrainedModel:
     """What training gave: the folder, the names of the classes, each look at the dev part, and which of them was kept.
 
-    `majority` is the score of a system that always says what is most frequent in the training part. `left_out` tells what was not used.
+    `majority` is the score of a system that always says what is most frequent in the training part. `left_out` tells
+    what was not used.
     """
 
     folder: Path

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prefix:
-    """What the layers of one pass gave, in the order of their calls, and for each site the number of the call that it lies in."""
+    """What the layers of one pass gave, in the order of their calls, and for each site the number of the call that
+    it lies in.
+    """
 
     modules: tuple[torch.nn.Module, ...]
     results: tuple[Any, ...]
@@ -42,7 +44,8 @@ class Prefix:
     def resumed(self, model: Model, calls: int, copies: int, parting: int) -> Iterator[None]:
         """The model with so many calls of layers answered by what they gave, each text `copies` times.
 
-        Up to the site `parting`, where gates first tell copies of a text apart, the next layer works out one of them, too.
+        Up to the site `parting`, where gates first tell copies of a text apart, the next layer works out one of
+        them, too.
         """
         made, alike = 0, True
 
@@ -124,7 +127,9 @@ def record(model: Model, run: Callable[[], Any]) -> Prefix | str:
 
 
 def why_not(model: Model) -> str | None:
-    """Why nothing can be kept between passes of this model, so that each set of gates takes a full pass; None if it can."""
+    """Why nothing can be kept between passes of this model, so that each set of gates takes a full pass; None if it
+    can.
+    """
     with torch.inference_mode():
         found = record(model, lambda: model.network(**dry_inputs(model.network), use_cache=False))
     return found if isinstance(found, str) else None

@@ -1,4 +1,6 @@
-"""Model folders that are written whole or not at all: a process that is killed leaves none that loads and is not what it seems."""
+"""Model folders that are written whole or not at all: a process that is killed leaves none that loads and is not
+what it seems.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ _OF_MODELS = re.compile(rf"{WEIGHTS.pattern}|model\.safetensors\.index\.json|pru
 
 @contextmanager
 def written_whole(folder: Path) -> Iterator[Path]:
-    """A folder to write a model into. When the block ends well it becomes `folder`, or its files replace those of the model there, the
-    configuration going first and coming last; otherwise nothing of it stays.
+    """A folder to write a model into. When the block ends well it becomes `folder`, or its files replace those of
+    the model there, the configuration going first and coming last; otherwise nothing of it stays.
     """
     place = folder.parent / f".{folder.name}.{os.getpid()}.tmp"
     try:

@@ -25,8 +25,9 @@ Capture = Literal["interface", "outputs"]
 def find_sites(model: PreTrainedModel) -> tuple[tuple[Site, ...], Capture]:
     """The model's attention sites in the order they are called, and how their maps are captured.
 
-    What a tap sees must be what the model returns under eager `output_attentions=True`. Where the tap sees less or more, as with a module
-    that attends twice per layer, maps are taken from the outputs. What fails the checks of `verify` either way is refused.
+    What a tap sees must be what the model returns under eager `output_attentions=True`. Where the tap sees less or
+    more, as with a module that attends twice per layer, maps are taken from the outputs. What fails the checks of
+    `verify` either way is refused.
     """
     require_full_attention(model)
     try:
@@ -94,7 +95,9 @@ def _layers(kinds: list[Kind], numbers: list[int | None]) -> list[int]:
 
 @contextmanager
 def _enclosing_layer(model: PreTrainedModel) -> Iterator[Any]:
-    """What tells, during a pass, the number of the layer that is at work: the place in the outermost list of modules."""
+    """What tells, during a pass, the number of the layer that is at work: the place in the outermost list of
+    modules.
+    """
     inside: list[int] = []
 
     def leave(*_: Any) -> None:

@@ -1,4 +1,6 @@
-"""Fine-tuning, small and honest: AdamW, a dev part that is never learnt from, the best state kept, and the majority class beside it."""
+"""Fine-tuning, small and honest: AdamW, a dev part that is never learnt from, the best state kept, and the majority
+class beside it.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,11 @@ def train(
     progress: Progress | None = None,
     tell: Callable[[Check], None] | None = None,
 ) -> TrainedModel:
-    """Fine-tune a model on a labelled corpus and save the best state into the folder `out`, as transformers saves a model.
+    """Fine-tune a model on a labelled corpus and save the best state into the folder `out`, as transformers saves a
+    model.
 
-    The same recipe, corpus and machine give the same model. `progress` is told the share that is done, texts and tokens; `tell` of each
-    look at the dev part.
+    The same recipe, corpus and machine give the same model. `progress` is told the share that is done, texts and
+    tokens; `tell` of each look at the dev part.
     """
     plan, folder = recipe or TrainingRecipe(), Path(out)
     require_room(folder)

@@ -1,9 +1,11 @@
-"""The self-check of a loaded model: the maps that headscope captures are attention weights, and capturing them changes nothing.
+"""The self-check of a loaded model: the maps that headscope captures are attention weights, and capturing them changes
+nothing.
 
-It runs on the two short texts of a dry run, one of them padded, with windows lowered so that they hide something. Checked are: every
-map is query × key, finite and not negative; rows sum to 1, or less where the layer has a sink; nothing is given to padding; a text has
-the same maps with padding and without; the model's output is the same while its maps are captured; and the layers found are those
-that the model returns maps of, or that its configuration declares. What fails is refused in one line.
+It runs on the two short texts of a dry run, one of them padded, with windows lowered so that they hide something.
+Checked are: every map is query × key, finite and not negative; rows sum to 1, or less where the layer has a sink;
+nothing is given to padding; a text has the same maps with padding and without; the model's output is the same while
+its maps are captured; and the layers found are those that the model returns maps of, or that its configuration
+declares. What fails is refused in one line.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ def agree(model: PreTrainedModel, sites: Sequence[Site], maps: Maps, returned: M
 
 @dataclass(frozen=True)
 class Tried:
-    """What a dry run gave: its inputs, the sites found, their maps, and all that the model returned under eager attention."""
+    """What a dry run gave: its inputs, the sites found, their maps, and all that the model returned under eager
+    attention.
+    """
 
     inputs: Mapping[str, torch.Tensor]
     sites: Sequence[Site]
@@ -67,10 +71,11 @@ class Tried:
 
 
 def verify_tapped(model: PreTrainedModel, tried: Tried, captured: Any) -> None:
-    """Refuse a model whose maps, as seen by a tap, are no attention weights, or which returned something else while they were captured.
+    """Refuse a model whose maps, as seen by a tap, are no attention weights, or which returned something else while
+    they were captured.
 
-    Where the attention that the model was loaded with computes something else than eager attention (soft caps are lost in SDPA), the
-    model is set to eager attention for good.
+    Where the attention that the model was loaded with computes something else than eager attention (soft caps are
+    lost in SDPA), the model is set to eager attention for good.
     """
     _check(model, tried)
     expected = _states(model, tried.eager, tried.inputs)
@@ -86,7 +91,9 @@ def verify_tapped(model: PreTrainedModel, tried: Tried, captured: Any) -> None:
 
 
 def verify_returned(model: PreTrainedModel, tried: Tried) -> None:
-    """Refuse a model whose maps, as it returns them, are no attention weights, or which returns something else without them."""
+    """Refuse a model whose maps, as it returns them, are no attention weights, or which returns something else
+    without them.
+    """
     _check(model, tried)
     with capture.implementation(model, "eager"):
         plain = model(**tried.inputs, use_cache=False)
@@ -169,7 +176,9 @@ def _count(model: PreTrainedModel, kind: Kind) -> int | None:
 
 
 def _explained(model: PreTrainedModel, layers: Sequence[int], count: int) -> bool:
-    """Whether it is known why other layers than these have no maps: all their heads were cut out, or they do not attend by a softmax."""
+    """Whether it is known why other layers than these have no maps: all their heads were cut out, or they do not
+    attend by a softmax.
+    """
     if sum(hasattr(module, capture.HEADLESS) for module in model.modules()) == count - len(layers):
         return True
     config: Any = model.config.get_text_config()

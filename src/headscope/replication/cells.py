@@ -65,7 +65,9 @@ def counted(claim: Claim) -> str:
 
 
 def row(claim: Claim, outcome: Outcome, differs: str, repeats: str = "") -> dict[str, Any]:
-    """A row of the table of claims. `repeats` is the claim that the same number of ours belongs to, and that counts instead."""
+    """A row of the table of claims. `repeats` is the claim that the same number of ours belongs to, and that counts
+    instead.
+    """
     number = outcome.ours or Number(math.nan)
     single = claim.published if isinstance(claim.published, float) else None
     return {

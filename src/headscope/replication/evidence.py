@@ -1,4 +1,6 @@
-"""How sure our numbers are: intervals widened for a choice among several, differences of two numbers, correlations over heads."""
+"""How sure our numbers are: intervals widened for a choice among several, differences of two numbers, correlations
+over heads.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def widened(value: float, bounds: Bounds, several: int = 1, documents: int | Non
 def difference(one: float, one_bounds: Bounds, other: float, other_bounds: Bounds) -> Bounds:
     """The interval of `other` minus `one`, from the interval of each (the MOVER of Zou and Donner 2008).
 
-    It is exact for independent normal numbers, and wider than need be for numbers of the same documents that go together.
+    It is exact for independent normal numbers, and wider than need be for numbers of the same documents that go
+    together.
     """
     gap = other - one
     down = math.hypot(other - other_bounds[0], one_bounds[1] - one)
@@ -42,10 +45,11 @@ def difference(one: float, one_bounds: Bounds, other: float, other_bounds: Bound
 def within_layers(
     one: Sequence[float], other: Sequence[float], layers: Sequence[object], permutations: int = PERMUTATIONS, seed: int = 0
 ) -> float:
-    """The two-sided p of a correlation over heads: heads are permuted within their layers, each layer less its own mean.
+    """The two-sided p of a correlation over heads: heads are permuted within their layers, each layer less its own
+    mean.
 
-    What all heads of a layer share is left out, since neighbouring layers are alike for reasons of their own. NaN if no layer has two
-    heads that differ.
+    What all heads of a layer share is left out, since neighbouring layers are alike for reasons of their own. NaN if
+    no layer has two heads that differ.
     """
     number = {layer: place for place, layer in enumerate(dict.fromkeys(layers))}
     of = np.array([number[layer] for layer in layers])

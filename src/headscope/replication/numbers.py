@@ -23,9 +23,9 @@ class LackingError(RunError):
 class Number:
     """A value of ours, its interval, what it is compared with, and of how many.
 
-    `sure_low` and `sure_high` are the interval that decides on a direction: of the difference from the baseline where there is one, and
-    widened where the row is the best of several. `untested` says why nothing decides. `tested` is the test that does, where it is not of
-    the value itself.
+    `sure_low` and `sure_high` are the interval that decides on a direction: of the difference from the baseline
+    where there is one, and widened where the row is the best of several. `untested` says why nothing decides.
+    `tested` is the test that does, where it is not of the value itself.
     """
 
     value: float
@@ -137,7 +137,9 @@ def _missing(value: object) -> bool:
 
 
 def _counted(rows: list[dict[str, Any]], where: Where) -> Number:
-    """How many rows, or which share of them, lie above a line, with the least and the most if the intervals of all rows hold at once."""
+    """How many rows, or which share of them, lie above a line, with the least and the most if the intervals of all
+    rows hold at once.
+    """
     limit, unit = where.more_than or 0.0, len(rows) if where.take == "share" else 1
     value = sum(row[where.column] > limit for row in rows) / unit
     n = len(rows)

@@ -1,4 +1,6 @@
-"""What a paper did and what it claims, as data: the steps that do the same, and every number with the place where ours is found."""
+"""What a paper did and what it claims, as data: the steps that do the same, and every number with the place where
+ours is found.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class _Part(BaseModel):
 
 
 class Theirs(_Part):
-    """What the paper had where we have something else: shown in every row. `settings` are compared with those of the step."""
+    """What the paper had where we have something else: shown in every row. `settings` are compared with those of the
+    step.
+    """
 
     model: str
     data: str
@@ -45,8 +49,8 @@ class Figure(_Part):
 class Step(_Part):
     """A run or a study. `corpus` and `dev` are roles that files are given for; `model` may be a step that trains one.
 
-    `brief` are settings that keep the step short, and that --full leaves out. `default` stands in for a corpus that nobody named, if it is
-    not none.
+    `brief` are settings that keep the step short, and that --full leaves out. `default` stands in for a corpus that
+    nobody named, if it is not none.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -77,11 +81,12 @@ class Step(_Part):
 class Where(_Part):
     """Where a number of ours is: the rows of a step's table, what is taken of them, and its interval.
 
-    `rows` are values of columns, a list for any of them; `any_of` takes the first value of a list that there is, for labels that have
-    several names; `depth` = [6, 10, 12] takes layers 6 to 10 of 12, and in a model of another depth that part of it. A direction is sure if
-    the interval in the columns `surely` (by default `interval`) excludes 0, and `p`, if it is named, is below .05. `test_rows` names values
-    of columns of another row, which has that interval, p and n: of a test that does not count layers as observations. `chosen_from` is the
-    table of the heads that the row is the best of, chosen on what they are scored on. `n_counts` says what n counts.
+    `rows` are values of columns, a list for any of them; `any_of` takes the first value of a list that there is, for
+    labels that have several names; `depth` = [6, 10, 12] takes layers 6 to 10 of 12, and in a model of another depth
+    that part of it. A direction is sure if the interval in the columns `surely` (by default `interval`) excludes 0,
+    and `p`, if it is named, is below .05. `test_rows` names values of columns of another row, which has that
+    interval, p and n: of a test that does not count layers as observations. `chosen_from` is the table of the heads
+    that the row is the best of, chosen on what they are scored on. `n_counts` says what n counts.
     """
 
     step: str
@@ -121,8 +126,9 @@ class Item(_Part):
 class Claim(_Part):
     """One thing that a paper says, its number, where ours is, and what makes it hold.
 
-    `published_error` is the standard error of the published number (of a t it is 1): what lies within 1.96 of it has no direction.
-    `about` is "data" for a number that no model has a part in. `same_as` is the claim whose number of ours this is by construction.
+    `published_error` is the standard error of the published number (of a t it is 1): what lies within 1.96 of it has
+    no direction. `about` is "data" for a number that no model has a part in. `same_as` is the claim whose number of
+    ours this is by construction.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_*:.-]*$")
@@ -232,7 +238,9 @@ class Recipe(_Part):
 
 
 def _spread(claim: object) -> list[object]:
-    """A claim, or one for each of its `cases`: a case gives names to be put where the claim has them in braces, and fields of its own."""
+    """A claim, or one for each of its `cases`: a case gives names to be put where the claim has them in braces, and
+    fields of its own.
+    """
     if not isinstance(claim, dict) or not isinstance(claim.get("cases"), list):
         return [claim]
     common = {name: value for name, value in claim.items() if name != "cases"}

@@ -67,7 +67,9 @@ class StepContext:
 
 
 def check_settings(context: StepContext, step: Step) -> None:
-    """An error for a setting that the step's verb does not have, or a figure that there is not, before anything is worked out."""
+    """An error for a setting that the step's verb does not have, or a figure that there is not, before anything is
+    worked out.
+    """
     from headscope.figures import known_figures
 
     where = f"step {step.name} of {context.recipe.name}"
@@ -95,7 +97,9 @@ def clear(context: StepContext) -> None:
 
 
 def do(context: StepContext, step: Step, resume: bool, overwrite: bool, progress: Progress | None) -> Results | None:
-    """What the step found, worked out now or before; None for one that trains a model. A RunError says why it cannot be done."""
+    """What the step found, worked out now or before; None for one that trains a model. A RunError says why it cannot
+    be done.
+    """
     corpus = context.corpus(step)
     if corpus is None:
         raise RunError(f"it needs a corpus that does not come with headscope: give --corpus {step.corpus}=FILE")
@@ -116,7 +120,9 @@ def do(context: StepContext, step: Step, resume: bool, overwrite: bool, progress
 def _with_trained(
     context: StepContext, step: Step, corpus: tuple[str, ...], out: Path, resume: bool, overwrite: bool, progress: Progress | None
 ) -> Results:
-    """A study of a model that a step has trained, on what that was not trained on: its dev corpus, or the documents it held out."""
+    """A study of a model that a step has trained, on what that was not trained on: its dev corpus, or the documents
+    it held out.
+    """
     from headscope.models.examples import held_out
 
     assert step.model is not None

@@ -52,10 +52,11 @@ def replicate(
     overwrite: bool = False,
     watch: Watch | None = None,
 ) -> Results:
-    """Do all steps of a recipe and say of each claim what comes of it; write everything to `out`, a folder with one inside for each step.
+    """Do all steps of a recipe and say of each claim what comes of it; write everything to `out`, a folder with one
+    inside for each step.
 
-    `corpora` are files by role, those under "" in place of the embedded corpus. `watch` is told of each step, and gives what is
-    told how far it is. Steps that cannot be done on the given data are listed as such.
+    `corpora` are files by role, those under "" in place of the embedded corpus. `watch` is told of each step, and
+    gives what is told how far it is. Steps that cannot be done on the given data are listed as such.
     """
     recipe, digest = read_recipe(name)
     given = by_role(recipe, corpora or {})
@@ -80,7 +81,9 @@ def replicate(
 
 
 def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Files for each role. What is given without one takes the place of the embedded corpus, wherever that would be taken."""
+    """Files for each role. What is given without one takes the place of the embedded corpus, wherever that would be
+    taken.
+    """
     if unknown := [role for role in corpora if role and role not in recipe.roles]:
         raise RunError(f"{recipe.name} has no role {unknown[0]!r} for a corpus", f"Roles are {', '.join(recipe.roles)}")
     everywhere = {step.corpus: tuple(corpora[""]) for step in recipe.steps if step.default != NONE} if corpora.get("") else {}
@@ -164,7 +167,9 @@ def _one(
     overwrite: bool,
     progress: Progress | None,
 ) -> None:
-    """Do a step, or note why it cannot be done. What is wrong with a disk ends all of it; what a corpus lacks does not."""
+    """Do a step, or note why it cannot be done. What is wrong with a disk ends all of it; what a corpus lacks does
+    not.
+    """
     if step.model in reasons:
         reasons[step.name] = f"{context.recipe.step(step.model or '').title} was not done"
         return
@@ -197,7 +202,9 @@ def _steps(context: StepContext, done: Mapping[str, Results], reasons: Mapping[s
 
 
 def sentences(claims: Table) -> list[str]:
-    """What came of the claims, in plain words; those that differ are named. Properties of the data and repeated numbers do not count."""
+    """What came of the claims, in plain words; those that differ are named. Properties of the data and repeated
+    numbers do not count.
+    """
     counting = [row for row in claims if row["verdict"] != DATA and not row["repeats"]]
     counts = Counter(row["verdict"] for row in counting)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])

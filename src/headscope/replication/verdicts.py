@@ -1,8 +1,8 @@
 """What can be said of a claim once our number is there: no more than the numbers say.
 
-A verdict is about direction, order, or an interval, and needs an interval or a p of our number: chance alone gives a verdict of direction
-or order in at most 5 % of cases (benchmarks/verdicts.py). No verdict says that a paper is replicated: data, models and settings differ,
-and the row tells how.
+A verdict is about direction, order, or an interval, and needs an interval or a p of our number: chance alone gives a
+verdict of direction or order in at most 5 % of cases (benchmarks/verdicts.py). No verdict says that a paper is
+replicated: data, models and settings differ, and the row tells how.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def _inside(ours: Number, published: float) -> Outcome:
 
 
 def _shaped(claim: Claim, values: Sequence[float]) -> Outcome:
-    """The rank correlation of a curve over layers with the published one; without a verdict, since neighbouring layers are alike."""
+    """The rank correlation of a curve over layers with the published one; without a verdict, since neighbouring
+    layers are alike.
+    """
     assert isinstance(claim.published, tuple)
     if len(values) != len(claim.published):
         return Outcome(INCOMPARABLE, f"{len(values)} layers here, {len(claim.published)} there")
@@ -151,8 +153,8 @@ def _correlated(one: Sequence[float], two: Sequence[float], layers: Sequence[obj
 
 
 def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
-    """Whether numbers stand in the published order. A pair counts for it or against it by the same measure: if the interval of its
-    difference, widened for the number of pairs, excludes 0.
+    """Whether numbers stand in the published order. A pair counts for it or against it by the same measure: if the
+    interval of its difference, widened for the number of pairs, excludes 0.
     """
     found: list[tuple[float, Number, str]] = []
     lacking: list[str] = []

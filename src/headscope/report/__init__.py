@@ -39,7 +39,9 @@ _TITLES = {
 
 
 def write_report(results: Results, path: Path | None = None, studies: Sequence[Results] = ()) -> Path:
-    """Write the page, by default as `report.html` in the run's folder, and return its path. `studies` have their part in it."""
+    """Write the page, by default as `report.html` in the run's folder, and return its path. `studies` have their
+    part in it.
+    """
     if path is None:
         if results.path is None:
             raise RunError("this run has no folder to put a report in", "Name a file")

@@ -41,7 +41,9 @@ def data(found: Comparison, names: tuple[str, str] | None = None) -> dict[str, A
 
 
 def body(found: Comparison) -> str:
-    """The inside of the page: what is compared and what to mind, tables and figures, and for two runs a place for the view."""
+    """The inside of the page: what is compared and what to mind, tables and figures, and for two runs a place for
+    the view.
+    """
     number, what = len(found.results), "runs" if found.results[0].study is None else "studies"
     word = {2: "Two", 3: "Three", 4: "Four"}.get(number, str(number))
     view = Markup("<section><h2>Head by head</h2><div data-view='compare'></div></section>") if _two_runs(found) else Markup()

@@ -80,7 +80,9 @@ def _rules(results: Results, name: str) -> dict[str, Any] | None:
 
 
 def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
-    """A row with its numbers as they are to be read: a value and its interval together, and what the paper has for it."""
+    """A row with its numbers as they are to be read: a value and its interval together, and what the paper has for
+    it.
+    """
     known = table1(row["label"]) if measure == "relations" and row["kind"] == "encoder" else None
     return {
         **row,

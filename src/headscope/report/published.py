@@ -35,8 +35,9 @@ LAYERS = {
     ),
 }
 
-# The best head, its accuracy and the best offset's in per cent, in-sample, by the labels of Stanford Dependencies: the authors' notebook,
-# which has more relations than the paper's Table 1 and agrees with it but for `all` (34.5, 26.3 in print) and a misprinted `auxpass`.
+# The best head, its accuracy and the best offset's in per cent, in-sample, by the labels of Stanford Dependencies: the
+# authors' notebook, which has more relations than the paper's Table 1 and agrees with it but for `all` (34.5, 26.3 in
+# print) and a misprinted `auxpass`.
 TABLE1_SOURCE = (
     "Clark et al. 2019, Table 1 and its notebook: bert-base-uncased on the Penn Treebank, Stanford Dependencies, in-sample; `all` there "
     "counts punctuation and roots"
@@ -50,7 +51,8 @@ all 7-6 34.7 26.7; prep 7-4 66.7 61.8; pobj 9-6 76.3 34.6; det 8-11 94.3 51.7; n
 2-6 44.6 34.9; neg 4-10 72.5 68.3; prt 6-7 99.1 91.4
 """
 TABLE1 = {label: (head, float(accuracy), float(offset)) for label, head, accuracy, offset in (row.split() for row in _ROWS.split(";"))}
-# Universal Dependencies' nearest counterparts. Where a preposition hangs differs, so prep, pobj, case, obl and nmod have none.
+# Universal Dependencies' nearest counterparts. Where a preposition hangs differs, so prep, pobj, case, obl and nmod
+# have none.
 _COUNTERPARTS = {
     **{"obj": "dobj", "nsubj:pass": "nsubjpass", "aux:pass": "auxpass", "nmod:poss": "poss", "compound": "nn"},
     **{"nummod": "num", "acl:relcl": "rcmod", "compound:prt": "prt"},

@@ -1,4 +1,6 @@
-"""The parts of a report about surface patterns: what each head does most, the curves by layer, the first heads of each quantity."""
+"""The parts of a report about surface patterns: what each head does most, the curves by layer, the first heads of
+each quantity.
+"""
 
 from __future__ import annotations
 

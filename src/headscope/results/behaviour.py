@@ -12,8 +12,8 @@ from headscope.measures.contests import ALL
 from headscope.measures.entropy import BASES
 from headscope.results.table import Table
 
-# The released notebook's threshold for a broad head is 3.8 nats, in texts of 128 tokens: as a share of even attention's entropy it
-# fits any length.
+# The released notebook's threshold for a broad head is 3.8 nats, in texts of 128 tokens: as a share of even attention's
+# entropy it fits any length.
 BROAD = 3.8 / math.log(128)
 HALF = 0.5  # of a head's attention: from there on it does little else. Wherever heads are counted by a habit, this is the threshold
 CONTESTS = {"relations_best": "", "coreference_best": "coreference", "pronouns_best": "pronouns"}
@@ -22,8 +22,8 @@ Labels = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Thresholds:
-    """How much is enough for a label: shares of a head's attention, and for a broad head its entropy, as a share of that of even
-    attention or in nats.
+    """How much is enough for a label: shares of a head's attention, and for a broad head its entropy, as a share of
+    that of even attention or in nats.
     """
 
     next: float = HALF
@@ -40,7 +40,9 @@ REFERENCE = Thresholds(broad=3.8, cls=0.6, sep=0.6, punct=0.6, entropy="nats")  
 
 
 def surely(row: Mapping[str, Any]) -> bool:
-    """Whether the best head of a label is surely above its baseline; without intervals, where the bound is NaN, nothing is sure."""
+    """Whether the best head of a label is surely above its baseline; without intervals, where the bound is NaN,
+    nothing is sure.
+    """
     return bool(row["lift"] > 0 and row["lift_low"] > 0)
 
 
@@ -52,9 +54,10 @@ def behaviours(
 ) -> list[Labels]:
     """All labels of each head, on the run's head axis; the first says most, and `shown` gives it.
 
-    First what takes most of its attention (next, previous, [CLS], [SEP], punctuation), the largest share first: a head that gives 80 % to
-    the next token looks at the next token, whatever relation that suits. Then what it is the run's best head for, and surely better than a
-    simple rule, the largest lift first. Then broad. `base` is that of the run's entropies.
+    First what takes most of its attention (next, previous, [CLS], [SEP], punctuation), the largest share first: a
+    head that gives 80 % to the next token looks at the next token, whatever relation that suits. Then what it is the
+    run's best head for, and surely better than a simple rule, the largest lift first. Then broad. `base` is that of
+    the run's entropies.
     """
     found: dict[HeadId, list[tuple[int, float, str]]] = {head: [] for head in layout.ids()}  # rank, size and name of each label
     for measure, quantity, label, least in (

@@ -1,4 +1,6 @@
-"""What a reader must know about the choice of best heads: on which documents they were chosen, and what their intervals cover."""
+"""What a reader must know about the choice of best heads: on which documents they were chosen, and what their
+intervals cover.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from headscope.results.results import Results
 
 
 def choice_note(results: Results, measure: str) -> str:
-    """How the best heads of a measure were chosen, what their intervals are for, and in which direction their scores are biased."""
+    """How the best heads of a measure were chosen, what their intervals are for, and in which direction their scores
+    are biased.
+    """
     options = results.measures[measure]
     if options.get("selection") != "crossfit":
         return (

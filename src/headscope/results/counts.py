@@ -12,7 +12,9 @@ from headscope.encoding.texts import CUT, CUT_MENTIONS, TRUNCATED, Encoded, Enco
 
 
 class Sizes(NamedTuple):
-    """What is counted about one input. `word_tokens` and `unknown` count what the encoder and, if there is one, the decoder reads."""
+    """What is counted about one input. `word_tokens` and `unknown` count what the encoder and, if there is one, the
+    decoder reads.
+    """
 
     tokens: int
     words: int
@@ -82,7 +84,9 @@ class Counts:
         return {"n": self.unknown, "of": self.word_tokens, "share": round(self.unknown_share, 6)}
 
     def cut(self) -> dict[str, int]:
-        """What truncation lost, as a manifest has it: texts that were cut, and words and mentions that were lost; empty if none were."""
+        """What truncation lost, as a manifest has it: texts that were cut, and words and mentions that were lost;
+        empty if none were.
+        """
         reasons = {"texts": TRUNCATED, "words": CUT, "mentions": CUT_MENTIONS}
         found = {name: self.dropped.counts.get(reason, 0) for name, reason in reasons.items()}
         return found if found["texts"] else {}

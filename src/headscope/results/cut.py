@@ -8,7 +8,9 @@ from headscope.results.results import Results
 
 
 def cut_sentence(results: Results, measure: str) -> str | None:
-    """How many of the texts of a measure were cut, and how many words and mentions were read of how many; None if none was cut."""
+    """How many of the texts of a measure were cut, and how many words and mentions were read of how many; None if
+    none was cut.
+    """
     way: dict[str, Any] = next((way for way in results.manifest.get("readings", ()) if measure in way["measures"]), {})
     if not (cut := way.get("cut")):
         return None

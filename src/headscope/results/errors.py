@@ -16,8 +16,8 @@ T = TypeVar("T")
 def of_runs(function: Callable[P, T]) -> Callable[P, T]:
     """A function of results that blames their folders for what it cannot make sense of.
 
-    A run.json or a table that was changed by hand is noticed when something in it is used, anywhere and as any kind of error. Results
-    that never were in a folder are not to blame.
+    A run.json or a table that was changed by hand is noticed when something in it is used, anywhere and as any kind
+    of error. Results that never were in a folder are not to blame.
     """
 
     @wraps(function)

@@ -1,4 +1,6 @@
-"""What is said of numbers that rest on few documents: a mark beside their number, and a sentence for a whole run or study."""
+"""What is said of numbers that rest on few documents: a mark beside their number, and a sentence for a whole run or
+study.
+"""
 
 from __future__ import annotations
 

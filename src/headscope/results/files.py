@@ -1,4 +1,6 @@
-"""Files that are written whole or not at all, and arrays and records that carry their own checksum: damage does not go unnoticed."""
+"""Files that are written whole or not at all, and arrays and records that carry their own checksum: damage does not
+go unnoticed.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ def checksum(data: bytes) -> str:
 
 
 def write_atomically(path: Path, data: bytes, within: Path | None = None, remedy: str = "") -> None:
-    """Write a file so that it is either there in full or not there. Folders are made for it, but not `within`, which must be there already;
-    `remedy` is what to do when the disk is full.
+    """Write a file so that it is either there in full or not there. Folders are made for it, but not `within`, which
+    must be there already; `remedy` is what to do when the disk is full.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -56,8 +58,8 @@ def write_atomically(path: Path, data: bytes, within: Path | None = None, remedy
 
 
 def seal_arrays(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
-    """Arrays as the bytes of a safetensors file whose metadata hold a checksum of everything in it. An array whose axes are in another
-    order in memory, which safetensors would write as it lies there, is put in order first.
+    """Arrays as the bytes of a safetensors file whose metadata hold a checksum of everything in it. An array whose
+    axes are in another order in memory, which safetensors would write as it lies there, is put in order first.
     """
     ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     about = json.dumps({**metadata, SUM: _sum(ordered, metadata)})
@@ -96,7 +98,9 @@ def seal_record(record: Mapping[str, Any]) -> bytes:
 
 
 def open_record(data: bytes) -> Any:
-    """What `seal_record` wrote, without the checksum; a ValueError if it is something else. Records without one are taken as they are."""
+    """What `seal_record` wrote, without the checksum; a ValueError if it is something else. Records without one are
+    taken as they are.
+    """
     record = json.loads(data.decode("utf-8"))
     if isinstance(record, dict) and record.get(SUM) is not None:
         expected = record.pop(SUM)

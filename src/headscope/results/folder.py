@@ -7,11 +7,11 @@
     partial/A-B.safetensors   while running: merged shards A to B
     states/               while a probe is trained: hidden states
 
-A folder may also hold other people's files. Only the files that `run.json` lists, and those whose names match a pattern below, are
-ever removed, and folders only when they are empty.
+A folder may also hold other people's files. Only the files that `run.json` lists, and those whose names match a pattern
+below, are ever removed, and folders only when they are empty.
 
-Files appear under their name only when complete: they are written beside it, synced, and renamed. `run.json` holds the checksums of the
-finished ones under `files`, and its own; parts hold theirs in themselves.
+Files appear under their name only when complete: they are written beside it, synced, and renamed. `run.json` holds
+the checksums of the finished ones under `files`, and its own; parts hold theirs in themselves.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Held while a run writes here; the system lets go of it when the process ends, however it ends. The file stays:
-        removing it would let two runs hold locks on two files of the same name.
+        """Held while a run writes here; the system lets go of it when the process ends, however it ends. The file
+        stays: removing it would let two runs hold locks on two files of the same name.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,9 @@ class Folder:
                 del _held[place]
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file of the run. A folder that was removed meanwhile is not made again: another run may have begun there."""
+        """Write a file of the run. A folder that was removed meanwhile is not made again: another run may have begun
+        there.
+        """
         held = _held.get(self.path.resolve())
         try:
             gone = held is not None and held != _inode((self.path / ".lock").stat())
@@ -161,8 +163,8 @@ class Folder:
         self.write(self.manifest.name, seal_record({"format": FORMAT, **manifest}))
 
     def refuse_others(self) -> None:
-        """An error if the folder holds anything and is not a run folder, or if a sub-folder is a symbolic link: files behind it may be
-        another person's.
+        """An error if the folder holds anything and is not a run folder, or if a sub-folder is a symbolic link:
+        files behind it may be another person's.
         """
         if wrong := unusable(self.path):
             raise RunError(f"{self.path}: {wrong[0]}", wrong[1])
@@ -174,7 +176,9 @@ class Folder:
             raise RunError(f"{self.path} is not empty and no run folder (it holds {others[0]})", "Choose another folder with --out")
 
     def _is_foreign(self) -> bool:
-        """Whether `run.json` is a record of another program; one that cannot be read is taken for a damaged one of headscope."""
+        """Whether `run.json` is a record of another program; one that cannot be read is taken for a damaged one of
+        headscope.
+        """
         try:
             record = json.loads(self.manifest.read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -217,7 +221,9 @@ class Folder:
             self.manifest.unlink(missing_ok=True)
 
     def mark_cleared(self) -> None:
-        """Say in the manifest that the files it lists are no longer results: until they are gone, it is known whose they are."""
+        """Say in the manifest that the files it lists are no longer results: until they are gone, it is known whose
+        they are.
+        """
         if self.manifest.exists():
             self.write_manifest({"status": "cleared", "files": dict.fromkeys(self._listed(), "")})
 
@@ -244,7 +250,9 @@ class Folder:
             (self.path / name).unlink(missing_ok=True)
 
     def tidy(self, complete: bool) -> None:
-        """Remove what a killed run left half-written: of one that is complete its parts, of any other its tables, which are made again."""
+        """Remove what a killed run left half-written: of one that is complete its parts, of any other its tables,
+        which are made again.
+        """
         for place in (self.path.resolve(), *(self.path / name for name in _SUBFOLDERS)):
             remove_matching(place, _ABANDONED)
         if complete:
@@ -278,7 +286,9 @@ class Folder:
         return found
 
     def read_parts(self, key: str) -> dict[tuple[int, int], States]:
-        """The kept parts, those inside larger ones left out. Refused if they belong to other settings, or other shards than they say."""
+        """The kept parts, those inside larger ones left out. Refused if they belong to other settings, or other
+        shards than they say.
+        """
         parts = {}
         spans = self._parts()
         for (first, last), path in spans.items():
@@ -290,7 +300,9 @@ class Folder:
         return parts
 
     def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the results, the manifest last: a folder is complete when its manifest says so. What it says then is returned."""
+        """Write the results, the manifest last: a folder is complete when its manifest says so. What it says then is
+        returned.
+        """
         files = {f"tables/{name}.parquet": table.to_parquet() for name, table in tables.items()}
         files[STATES] = encode_states(states, {})
         complete = {**manifest, "files": {name: checksum(data) for name, data in files.items()}}

@@ -1,6 +1,8 @@
-"""The gallery of a run: some of its texts with maps, found by the run itself, and how close its heads are to each other.
+"""The gallery of a run: some of its texts with maps, found by the run itself, and how close its heads are to each
+other.
 
-In a run folder it is `gallery.safetensors`: maps as 16-bit numbers, 65535 for a weight of 1, and in the metadata, as JSON, the rest.
+In a run folder it is `gallery.safetensors`: maps as 16-bit numbers, 65535 for a weight of 1, and in the metadata, as
+JSON, the rest.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ NEAREST = 5  # neighbours of a head
 
 @dataclass(frozen=True)
 class Example:
-    """A text in which a head does what it is best at; `value` and `n` are the measure's, of the whole of this text alone."""
+    """A text in which a head does what it is best at; `value` and `n` are the measure's, of the whole of this text
+    alone.
+    """
 
     head: HeadId
     measure: str
@@ -43,7 +47,9 @@ class Example:
 
 @dataclass(frozen=True)
 class Points:
-    """Heads as points in a plane, in the order of the run's head axis; NaN for kinds of heads that were not compared."""
+    """Heads as points in a plane, in the order of the run's head axis; NaN for kinds of heads that were not
+    compared.
+    """
 
     x: Float64[np.ndarray, "head"]
     y: Float64[np.ndarray, "head"]
@@ -55,8 +61,9 @@ class Points:
 
 @dataclass(frozen=True)
 class Gallery:
-    """`texts` as runs.texts.describe_text makes them; `stacks`: the number of a text and the maps of all heads on it;
-    `distances`: mean Jensen-Shannon divergence in nats, NaN between heads that cannot be compared; `points` picture them.
+    """`texts` as runs.texts.describe_text makes them; `stacks`: the number of a text and the maps of all heads on
+    it; `distances`: mean Jensen-Shannon divergence in nats, NaN between heads that cannot be compared; `points`
+    picture them.
     """
 
     texts: tuple[dict[str, Any], ...]
@@ -113,7 +120,9 @@ class Gallery:
 
 
 def neighbours(distances: Float32[np.ndarray, "head head"]) -> tuple[tuple[tuple[int, float], ...], ...]:
-    """For each head the nearest other ones, the nearest first, with their distances; none for a head that was not compared."""
+    """For each head the nearest other ones, the nearest first, with their distances; none for a head that was not
+    compared.
+    """
     others = np.where(np.eye(len(distances), dtype=bool), np.nan, distances)
     nearest: Sequence[Sequence[int]] = np.argsort(others, axis=1, kind="stable")[:, :NEAREST].tolist()  # NaN comes last
     return tuple(

@@ -1,8 +1,9 @@
-"""How a run was made, as far as that is needed to make it again: nothing of it is part of its identity or its signature.
+"""How a run was made, as far as that is needed to make it again: nothing of it is part of its identity or its
+signature.
 
-It is kept in `run.json` under `made`: `threads` of the CPU, on which the last bits of gradients depend; `machine`, the kind of device;
-`gallery`, how many texts the gallery was made of; `from`, the place it was started in as seen from its folder, only if it names files by
-relative paths.
+It is kept in `run.json` under `made`: `threads` of the CPU, on which the last bits of gradients depend; `machine`,
+the kind of device; `gallery`, how many texts the gallery was made of; `from`, the place it was started in as seen
+from its folder, only if it names files by relative paths.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def _named(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _relative(name: str) -> bool:
-    """Whether a name is that of a file or folder that is found from here alone; `own` names classes in files, as FILE.py:CLASS."""
+    """Whether a name is that of a file or folder that is found from here alone; `own` names classes in files, as
+    FILE.py:CLASS.
+    """
     path = Path(name.split(".py:")[0] + ".py" if ".py:" in name else name)
     return not path.is_absolute() and kind_of(path) in ("file", "folder")

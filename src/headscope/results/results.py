@@ -30,7 +30,9 @@ LEFT_OUT = "gallery left out"  # how the manifest begins to say why
 
 
 class Results(Mapping[str, Table]):
-    """Tables by name, with the manifest that says where they come from; in memory or in a folder, read when asked for."""
+    """Tables by name, with the manifest that says where they come from; in memory or in a folder, read when asked
+    for.
+    """
 
     def __init__(
         self,
@@ -70,7 +72,8 @@ class Results(Mapping[str, Table]):
     def with_gallery(self, curate: Callable[[Mapping[str, Table]], Gallery | None], notes: Sequence[str] = ()) -> Results:
         """These results with the gallery that is made of their tables, written where they are written.
 
-        They are whole without it, and one that fails takes nothing with it. `notes`, and why it failed, go into the manifest.
+        They are whole without it, and one that fails takes nothing with it. `notes`, and why it failed, go into the
+        manifest.
         """
         gallery = None
         files = {name: sum for name, sum in self.manifest.get("files", {}).items() if name != GALLERY}
@@ -145,7 +148,9 @@ class Results(Mapping[str, Table]):
 
     @property
     def warnings(self) -> list[str]:
-        """What must be known before a number is used: that the model cannot read the texts, or that a measure counted nothing."""
+        """What must be known before a number is used: that the model cannot read the texts, or that a measure
+        counted nothing.
+        """
         return list(self.manifest.get("warnings", ()))
 
     @property
@@ -213,7 +218,9 @@ class Results(Mapping[str, Table]):
 
 
 class _Lazy(Mapping[str, Table]):
-    """The tables of a folder, each read when it is first asked for, and refused if it is not of the run that was opened."""
+    """The tables of a folder, each read when it is first asked for, and refused if it is not of the run that was
+    opened.
+    """
 
     def __init__(self, folder: Folder, manifest: Mapping[str, Any]) -> None:
         self.folder = folder

@@ -1,4 +1,6 @@
-"""What a number depends on: an identity that must match before states may be merged, and a line to print beside results."""
+"""What a number depends on: an identity that must match before states may be merged, and a line to print beside
+results.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def _version(package: str) -> str:
 
 
 def identity(spec: Specification, device: str, contents: Mapping[str, str | None], measures: Sequence[Measure] = ()) -> dict[str, Any]:
-    """Everything that can change a result: settings, options of measures, kind of device, versions, and hashes of `contents`."""
+    """Everything that can change a result: settings, options of measures, kind of device, versions, and hashes of
+    `contents`.
+    """
     settings = {name: value for name, value in spec.counted().items() if not (measures and name == "measures")}
     return {
         "settings": {**settings, **{name: value for name, value in contents.items() if name not in _FIRST}, "device": device},
@@ -56,8 +60,8 @@ def key(identity: Mapping[str, Any]) -> str:
 
 
 def signature(spec: Specification, identity: Mapping[str, Any], measures: Sequence[Measure] = ()) -> str:
-    """One line that says what was measured, on what, and how, in the manner of sacrebleu: contents with their hashes, settings and options
-    of measures that are not at their default, and a hash of everything.
+    """One line that says what was measured, on what, and how, in the manner of sacrebleu: contents with their
+    hashes, settings and options of measures that are not at their default, and a hash of everything.
     """
     hashes = {name: value for name, value in {**identity["settings"], **identity}.items() if isinstance(value, str)}
     parts = {
@@ -92,8 +96,8 @@ def options_line(measures: Sequence[Measure]) -> list[str]:
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two identities, each with both values. Settings that only one of them has are those of another version, which
-    counted others.
+    """What differs between two identities, each with both values. Settings that only one of them has are those of
+    another version, which counted others.
     """
     found = []
     for name in ("settings", "measures", "versions"):

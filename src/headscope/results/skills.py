@@ -18,7 +18,9 @@ SURFACE = ("positions", "tokens")  # one skill of a head, not two; attention is 
 
 @dataclass(frozen=True)
 class Skill:
-    """A head, by its number on the head axis, is best at `quantity` of all of its measure, or of the surface measures."""
+    """A head, by its number on the head axis, is best at `quantity` of all of its measure, or of the surface
+    measures.
+    """
 
     head: int
     measure: str

@@ -1,8 +1,9 @@
 """What all specifications share: which settings count in the identity of results, and which their signature shows.
 
-Every setting changes numbers unless its field is declared otherwise: `Annotated[int, Role.NEUTRAL]` changes none, and
-`Annotated[str, Role.CONTENT]` names something, such as a corpus, whose content is hashed in its place. A signature shows each setting that
-is neither neutral nor as the preset or the default has it; where the default is None, what the corpus or the model decides.
+Every setting changes numbers unless its field is declared otherwise: `Annotated[int, Role.NEUTRAL]` changes none,
+and `Annotated[str, Role.CONTENT]` names something, such as a corpus, whose content is hashed in its place. A
+signature shows each setting that is neither neutral nor as the preset or the default has it; where the default is
+None, what the corpus or the model decides.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Specification(BaseModel):
         return found
 
     def contents(self, hashes: Mapping[str, str | None]) -> dict[str, str]:
-        """The things that have a hash, as a signature shows them: files by their names alone, and the beginning of the hash. A field's
-        title is what it is called there.
+        """The things that have a hash, as a signature shows them: files by their names alone, and the beginning of
+        the hash. A field's title is what it is called there.
         """
         found = {}
         for name in self.having(Role.CONTENT):

@@ -155,7 +155,9 @@ class Table:
 
 
 def display(value: object) -> str:
-    """A cell for reading: four decimals, or a power of ten for what they would show as 0; a dash for what is missing."""
+    """A cell for reading: four decimals, or a power of ten for what they would show as 0; a dash for what is
+    missing.
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if not isinstance(value, float):

@@ -1,7 +1,8 @@
-"""Texts that a model cannot read: a run warns of a share of unknown tokens, and refuses measures of words above a larger one.
+"""Texts that a model cannot read: a run warns of a share of unknown tokens, and refuses measures of words above a
+larger one.
 
-Whether a run is refused depends on the texts and their order alone: it is decided text by text as they are read, before they are cut into
-shards.
+Whether a run is refused depends on the texts and their order alone: it is decided text by text as they are read,
+before they are cut into shards.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def warning(counts: Counts, model: str) -> list[str]:
 
 
 def require_known(counts: Counts, model: str, measures: Collection[str], ended: bool) -> None:
-    """Refuse measures of words of texts that a model cannot read: when all of them are counted, or before if enough are."""
+    """Refuse measures of words of texts that a model cannot read: when all of them are counted, or before if enough
+    are.
+    """
     if counts.unknown_share <= REFUSE or not (ended or counts.word_tokens >= ENOUGH) or not measures:
         return
     named = ", ".join(sorted(measures))

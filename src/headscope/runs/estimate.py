@@ -1,4 +1,5 @@
-"""What a run would do, before it is run: its corpus is read and cut as the run would, and a few shards are tried, for time and memory.
+"""What a run would do, before it is run: its corpus is read and cut as the run would, and a few shards are tried, for
+time and memory.
 
 Nothing is kept of what is read, and nothing written.
 """
@@ -28,7 +29,9 @@ TRIED = 3  # shards
 
 @dataclass(frozen=True)
 class TimedShards:
-    """Some shards that were run: their tokens, and the seconds of computing them, and of merging and writing what came out."""
+    """Some shards that were run: their tokens, and the seconds of computing them, and of merging and writing what
+    came out.
+    """
 
     shards: int
     tokens: int
@@ -66,7 +69,8 @@ class RunEstimate:
     def seconds(self, workers: int | None = None) -> float | None:
         """How long the run would take with so many workers, or in one process; None if nothing was tried.
 
-        One process reads, computes and keeps by turns. Workers compute while this process reads and keeps, and whoever is slower decides.
+        One process reads, computes and keeps by turns. Workers compute while this process reads and keeps, and
+        whoever is slower decides.
         """
         if self.trial is None:
             return None
@@ -111,7 +115,9 @@ def plan_run(
     readers: int = 0,
     progress: Progress | None = None,
 ) -> RunEstimate:
-    """Read and cut the corpus as a run of the specification would, and run `tried` of its shards; one more goes first, to warm up."""
+    """Read and cut the corpus as a run of the specification would, and run `tried` of its shards; one more goes
+    first, to warm up.
+    """
     spec, runner, corpus, _ = set_up(spec, model, corpus, device)
     work = RunWork(corpus, runner.model, spec, samples(spec, runner, 0), lambda shard: False, progress, readers)
     trying = _Trying(runner, tried)

@@ -48,11 +48,13 @@ def execute(
     progress: Progress | None = None,
     gallery: int = SIZE,
 ) -> Results:
-    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place of its name.
+    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place
+    of its name.
 
-    `workers` are those of the engines `processes` and `ray`; `address` is that of a Ray cluster, in the place of a Ray of our own, and
-    `gpus_per_worker` what each of its workers is to have. `readers` processes read ahead, if the corpus has several files. `gallery` is how
-    many texts of each reading are looked at again for the gallery; it changes no number.
+    `workers` are those of the engines `processes` and `ray`; `address` is that of a Ray cluster, in the place of a
+    Ray of our own, and `gpus_per_worker` what each of its workers is to have. `readers` processes read ahead, if the
+    corpus has several files. `gallery` is how many texts of each reading are looked at again for the gallery; it
+    changes no number.
     """
     if engine != "local" and model is not None:
         raise RunError(f"the {engine} engine cannot send a loaded model to its workers", "Do not pass it, name the model")
@@ -91,7 +93,8 @@ def _execute(
 def set_up(
     spec: RunSpec, model: Model | None, corpus: Corpus | None, device: str | None, pool: WorkerPool | None = None
 ) -> tuple[RunSpec, ShardRunner, Corpus, str]:
-    """What a run begins with: its specification with nothing left open, its model made ready, its corpus, and the kind of device.
+    """What a run begins with: its specification with nothing left open, its model made ready, its corpus, and the kind
+    of device.
 
     What cannot be run is refused.
     """
@@ -120,7 +123,9 @@ def _here(device: str | None, pool: WorkerPool | None) -> str | None:
 
 
 def _sharded_as_begun(spec: RunSpec, folder: Folder | None) -> RunSpec:
-    """The settings with the shards of an unfinished run, which are numbered: batches may be of another size, shards may not."""
+    """The settings with the shards of an unfinished run, which are numbered: batches may be of another size, shards
+    may not.
+    """
     try:
         begun = folder.read_manifest()["settings"]["shard_tokens"] if folder is not None else None
     except (RunError, KeyError):
@@ -129,9 +134,11 @@ def _sharded_as_begun(spec: RunSpec, folder: Folder | None) -> RunSpec:
 
 
 def _as_begun(folder: Folder, now: dict[str, Any]) -> dict[str, Any]:
-    """The identity that a folder must have to be gone on with: a run that was to stop at faults may go on by leaving them out.
+    """The identity that a folder must have to be gone on with: a run that was to stop at faults may go on by leaving
+    them out.
 
-    What it has done is the same then: a shard is kept only if all before it could be read, and says which of its texts failed.
+    What it has done is the same then: a shard is kept only if all before it could be read, and says which of its
+    texts failed.
     """
     try:
         manifest = folder.read_manifest()
@@ -229,7 +236,9 @@ def samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[CorpusR
 
 
 def _complete(results: Results, spec: RunSpec, runner: ShardRunner, corpus: Corpus, progress: Progress | None, gallery: int) -> Results:
-    """A finished run with the gallery that it lacks. The corpus is read again, for the sample; no number is worked out anew."""
+    """A finished run with the gallery that it lacks. The corpus is read again, for the sample; no number is worked
+    out anew.
+    """
     assert results.path is not None
     sampled = samples(spec, runner, gallery)
     for _ in RunWork(corpus, runner.model, spec, sampled, lambda shard: True, progress):

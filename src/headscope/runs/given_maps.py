@@ -60,9 +60,9 @@ class MapSpec(Specification):
 class GivenMaps:
     """The maps of one text: `attention` [layers, heads, T, T] and its T `tokens`.
 
-    `roles` are `word`, `cls`, `sep` or `special` (by default read off the tokens); `words` gives each token the number of its
-    word, -1 or None for special ones, and is needed for word-level measures; `annotation` has one Word for each of these
-    numbers in order; `document` is what intervals resample.
+    `roles` are `word`, `cls`, `sep` or `special` (by default read off the tokens); `words` gives each token the
+    number of its word, -1 or None for special ones, and is needed for word-level measures; `annotation` has one Word
+    for each of these numbers in order; `document` is what intervals resample.
     """
 
     attention: Float[np.ndarray, "layer head query key"]
@@ -155,7 +155,9 @@ def measure_maps(
     overwrite: bool = False,
     gallery: int = SIZE,
 ) -> Results:
-    """The tables of given maps. `causal` is read off the maps unless it is said; it decides baselines, and what `next` means."""
+    """The tables of given maps. `causal` is read off the maps unless it is said; it decides baselines, and what
+    `next` means.
+    """
     folder = Folder(Path(out)) if out is not None else None
     if folder is not None:
         look_first(folder, False, overwrite, "Use --overwrite to replace it, or another --out")

@@ -53,7 +53,9 @@ def group_of(document: str, groups: int = GROUPS) -> int:
 
 
 def groups_of(keys: Int64[np.ndarray, "*shape"]) -> Int64[np.ndarray, "*shape"]:
-    """The groups, of the usual number, of documents given by their keys. A power of 2 divides 2^64: signs do not matter."""
+    """The groups, of the usual number, of documents given by their keys. A power of 2 divides 2^64: signs do not
+    matter.
+    """
     groups: Int64[np.ndarray, "*shape"] = keys % GROUPS
     return groups
 

@@ -1,4 +1,6 @@
-"""Choices that statistics leave to their users, by name. Nothing heavy is imported here, so that specifications can use them."""
+"""Choices that statistics leave to their users, by name. Nothing heavy is imported here, so that specifications can
+use them.
+"""
 
 from __future__ import annotations
 

@@ -36,8 +36,9 @@ class Accuracy(Means):
 class F1(Score):
     """The harmonic mean of precision and recall.
 
-    `binary`: of class `positive` alone; `macro`: the mean over the classes that occur or were predicted; `micro`: of all counts together,
-    which is accuracy where each example has one class. NaN where there is nothing to find and nothing was found.
+    `binary`: of class `positive` alone; `macro`: the mean over the classes that occur or were predicted; `micro`: of
+    all counts together, which is accuracy where each example has one class. NaN where there is nothing to find and
+    nothing was found.
     """
 
     average: Average = "binary"
@@ -84,7 +85,9 @@ class F1(Score):
 
 @dataclass(frozen=True)
 class Matthews(Score):
-    """Matthews' correlation of classes found and true ones, for two classes or more; 0 where all examples are of one class."""
+    """Matthews' correlation of classes found and true ones, for two classes or more; 0 where all examples are of one
+    class.
+    """
 
     classes: int = 2
     name = "matthews"

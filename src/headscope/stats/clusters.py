@@ -1,6 +1,7 @@
 """Groups of points from their distances: agglomerative clustering, its tree, and how well each point lies in its group.
 
-Rousseeuw 1987 (silhouettes). Ward's linkage is not offered: it asks for points of a Euclidean space, which divergences are not of.
+Rousseeuw 1987 (silhouettes). Ward's linkage is not offered: it asks for points of a Euclidean space, which
+divergences are not of.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ ORDERED = 512  # points whose leaves are put so that neighbours are as close as 
 
 @dataclass(frozen=True)
 class MergeTree:
-    """What was joined with what, the closest first. A row of `merges` holds the numbers of two clusters, their distance, and the
-    number of points of both together: numbers below n are points, n + i is what row i made (as in scipy.cluster.hierarchy).
-    `leaves` are the points from left to right so that no branches cross.
+    """What was joined with what, the closest first. A row of `merges` holds the numbers of two clusters, their
+    distance, and the number of points of both together: numbers below n are points, n + i is what row i made (as in
+    scipy.cluster.hierarchy). `leaves` are the points from left to right so that no branches cross.
     """
 
     merges: Float64[np.ndarray, "merge 4"]
@@ -41,7 +42,9 @@ class MergeTree:
         return heights
 
     def cut(self, number: int) -> Int64[np.ndarray, "point"]:
-        """For each point its group, counted from 0: the largest first, and of equally large ones that of the earliest point."""
+        """For each point its group, counted from 0: the largest first, and of equally large ones that of the
+        earliest point.
+        """
         size = len(self.leaves)
         if not 1 <= number <= size:
             raise MeasureError(f"{size} points cannot be in {number} groups", f"Ask for 1 to {size}")
@@ -56,7 +59,9 @@ class MergeTree:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Points in groups, counted from 0, how well each lies in its own, and the mean of that for each number of groups tried."""
+    """Points in groups, counted from 0, how well each lies in its own, and the mean of that for each number of
+    groups tried.
+    """
 
     groups: Int64[np.ndarray, "point"]
     silhouettes: Float64[np.ndarray, "point"]
@@ -95,9 +100,11 @@ def grow(given: Float[np.ndarray, "point point"], linkage: Linkage = "average") 
 
 
 def silhouettes(given: Float[np.ndarray, "point point"], groups: Int64[np.ndarray, "point"]) -> Float64[np.ndarray, "point"]:
-    """For each point (b - a) / max(a, b): a is its mean distance to the others of its group, b to the closest other group.
+    """For each point (b - a) / max(a, b): a is its mean distance to the others of its group, b to the closest other
+    group.
 
-    0 for a point that is alone in its group, and for one that is in the same place as all of these; NaN where there is one group.
+    0 for a point that is alone in its group, and for one that is in the same place as all of these; NaN where there
+    is one group.
     """
     return _silhouettes(checked(given), groups)
 
@@ -105,9 +112,9 @@ def silhouettes(given: Float[np.ndarray, "point point"], groups: Int64[np.ndarra
 def group(given: Float[np.ndarray, "point point"], number: int | None = None, linkage: Linkage = "average", most: int = MOST) -> Grouping:
     """Points in so many groups; if no number is given, in that of 2 to `most` with the highest mean silhouette.
 
-    A few outliers far from everything else have high silhouettes, and so has everything else. So only numbers of groups count that part the
-    points in earnest (`parts`). Of equals the smallest number is taken, and one group where no number has a mean above 0. As many groups as
-    points, which all have silhouettes of 0, are not tried.
+    A few outliers far from everything else have high silhouettes, and so has everything else. So only numbers of
+    groups count that part the points in earnest (`parts`). Of equals the smallest number is taken, and one group
+    where no number has a mean above 0. As many groups as points, which all have silhouettes of 0, are not tried.
     """
     distances = checked(given)
     tree = grow(distances, linkage)

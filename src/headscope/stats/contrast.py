@@ -1,4 +1,5 @@
-"""Many systems against one on the same examples: differences of a score, their intervals, and whether they could be chance (METHODS §9.2).
+"""Many systems against one on the same examples: differences of a score, their intervals, and whether they could be
+chance (METHODS §9.2).
 
 The systems may be a model with one head taken out at a time; the base is the model as it is.
 """
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 class Contrast:
     """The score of each system, minus that of the base, with an interval and a two-sided p.
 
-    Interval and `p` are NaN where too few documents tell of a difference (`stats.inference`), and `p` where a t-test has no variance. `n`
-    counts examples, `units` the documents that are resampled.
+    Interval and `p` are NaN where too few documents tell of a difference (`stats.inference`), and `p` where a t-test
+    has no variance. `n` counts examples, `units` the documents that are resampled.
     """
 
     base: float
@@ -63,9 +64,10 @@ def contrast(
 ) -> Contrast:
     """Each system against the base, all by their statistics of the same examples.
 
-    `documents` says which document each example is part of: they are what is resampled, examples if it is None. The test is by default the
-    paired bootstrap over documents; for examples that are right or wrong, and each a document of its own, McNemar's, exact. McNemar's and
-    the t-tests go by examples, as if those of one document were independent. Intervals are by the bootstrap whatever the test is.
+    `documents` says which document each example is part of: they are what is resampled, examples if it is None. The
+    test is by default the paired bootstrap over documents; for examples that are right or wrong, and each a document
+    of its own, McNemar's, exact. McNemar's and the t-tests go by examples, as if those of one document were
+    independent. Intervals are by the bootstrap whatever the test is.
     """
     if test is not None and test not in TESTS:
         raise MeasureError(f"there is no test {test!r}", f"Take one of {', '.join(TESTS)}")
@@ -111,7 +113,9 @@ def _numbered(documents: Sequence[str]) -> tuple[list[str], Int64[np.ndarray, "e
 
 
 def mcnemar(base: Bool[np.ndarray, "example"], systems: Bool[np.ndarray, "*system example"]) -> Float64[np.ndarray, "*system"]:
-    """McNemar's exact test, two-sided: whether a fair coin could have decided which of the two has right what only one has."""
+    """McNemar's exact test, two-sided: whether a fair coin could have decided which of the two has right what only
+    one has.
+    """
     from scipy.special import bdtr
 
     lost, won = (np.asarray((side & ~other).sum(-1)) for side, other in ((base, systems), (systems, base)))

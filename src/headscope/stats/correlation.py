@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def pearson(x: Row, y: Row) -> Found:
-    """Pearson's r along the last axis, and of how many pairs: those where neither is NaN. NaN where one side never changes."""
+    """Pearson's r along the last axis, and of how many pairs: those where neither is NaN. NaN where one side never
+    changes.
+    """
     one, other, given = _aligned(x, y)
     return _pearson(one, other, given)
 
@@ -27,7 +29,9 @@ def spearman(x: Row, y: Row) -> Found:
 
 
 def ranks(values: Float64[np.ndarray, "*shape n"], given: Bool[np.ndarray, "*shape n"]) -> Float64[np.ndarray, "*shape n"]:
-    """Ranks from 1 along the last axis among what is `given`; equals get the mean of theirs. What is not given ranks last."""
+    """Ranks from 1 along the last axis among what is `given`; equals get the mean of theirs. What is not given ranks
+    last.
+    """
     order = np.argsort(np.where(given, values, np.inf), axis=-1, kind="stable")
     ordered = np.take_along_axis(np.where(given, values, np.inf), order, -1)
     places = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
@@ -46,7 +50,8 @@ def ranks(values: Float64[np.ndarray, "*shape n"], given: Bool[np.ndarray, "*sha
 class Moments:
     """What Pearson's r of a stream needs: pairs, their means, and sums of squares and products around the means.
 
-    Two of them add up (Chan, Golub and LeVeque 1983), so that matrices are seen one at a time and documents can be resampled.
+    Two of them add up (Chan, Golub and LeVeque 1983), so that matrices are seen one at a time and documents can be
+    resampled.
     """
 
     n: Float64[np.ndarray, "*shape"]
@@ -91,12 +96,14 @@ class Moments:
 def pooled(parts: Moments, weights: Float64[np.ndarray, "part replicate"]) -> Float64[np.ndarray, "replicate *shape"]:
     """Pearson's r of parts (the first axis of their moments) put together, each counted as often as its weight says.
 
-    With one column of ones it is that of the sum of the parts; with bootstrap weights of documents, a column a replicate, its replicates.
+    With one column of ones it is that of the sum of the parts; with bootstrap weights of documents, a column a
+    replicate, its replicates.
     """
     counts = np.tensordot(weights, parts.n, (0, 0))
     with np.errstate(invalid="ignore", divide="ignore"):
         total_x, total_y = (np.tensordot(weights, parts.n * mean, (0, 0)) / counts for mean in (parts.mean_x, parts.mean_y))
-        # Around the mean of all, which every replicate nearly shares, so that nothing large is taken from something large.
+        # Around the mean of all, which every replicate nearly shares, so that nothing large is taken from something
+        # large.
         centre_x, centre_y = (np.average(mean, 0, np.maximum(parts.n, 1e-300)) for mean in (parts.mean_x, parts.mean_y))
         x, y = parts.mean_x - centre_x, parts.mean_y - centre_y
         off_x, off_y = total_x - centre_x, total_y - centre_y

@@ -17,7 +17,9 @@ ROUNDING = 1e-6  # of the largest distance: what sums in float32 may differ by
 
 
 def checked(given: Float[np.ndarray, "point point"]) -> Distances:
-    """The same distances in float64, exactly symmetric, with a diagonal of exactly 0; an error for what are no distances."""
+    """The same distances in float64, exactly symmetric, with a diagonal of exactly 0; an error for what are no
+    distances.
+    """
     found: Distances = np.asarray(given, dtype=np.float64)
     if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
         raise MeasureError(f"distances are of shape {found.shape}", "Give a square matrix, a row and a column a point")

@@ -1,9 +1,11 @@
 """How differently heads attend: Jensen-Shannon divergence between all pairs of heads, in nats (METHODS §6, §18.1).
 
-With S(p, q) the sum of (p + q) log (p + q) over keys, JS(p, q) = S(p, p) / 4 + S(q, q) / 4 - S(p, q) / 2: one sum for each pair, of a
-head with itself too, is all there is to compute. It is 0 between equal rows to the last bit, and symmetric.
+With S(p, q) the sum of (p + q) log (p + q) over keys, JS(p, q) = S(p, p) / 4 + S(q, q) / 4 - S(p, q) / 2: one sum for
+each pair, of a head with itself too, is all there is to compute. It is 0 between equal rows to the last bit, and
+symmetric.
 
-The sums are worked out by a compiled loop on a CPU (pairs_cpu), by a kernel on CUDA (pairs_cuda), and in plain torch elsewhere.
+The sums are worked out by a compiled loop on a CPU (pairs_cpu), by a kernel on CUDA (pairs_cuda), and in plain torch
+elsewhere.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ def form_for(device: torch.device) -> Form:
 class RowStack:
     """Rows of attention of many heads side by side, as the form of a device reads them fastest.
 
-    Row r is `maps[texts[r], :, places[r]]` of every site; `heads` is the number of heads of each. Every row is divided by its sum, so
-    that what a sink takes does not count; a row without any weight stays empty.
+    Row r is `maps[texts[r], :, places[r]]` of every site; `heads` is the number of heads of each. Every row is
+    divided by its sum, so that what a sink takes does not count; a row without any weight stays empty.
     """
 
     def __init__(
@@ -95,7 +97,8 @@ class RowStack:
     def divergences(
         self, starts: Int64[np.ndarray, "segment+1"], ends: Int64[np.ndarray, "row"]
     ) -> Float64[torch.Tensor, "segment head head"]:
-        """The divergence of every pair of heads, summed over the rows of each segment: those from `starts[s]` to `starts[s + 1]`.
+        """The divergence of every pair of heads, summed over the rows of each segment: those from `starts[s]` to
+        `starts[s + 1]`.
 
         Beyond `ends[row]` keys there is no weight in a row.
         """

@@ -1,8 +1,9 @@
-"""Points in a plane whose distances are as close to given ones as can be: classical, metric and non-metric multidimensional scaling.
+"""Points in a plane whose distances are as close to given ones as can be: classical, metric and non-metric
+multidimensional scaling.
 
-Torgerson 1952 (classical); de Leeuw 1977 (SMACOF: each step moves the points to where a bound of the stress is least, so that
-the stress never grows); Kruskal 1964 (non-metric: only the order of the given distances counts). All are deterministic for a
-seed, turned to their principal axes, with the farthest point on the positive side.
+Torgerson 1952 (classical); de Leeuw 1977 (SMACOF: each step moves the points to where a bound of the stress is
+least, so that the stress never grows); Kruskal 1964 (non-metric: only the order of the given distances counts). All
+are deterministic for a seed, turned to their principal axes, with the farthest point on the positive side.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     Pairs = Float64[np.ndarray, "pair"]
 
 Method = Literal["metric", "nonmetric", "classical"]
-# What the stress of each is called. It is of two kinds, which are not to be compared: classical scaling does not minimise its own.
+# What the stress of each is called. It is of two kinds, which are not to be compared: classical scaling does not
+# minimise its own.
 STRESS: dict[str, str] = {"metric": "normalised stress", "classical": "normalised stress", "nonmetric": "Kruskal's stress-1"}
 WORK = 200_000_000  # distances looked at in all, by all starts: with thousands of points there are fewer steps
 STARTS = 9  # at random, beside the classical one
@@ -34,8 +36,9 @@ TOLERANCE = 1e-6
 class Embedding(NamedTuple):
     """Points [n, 2] and their stress, 0 for a perfect picture: the root of sum (distance - wanted)^2 / sum of squares.
 
-    Normalised stress (metric and classical): wanted are the given distances, and the squares are theirs. Kruskal's stress-1 (non-metric):
-    wanted is what is closest to the points' distances in the order of the given ones, and the squares are those of the points' distances.
+    Normalised stress (metric and classical): wanted are the given distances, and the squares are theirs. Kruskal's
+    stress-1 (non-metric): wanted is what is closest to the points' distances in the order of the given ones, and the
+    squares are those of the points' distances.
     """
 
     points: Points
@@ -43,8 +46,8 @@ class Embedding(NamedTuple):
 
 
 def embed(given: Float[np.ndarray, "point point"], method: Method = "metric", *, sqrt: bool = False, seed: int = 0) -> Embedding:
-    """The picture of distances by a method, the best of several starts. `sqrt` takes their square roots first, which makes
-    the Jensen-Shannon divergence a metric.
+    """The picture of distances by a method, the best of several starts. `sqrt` takes their square roots first, which
+    makes the Jensen-Shannon divergence a metric.
     """
     distances = np.sqrt(checked(given)) if sqrt else checked(given)
     if method == "classical":
@@ -70,8 +73,8 @@ def classical(given: Distances) -> Embedding:
 
 
 def metric(given: Distances, *, seed: int = 0, starts: int = 0, steps: int = 500, tolerance: float = 1e-6) -> Embedding:
-    """The classical solution improved by SMACOF until the stress falls by less than `tolerance` of itself, or for so many `steps`;
-    or that of one of so many random `starts`, if it is better.
+    """The classical solution improved by SMACOF until the stress falls by less than `tolerance` of itself, or for so
+    many `steps`; or that of one of so many random `starts`, if it is better.
     """
     given = checked(given)
     best = classical(given)
@@ -83,10 +86,12 @@ def metric(given: Distances, *, seed: int = 0, starts: int = 0, steps: int = 500
 
 
 def nonmetric(given: Distances, *, seed: int = 0, starts: int = STARTS, steps: int = STEPS, tolerance: float = TOLERANCE) -> Embedding:
-    """Points whose distances are in the order of the given ones, as far as can be: the metric solution, and random starts, improved.
+    """Points whose distances are in the order of the given ones, as far as can be: the metric solution, and random
+    starts, improved.
 
-    By turns the points' distances are made a rising function of the given ones by isotonic regression, and the points moved
-    towards that by SMACOF. It is a function, so that pairs with equal given distances are to be equally far apart.
+    By turns the points' distances are made a rising function of the given ones by isotonic regression, and the
+    points moved towards that by SMACOF. It is a function, so that pairs with equal given distances are to be equally
+    far apart.
     """
     given = checked(given)
     if not given.any():
@@ -112,7 +117,9 @@ def stress(points: Points, given: Distances) -> float:
 
 
 def stress1(points: Points, given: Distances) -> float:
-    """How far the points' distances are from the closest ones in the order of the given, as a share of the points' distances."""
+    """How far the points' distances are from the closest ones in the order of the given, as a share of the points'
+    distances.
+    """
     return _Order(given).fit(_distances(points))[1]
 
 
@@ -126,8 +133,8 @@ class _Order:
         _, self._level, self._number = np.unique(pairs, return_inverse=True, return_counts=True)
 
     def fit(self, found: Distances) -> tuple[Distances, float]:
-        """The closest distances in the given order, with the sum of squares of the given ones, or the points would shrink to one;
-        and Kruskal's stress-1, which of points in one place, where all orders are alike, is 1.
+        """The closest distances in the given order, with the sum of squares of the given ones, or the points would
+        shrink to one; and Kruskal's stress-1, which of points in one place, where all orders are alike, is 1.
         """
         pairs = found[self._upper]
         closest = self._closest(pairs)
@@ -155,7 +162,8 @@ def _best(
     steps: int,
     tolerance: float,
 ) -> Embedding:
-    """The best of what is known and of what SMACOF makes of each start, until all of them have taken as many steps as there is time for.
+    """The best of what is known and of what SMACOF makes of each start, until all of them have taken as many steps as
+    there is time for.
 
     `wanted` says, of the distances of points, which ones they should be, and the stress.
     """
@@ -176,7 +184,9 @@ def _best(
 def _improved(
     points: Points, wanted: Callable[[Distances], tuple[Distances, float]], steps: int, tolerance: float
 ) -> tuple[Points, float, int]:
-    """Points after so many steps, or when the stress falls by less than a share of itself; their stress, and the steps taken."""
+    """Points after so many steps, or when the stress falls by less than a share of itself; their stress, and the
+    steps taken.
+    """
     before, taken = np.inf, 0
     while True:
         found = _distances(points)

@@ -1,11 +1,12 @@
 """Intervals and p values from bootstrap replicates over documents that hold when documents are few or unequal.
 
-A percentile interval of few documents is too narrow: it takes the spread between documents as known. Here it is an estimate, so that
-quantiles are those of Student's t. Its degrees of freedom are the effective number of documents: ten documents of which one holds half of
-the cases tell no more than about four. Where documents are skewed, the side that t gets wrong is widened by Hall's transformation (1992),
-whose skewness is that of the replicates: up to .4, beyond which it widens less again, and to twice the width at most. Since this also
-widens by chance, simulation does not ask for one degree of freedom less.
-`benchmarks/interval_coverage.py` measures what all this promises (docs/believe.md).
+A percentile interval of few documents is too narrow: it takes the spread between documents as known. Here it is an
+estimate, so that quantiles are those of Student's t. Its degrees of freedom are the effective number of documents:
+ten documents of which one holds half of the cases tell no more than about four. Where documents are skewed, the side
+that t gets wrong is widened by Hall's transformation (1992), whose skewness is that of the replicates: up to .4,
+beyond which it widens less again, and to twice the width at most. Since this also widens by chance, simulation does
+not ask for one degree of freedom less. `benchmarks/interval_coverage.py` measures what all this promises
+(docs/believe.md).
 """
 
 from __future__ import annotations
@@ -50,14 +51,17 @@ class Support:
 
     @classmethod
     def in_groups(cls, weights: Float[np.ndarray, "group"], documents: int | None) -> Support:
-        """So many documents of which groups are resampled, with these weights; as many as groups where they were not counted."""
+        """So many documents of which groups are resampled, with these weights; as many as groups where they were not
+        counted.
+        """
         groups = cls.of(weights)
         return groups if documents is None else cls(np.array(documents), groups.effective)
 
     @classmethod
     def drawn(cls, weight: Float64[np.ndarray, "replicate+1 *shape"]) -> Support:
-        """What replicates tell where documents were not counted: their total weight varies by the sum of squared weights. Documents are
-        at least as many as are effective; a total that is always a whole multiple of the data is one document's.
+        """What replicates tell where documents were not counted: their total weight varies by the sum of squared
+        weights. Documents are at least as many as are effective; a total that is always a whole multiple of the data
+        is one document's.
         """
         with np.errstate(invalid="ignore", divide="ignore"):
             times = weight[1:] / weight[:1]
@@ -71,7 +75,9 @@ class Support:
         return Support(np.minimum(self.documents, other.documents), np.minimum(self.effective, other.effective))
 
     def apart(self, other: Support, variances: tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]) -> Support:
-        """That of a difference between numbers of different documents, which have these variances (Welch and Satterthwaite)."""
+        """That of a difference between numbers of different documents, which have these variances (Welch and
+        Satterthwaite).
+        """
         one, two = variances
         with np.errstate(invalid="ignore", divide="ignore"):
             found = (one + two) ** 2 / (one**2 / self.effective + two**2 / other.effective)
@@ -108,7 +114,9 @@ def interval(
     within: tuple[float | Float64[np.ndarray, "*shape"], float | Float64[np.ndarray, "*shape"]] = (-np.inf, np.inf),
     confidence: float = 0.95,
 ) -> Bounds:
-    """Lower and upper bounds of a value; NaN where its support is not usable. `within` is where the true value can lie."""
+    """Lower and upper bounds of a value; NaN where its support is not usable. `within` is where the true value can
+    lie.
+    """
     from scipy.special import stdtrit
 
     error, skewness, usable = _moments(value, replicates, support)
@@ -118,8 +126,8 @@ def interval(
 
 
 def share_interval(value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support) -> Bounds:
-    """Bounds of a share of cases. Where all cases are right, or none, replicates do not vary, and the bound is the exact binomial one for
-    as many cases as there are effective documents.
+    """Bounds of a share of cases. Where all cases are right, or none, replicates do not vary, and the bound is the
+    exact binomial one for as many cases as there are effective documents.
     """
     low, high = interval(value, replicates, support, SHARE)
     least = 0.025 ** (1 / np.maximum(support.effective, 1))
@@ -129,9 +137,11 @@ def share_interval(value: Float64[np.ndarray, "*shape"], replicates: Float64[np.
 def p_value(
     value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
 ) -> Float64[np.ndarray, "*shape"]:
-    """How likely a value so far from 0 is if the true one is 0, two-sided: below .05 where the 95 % interval excludes 0.
+    """How likely a value so far from 0 is if the true one is 0, two-sided: below .05 where the 95 % interval excludes
+    0.
 
-    NaN where support is not usable. Where replicates do not vary, all documents agree: the sign test over documents gives p.
+    NaN where support is not usable. Where replicates do not vary, all documents agree: the sign test over documents
+    gives p.
     """
     error, skewness, usable = _moments(value, replicates, support)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -146,7 +156,9 @@ def p_value(
 def _moments(
     value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
 ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"], Bool[np.ndarray, "*shape"]]:
-    """Standard deviation, and skewness up to a limit, of the replicates that have a value, NaN where not usable; and where usable."""
+    """Standard deviation, and skewness up to a limit, of the replicates that have a value, NaN where not usable; and
+    where usable.
+    """
     given = np.isfinite(replicates)
     n = given.sum(0)
     usable = np.broadcast_to(support.usable, np.shape(value)) & np.isfinite(value) & (n > 1)

@@ -83,7 +83,9 @@ def phrase_kinds(tags: Iterable[str | int]) -> Int64[np.ndarray, "word"]:
 def _phrases(
     kinds: Int64[np.ndarray, "word"], text_of: Int64[np.ndarray, "word"]
 ) -> tuple[Bool[np.ndarray, "word"], Int64[np.ndarray, "word"]]:
-    """Which words begin a phrase, and where the first word after a phrase that began there would be. An `I` after no phrase begins one."""
+    """Which words begin a phrase, and where the first word after a phrase that began there would be. An `I` after no
+    phrase begins one.
+    """
     opens = np.diff(text_of, prepend=-1) != 0
     before = np.where(opens, OUTSIDE, np.roll(kinds, 1))
     begins = (kinds == BEGINS) | ((kinds == INSIDE) & (before == OUTSIDE))

@@ -1,7 +1,9 @@
-"""Whether points of one layer are closer to each other than to those of other layers: two means, and a permutation test.
+"""Whether points of one layer are closer to each other than to those of other layers: two means, and a permutation
+test.
 
-Clark et al. §6 see in a picture that heads of one layer often lie together; here it is a number. Under the hypothesis that
-layers do not matter, any way to deal out the heads to layers of the same sizes is as likely as the one that the model has.
+Clark et al. §6 see in a picture that heads of one layer often lie together; here it is a number. Under the
+hypothesis that layers do not matter, any way to deal out the heads to layers of the same sizes is as likely as the
+one that the model has.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ BLOCK = 1 << 21  # distances looked up at a time: 16 MB of them, and as much for
 
 
 class Layering(NamedTuple):
-    """Mean distances of pairs within layers and between layers, the latter minus the former, and the share of permutations
-    in which that is at least as large, the data as they are counted as one. All are NaN where there is no pair to take a mean of.
+    """Mean distances of pairs within layers and between layers, the latter minus the former, and the share of
+    permutations in which that is at least as large, the data as they are counted as one. All are NaN where there is
+    no pair to take a mean of.
     """
 
     within: float
@@ -38,7 +41,9 @@ def layering(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> Layering:
-    """How much closer heads of one layer are than heads of different ones; `layer_of` says in which layer each head is."""
+    """How much closer heads of one layer are than heads of different ones; `layer_of` says in which layer each head
+    is.
+    """
     given = checked(distances)
     layers = np.asarray(layer_of)
     if layers.shape != (len(given),):

@@ -1,7 +1,9 @@
-"""In which layers something is to be found: Tenney et al.'s statistics of scores by layer and of mixing weights (METHODS §8.3).
+"""In which layers something is to be found: Tenney et al.'s statistics of scores by layer and of mixing weights
+(METHODS §8.3).
 
-Scores are those of probes that may use layers 0 to l, with l = 0 (the embeddings) first and the last layer L last; weights are those with
-which one probe mixes layers 0 to L. Axes in front are systems of their own: seeds, replicates. What has no value is NaN.
+Scores are those of probes that may use layers 0 to l, with l = 0 (the embeddings) first and the last layer L last;
+weights are those with which one probe mixes layers 0 to L. Axes in front are systems of their own: seeds,
+replicates. What has no value is NaN.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ NOTHING = 1e-9  # a gain over all layers that is no gain
 
 
 def differentials(scores: Float[np.ndarray, "*system layer+1"], negatives: Negatives = "keep") -> Float64[np.ndarray, "*system layer"]:
-    """What each layer from 1 on adds to the score. A layer may take something away: that is kept (as in the paper), or clipped at 0, or a
-    layer adds only what goes beyond the best score so far.
+    """What each layer from 1 on adds to the score. A layer may take something away: that is kept (as in the paper),
+    or clipped at 0, or a layer adds only what goes beyond the best score so far.
     """
     if negatives not in NEGATIVES:
         raise MeasureError(f"negative differences cannot be treated by {negatives!r}", f"Use one of {', '.join(NEGATIVES)}")
@@ -35,7 +37,9 @@ def differentials(scores: Float[np.ndarray, "*system layer+1"], negatives: Negat
 
 
 def expected_layer(scores: Float[np.ndarray, "*system layer+1"], negatives: Negatives = "keep") -> Float64[np.ndarray, "*system"]:
-    """The mean layer, weighted by what each adds to the score. If negative differences are kept, it may lie outside 1 to L."""
+    """The mean layer, weighted by what each adds to the score. If negative differences are kept, it may lie outside
+    1 to L.
+    """
     steps = differentials(scores, negatives)
     total = steps.sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -67,7 +71,9 @@ def centre_of_gravity(weights: Float[np.ndarray, "*system layer+1"]) -> Float64[
 
 
 def divergence_from_even(weights: Float[np.ndarray, "*system layer"]) -> Float64[np.ndarray, "*system"]:
-    """K: how far weights, which need not sum to 1, are from even ones, as a Kullback-Leibler divergence in bits; NaN of no weight."""
+    """K: how far weights, which need not sum to 1, are from even ones, as a Kullback-Leibler divergence in bits; NaN
+    of no weight.
+    """
     given = np.asarray(weights, dtype=np.float64)
     if (given < 0).any():
         raise MeasureError("weights below 0 have no divergence", "Clip them at 0")
@@ -84,7 +90,9 @@ def differential_divergence(scores: Float[np.ndarray, "*system layer+1"]) -> Flo
 
 
 def shares_of_gain(scores: Float[np.ndarray, "*system layer+1"]) -> Float64[np.ndarray, "*system layer"]:
-    """What each layer adds, as a share of what the best layer has beyond the embeddings: what the paper's figures show."""
+    """What each layer adds, as a share of what the best layer has beyond the embeddings: what the paper's figures
+    show.
+    """
     given = np.asarray(scores, dtype=np.float64)
     whole = given.max(-1, keepdims=True) - given[..., :1]
     with np.errstate(invalid="ignore", divide="ignore"):

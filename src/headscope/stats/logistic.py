@@ -31,7 +31,9 @@ class LogisticFit:
 def logistic(
     x: Float[np.ndarray, "n feature"], y: Bool[np.ndarray, "n"], penalty: float = 1.0, weights: Float[np.ndarray, "n"] | None = None
 ) -> LogisticFit:
-    """The coefficients that minimise the sum of log losses plus half of `penalty` times their squares; the intercept is free."""
+    """The coefficients that minimise the sum of log losses plus half of `penalty` times their squares; the intercept
+    is free.
+    """
     n, k = x.shape
     share = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     truth = np.asarray(y, dtype=np.float64)

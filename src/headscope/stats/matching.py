@@ -1,4 +1,6 @@
-"""Pairs of observations of two samples that are nearly alike in something that must not matter, such as their length."""
+"""Pairs of observations of two samples that are nearly alike in something that must not matter, such as their
+length.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ CALIPER = 0.1  # of the first one's value; or 1, if that is more
 
 
 def matched(x: Sequence[float], y: Sequence[float], caliper: float = CALIPER) -> list[tuple[int, int]]:
-    """Index pairs (of x, of y), no index twice: each x in turn takes the nearest y left, if it is no further than the caliper.
+    """Index pairs (of x, of y), no index twice: each x in turn takes the nearest y left, if it is no further than the
+    caliper.
 
     Of two as near the smaller is taken, and of equals the first.
     """

@@ -19,9 +19,11 @@ SINGULAR = 1e12  # a condition number: terms that a replicate cannot tell apart
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Coefficients with standard errors, t and two-sided p, one row per column of the design and one column per column of the values.
+    """Coefficients with standard errors, t and two-sided p, one row per column of the design and one column per column
+    of the values.
 
-    `spread` is the standard deviation of what the terms leave, per column of the values: a coefficient divided by it is an effect size.
+    `spread` is the standard deviation of what the terms leave, per column of the values: a coefficient divided by it
+    is an effect size.
     """
 
     coefficients: Float64[np.ndarray, "term *shape"]
@@ -36,8 +38,8 @@ class LeastSquares:
 def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape"]) -> LeastSquares:
     """The least-squares fit of every column of values to the design, which holds its own constant if it is to have one.
 
-    Observations with a NaN anywhere are left out of all columns. Everything is NaN, with a reason, where terms cannot be told apart or
-    there are no more observations than terms.
+    Observations with a NaN anywhere are left out of all columns. Everything is NaN, with a reason, where terms
+    cannot be told apart or there are no more observations than terms.
     """
     terms = np.asarray(design, dtype=np.float64)
     wanted = np.asarray(values, dtype=np.float64)
@@ -70,7 +72,8 @@ def ols_interval(
     replicates: int = 1000,
     seed: int = 0,
 ) -> tuple[Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"]]:
-    """Bounds and p of the coefficients by the Poisson bootstrap over the documents that observations come from; none may be NaN.
+    """Bounds and p of the coefficients by the Poisson bootstrap over the documents that observations come from; none
+    may be NaN.
 
     NaN with too few documents, or where the terms cannot be told apart.
     """

@@ -1,4 +1,6 @@
-"""Means and differences of means with intervals, by the Poisson bootstrap over the documents that observations come from."""
+"""Means and differences of means with intervals, by the Poisson bootstrap over the documents that observations come
+from.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ class Resampled:
 
 
 class Interval(NamedTuple):
-    """One value per column with a 95 % interval and its p against 0, and how many observations and documents it rests on.
+    """One value per column with a 95 % interval and its p against 0, and how many observations and documents it rests
+    on.
 
     Bounds and p are NaN with too few documents (`stats.inference`).
     """
@@ -52,8 +55,8 @@ def mean(
     seed: int = 0,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> Interval:
-    """The mean over observations, NaN left out, for each column; `documents` says where each observation comes from, `within` where the
-    mean can lie.
+    """The mean over observations, NaN left out, for each column; `documents` says where each observation comes from,
+    `within` where the mean can lie.
     """
     sums, counts, names = _by_document(values, documents)
     means = _means(sums, counts, poisson_weights(names, replicates, seed))
@@ -69,7 +72,9 @@ def difference(
     replicates: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """The mean of x minus that of y; a document drawn twice counts twice on both sides. `n` is the observations of both."""
+    """The mean of x minus that of y; a document drawn twice counts twice on both sides. `n` is the observations of
+    both.
+    """
     everything = [*x_documents, *y_documents]
     gap = np.full((len(y_documents), *np.shape(x)[1:]), np.nan), np.full((len(x_documents), *np.shape(x)[1:]), np.nan)
     one, count, names = _by_document(np.concatenate([x, gap[0]]), everything)

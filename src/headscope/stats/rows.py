@@ -16,7 +16,9 @@ BLOCK = 1 << 20  # numbers worked on at a time on a CPU: what is in between stay
 
 
 def row_statistics(weights: Float[torch.Tensor, "text *shape key"]) -> tuple[Rows, Rows, Rows]:
-    """Of each row the sum of p ln p, with 0 ln 0 = 0, the sum and the largest weight; in one reading where there is a kernel for it."""
+    """Of each row the sum of p ln p, with 0 ln 0 = 0, the sum and the largest weight; in one reading where there is
+    a kernel for it.
+    """
     if weights.is_cuda and (fast := kernel("rows_cuda")) is not None:
         plogp, mass, most = fast.row_statistics(weights)
         return plogp, mass, most

@@ -1,8 +1,9 @@
-"""Scores of a system on a set of examples, kept as sufficient statistics: a few numbers an example that are summed, and then scored.
+"""Scores of a system on a set of examples, kept as sufficient statistics: a few numbers an example that are summed, and
+then scored.
 
-`statistics[..., example, k]` may have any axes in front (heads, layers): each is a system of its own. Since a score follows from sums,
-one that is resampled, or taken over a part of the examples, is summed again and nothing is predicted twice. Whatever has no value, such
-as the accuracy over no example, is NaN.
+`statistics[..., example, k]` may have any axes in front (heads, layers): each is a system of its own. Since a score
+follows from sums, one that is resampled, or taken over a part of the examples, is summed again and nothing is
+predicted twice. Whatever has no value, such as the accuracy over no example, is NaN.
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ class Means(Score):
 
 @dataclass(frozen=True)
 class Mean(Means):
-    """A mean over items: the loss over predicted pieces, the share of masked pieces that are found, or whatever you measure."""
+    """A mean over items: the loss over predicted pieces, the share of masked pieces that are found, or whatever you
+    measure.
+    """
 
     name: str = "mean"
     better: Better = "higher"
@@ -130,7 +133,9 @@ class Perplexity(Mean):
 
 @dataclass(frozen=True)
 class Function(Score):
-    """A score of your own: any function from the statistics of the examples to a number. It need not follow from sums."""
+    """A score of your own: any function from the statistics of the examples to a number. It need not follow from
+    sums.
+    """
 
     function: Callable[[Float64[np.ndarray, "example k"]], float]
     names: tuple[str, ...]
@@ -175,7 +180,9 @@ def ratio(part: Float64[np.ndarray, "*shape"], whole: Float64[np.ndarray, "*shap
 
 
 def make_score(name: str, classes: int = 2, references: Sequence[Any] = ()) -> Score:
-    """The score of that name: those that tell classes apart are told how many, and those of translations the references."""
+    """The score of that name: those that tell classes apart are told how many, and those of translations the
+    references.
+    """
     from headscope.stats.classification import F1, Accuracy, Matthews
     from headscope.stats.keyphrases import KeyphraseF1
     from headscope.stats.translation import Bleu, Chrf

@@ -1,8 +1,9 @@
 """Choosing the best of many entrants without selection bias: pick on some documents, score on others.
 
-The best of 288 heads on the sentences they are picked on looks better than it is. Here each fold of the groups of documents scores the
-entrant that is best on all other folds (`crossfit`), and the folds are pooled. What is estimated is the score of entrants that are picked
-so, not that of the best entrant there is: with few cases the pick is often another one, and the score is lower.
+The best of 288 heads on the sentences they are picked on looks better than it is. Here each fold of the groups of
+documents scores the entrant that is best on all other folds (`crossfit`), and the folds are pooled. What is
+estimated is the score of entrants that are picked so, not that of the best entrant there is: with few cases the pick
+is often another one, and the score is lower.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class SelectedScore:
 
 
 def folds_of(used: Bool[np.ndarray, "group"], folds: int = 2) -> Int[np.ndarray, "group"]:
-    """The fold of each group, from 0: those in use take turns, so that even few documents part evenly. Few groups make fewer folds."""
+    """The fold of each group, from 0: those in use take turns, so that even few documents part evenly. Few groups
+    make fewer folds.
+    """
     turn: Int[np.ndarray, "group"] = (np.cumsum(used) - 1) % max(1, min(folds, np.count_nonzero(used)))
     return turn
 
@@ -43,7 +46,9 @@ def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group ent
 
 
 def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False, folds: int = 2) -> SelectedScore:
-    """Each fold of the groups that have cases scored by the entrant that is best on the others; nothing if only one group has any."""
+    """Each fold of the groups that have cases scored by the entrant that is best on the others; nothing if only one
+    group has any.
+    """
     picks: list[int] = []
     fold = folds_of(n > 0, folds)
     scored, cases = np.zeros_like(n), np.zeros_like(n)

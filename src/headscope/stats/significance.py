@@ -1,7 +1,9 @@
-"""Tests of a difference between two samples, and corrections for making many of them (METHODS: statistics shared by all).
+"""Tests of a difference between two samples, and corrections for making many of them (METHODS: statistics shared by
+all).
 
-Samples are columns: `x[i, ...]` is observation i, and everything after the first axis (layers, classes) is tested on its own. NaN is
-what was not observed: it is left out where it stands, and every result says how many observations it rests on.
+Samples are columns: `x[i, ...]` is observation i, and everything after the first axis (layers, classes) is tested on
+its own. NaN is what was not observed: it is left out where it stands, and every result says how many observations it
+rests on.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ CONSTANT = "no variance"
 
 @dataclass(frozen=True)
 class TwoSampleTest:
-    """The mean of x minus that of y, with Student's t, its degrees of freedom, the two-sided p, and Cohen's d; one of each a column.
+    """The mean of x minus that of y, with Student's t, its degrees of freedom, the two-sided p, and Cohen's d; one of
+    each a column.
 
-    `n_x` and `n_y` are observations, or in a paired test pairs. `reason` says why t is NaN, and is empty where it is not.
+    `n_x` and `n_y` are observations, or in a paired test pairs. `reason` says why t is NaN, and is empty where it is
+    not.
     """
 
     mean_x: Float64[np.ndarray, "*shape"]
@@ -65,7 +69,9 @@ class _Moments:
 
 
 def welch(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "m *shape"]) -> TwoSampleTest:
-    """Welch's t-test, two-sided, of independent samples whose variances may differ; d divides by the pooled standard deviation."""
+    """Welch's t-test, two-sided, of independent samples whose variances may differ; d divides by the pooled standard
+    deviation.
+    """
     one, other = (_Moments.of(np.asarray(sample, dtype=np.float64)) for sample in (x, y))
     if one.mean.shape != other.mean.shape:
         raise MeasureError(
@@ -83,7 +89,9 @@ def welch(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "m *shape"]) ->
 
 
 def paired(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "n *shape"]) -> TwoSampleTest:
-    """The paired t-test, two-sided, over the observations that both samples have; d is that of the differences (d_z)."""
+    """The paired t-test, two-sided, over the observations that both samples have; d is that of the differences
+    (d_z).
+    """
     one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if one.shape != other.shape:
         raise MeasureError(f"paired samples are of shape {one.shape} and {other.shape}", "Give both for the same observations")
@@ -97,12 +105,16 @@ def paired(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "n *shape"]) -
 
 
 def cohens_d(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "m *shape"]) -> Float64[np.ndarray, "*shape"]:
-    """The difference of means in pooled standard deviations; NaN where there are fewer than two observations or no variance."""
+    """The difference of means in pooled standard deviations; NaN where there are fewer than two observations or no
+    variance.
+    """
     return welch(x, y).d
 
 
 def two_sided(t: Float64[np.ndarray, "*shape"], df: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    """How likely a t as far from 0 is, if there is no difference; never 0, also where that is too small to be written."""
+    """How likely a t as far from 0 is, if there is no difference; never 0, also where that is too small to be
+    written.
+    """
     from scipy.special import stdtr
 
     p: Float64[np.ndarray, "*shape"] = np.maximum(2 * stdtr(df, -np.abs(t)), np.finfo(np.float64).tiny)
@@ -110,7 +122,9 @@ def two_sided(t: Float64[np.ndarray, "*shape"], df: Float64[np.ndarray, "*shape"
 
 
 def holm(p: Float[np.ndarray, "test"]) -> Float64[np.ndarray, "test"]:
-    """P-values adjusted so that the chance of even one false alarm stays below the level; what is NaN was not tested, and stays."""
+    """P-values adjusted so that the chance of even one false alarm stays below the level; what is NaN was not
+    tested, and stays.
+    """
     return _stepwise(p, down=True)
 
 

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 def prim(
     scores: Float[torch.Tensor, "batch graph node node"], nodes: Bool[torch.Tensor, "batch node"]
 ) -> Int[torch.Tensor, "batch graph node"]:
-    """For each node the one it was joined to, -1 for the first and for what is no node: the tree of greatest total score.
+    """For each node the one it was joined to, -1 for the first and for what is no node: the tree of greatest total
+    score.
 
-    Scores are symmetric and not negative. Of equal scores the earlier node is joined first. One step a node, for all graphs at once.
+    Scores are symmetric and not negative. Of equal scores the earlier node is joined first. One step a node, for all
+    graphs at once.
     """
     import torch
 
@@ -47,9 +49,11 @@ def prim(
 
 
 def arborescence(scores: Float64[np.ndarray, "node node"], roots: Float64[np.ndarray, "node"] | None = None) -> Int64[np.ndarray, "node"]:
-    """For each node its governor, -1 for the root: the directed tree of greatest total score; `scores[d, g]` is that of g governing d.
+    """For each node its governor, -1 for the root: the directed tree of greatest total score; `scores[d, g]` is that of
+    g governing d.
 
-    Exactly one node is the root; which one is decided with the rest, and by the score that `roots` gives each node as the root.
+    Exactly one node is the root; which one is decided with the rest, and by the score that `roots` gives each node
+    as the root.
     """
     size = len(scores)
     if size == 0:
@@ -64,9 +68,11 @@ def arborescence(scores: Float64[np.ndarray, "node node"], roots: Float64[np.nda
 
 
 def _edmonds(weights: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "node"]:
-    """Governors below node 0: everybody takes the best governor, and a cycle is contracted to one node until there is none.
+    """Governors below node 0: everybody takes the best governor, and a cycle is contracted to one node until there is
+    none.
 
-    Then cycles are opened again, the last one first. Not by recursion: a text may have more cycles than Python has room for.
+    Then cycles are opened again, the last one first. Not by recursion: a text may have more cycles than Python has
+    room for.
     """
     contracted: list[tuple[Indices, Indices, Indices, Indices]] = []
     while True:
@@ -81,7 +87,8 @@ def _edmonds(weights: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "no
         new = len(rest)
         small = np.full((new + 1, new + 1), -np.inf)
         small[:new, :new] = weights[np.ix_(rest, rest)]
-        # A node outside may be governed by the best of the cycle; the cycle by whoever gains most by breaking one of its arcs.
+        # A node outside may be governed by the best of the cycle; the cycle by whoever gains most by breaking one of
+        # its arcs.
         out = weights[np.ix_(rest, cycle)]
         small[:new, new] = out.max(1)
         gain = weights[np.ix_(cycle, rest)] - weights[cycle, heads[cycle]][:, None]

@@ -1,4 +1,6 @@
-"""BLEU and chrF, from sacrebleu's own statistics of each sentence; what their sums give is computed here, for many systems at once."""
+"""BLEU and chrF, from sacrebleu's own statistics of each sentence; what their sums give is computed here, for many
+systems at once.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,8 @@ class _Translation(Score):
         for number, sentence in enumerate(sentences):
             key = number, sentence
             if key not in self._known:
-                # The statistics are not part of sacrebleu's public interface; a test compares what they add up to with its own scores.
+                # The statistics are not part of sacrebleu's public interface; a test compares what they add up to with
+                # its own scores.
                 self._known[key] = metric._compute_segment_statistics(metric._preprocess_segment(sentence), metric._ref_cache[number])
             rows.append(self._known[key])
         return np.array(rows, dtype=np.float64).reshape(-1, len(self.columns))
@@ -93,7 +96,9 @@ class Bleu(_Translation):
         return "length", "reference", *(f"{what} {n}" for what in ("matching", "all") for n in range(1, self.ORDER + 1))
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
-        """BLEU from sums: where no n-gram of a length matches, the precision is that of 1/2 match, then 1/4, then 1/8."""
+        """BLEU from sums: where no n-gram of a length matches, the precision is that of 1/2 match, then 1/4, then
+        1/8.
+        """
         length, reference = sums[..., 0], sums[..., 1]
         matching, every = sums[..., 2 : 2 + self.ORDER], sums[..., 2 + self.ORDER :]
         halved = 0.5 ** np.cumsum((matching == 0) & (every > 0), -1)
@@ -125,7 +130,9 @@ class Chrf(_Translation):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """For each length of characters, and then of words: n-grams of the sentence, of the reference, and those that match."""
+        """For each length of characters, and then of words: n-grams of the sentence, of the reference, and those
+        that match.
+        """
         orders = [*(f"c{n}" for n in range(1, self.ORDER + 1)), *(f"w{n}" for n in range(1, self.words + 1))]
         return tuple(f"{what} {order}" for order in orders for what in ("all", "reference", "matching"))
 

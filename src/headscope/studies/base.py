@@ -1,6 +1,7 @@
 """What a study is: what it declares about itself, and how one execution of it works.
 
-A study is to many passes over a corpus what a measure is to one. `Study` declares and is cheap to import, `Work` computes.
+A study is to many passes over a corpus what a measure is to one. `Study` declares and is cheap to import, `Work`
+computes.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ LAYERS = {
 class StudyFigure(NamedTuple):
     """A figure of a study.
 
-    `draw` is a function of the study's module `figures`; `table` is what it draws, which `command` makes. With a `title` it is part of
-    reports, and `about` says there how to read it. It may take further `choices`; `quantity` says that it takes one, not a kind of head.
+    `draw` is a function of the study's module `figures`; `table` is what it draws, which `command` makes. With a
+    `title` it is part of reports, and `about` says there how to read it. It may take further `choices`; `quantity`
+    says that it takes one, not a kind of head.
     """
 
     name: str
@@ -53,7 +55,8 @@ class StudyFigure(NamedTuple):
 
 
 class ComparedTable(NamedTuple):
-    """A table that is compared between studies: what its rows are of, and each number with the columns of its bounds, if it has some.
+    """A table that is compared between studies: what its rows are of, and each number with the columns of its bounds,
+    if it has some.
 
     A table that is `drawn` has a figure on the page of a comparison.
     """
@@ -70,9 +73,11 @@ BOUNDS = ("low", "high")
 
 @dataclass
 class StudyContext:
-    """What one execution of a study is given: the model, the corpora by the names of their settings, and where results go.
+    """What one execution of a study is given: the model, the corpora by the names of their settings, and where results
+    go.
 
-    `options` are what the study `takes` beside its settings; `key` identifies the execution, for checkpoints of its own.
+    `options` are what the study `takes` beside its settings; `key` identifies the execution, for checkpoints of its
+    own.
     """
 
     model: Model
@@ -95,8 +100,8 @@ class StudyContext:
 class Work(ABC):
     """One execution of a study: numbered jobs, whose states are merged in order, and the tables made of them.
 
-    `__init__` completes the settings (`spec`) from the model and the corpora, and refuses what cannot be studied. `contents` are hashes of
-    what the settings name beside the model and the corpora.
+    `__init__` completes the settings (`spec`) from the model and the corpora, and refuses what cannot be studied.
+    `contents` are hashes of what the settings name beside the model and the corpora.
     """
 
     def __init__(self, spec: Any, context: StudyContext) -> None:
@@ -147,7 +152,8 @@ class Work(ABC):
 class Study(ABC):
     """A kind of study: what is known of it without computing anything.
 
-    Its package holds `spec.py`, `findings.py` and `figures.py`, which import neither torch nor transformers, and what computes.
+    Its package holds `spec.py`, `findings.py` and `figures.py`, which import neither torch nor transformers, and
+    what computes.
     """
 
     name: ClassVar[str]  # in run.json
@@ -180,7 +186,9 @@ class Study(ABC):
         return validated(self.spec, settings, where)
 
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> Any:
-        """The settings as far as the preset and the corpora decide them, before a model is loaded; an error where annotation is missing."""
+        """The settings as far as the preset and the corpora decide them, before a model is loaded; an error where
+        annotation is missing.
+        """
         for name in self.corpora:
             corpus = corpora[name]
             if corpus is not None and self.annotation is not None and not corpus.layers({self.annotation}):
@@ -205,11 +213,15 @@ class Study(ABC):
         return {}
 
     def compare_further(self, results: Sequence[Results]) -> tuple[str, Table] | None:
-        """The title of a further table of studies side by side and the table, if this kind has one. A RunError says why these have none."""
+        """The title of a further table of studies side by side and the table, if this kind has one. A RunError says
+        why these have none.
+        """
         return None
 
     def draw_compared(self, results: Sequence[Results], change: bool = False) -> Figure | None:
-        """A figure of studies side by side in place of the usual one, if this kind has one; `change` asks for changes, not scores."""
+        """A figure of studies side by side in place of the usual one, if this kind has one; `change` asks for
+        changes, not scores.
+        """
         if change:
             raise RunError("change is for what studies of ablation score without each head", "Leave it out")
         return None

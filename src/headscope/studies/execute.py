@@ -41,9 +41,9 @@ def execute(
 ) -> Results:
     """Do what the settings say and return the results, written to the folder `out` if it is given.
 
-    A study may be given by its name, and its settings as plain values. A loaded `model` takes the place of the one that the settings
-    name. `given` are corpora in hand, by the names of their settings, and what the study takes beside its settings. `tell` hears what is
-    worth knowing while the study runs.
+    A study may be given by its name, and its settings as plain values. A loaded `model` takes the place of the one
+    that the settings name. `given` are corpora in hand, by the names of their settings, and what the study takes
+    beside its settings. `tell` hears what is worth knowing while the study runs.
     """
     study = REGISTRY[study] if isinstance(study, str) else study
     spec = settings if isinstance(settings, StudySpec) else study.make(settings)
@@ -83,7 +83,9 @@ def _read(spec: StudySpec, name: str) -> Corpus | None:
 
 
 def _identity(work: Work) -> dict[str, Any]:
-    """Everything that can change a result: settings, weights, corpora, kind of device, versions; and whose annotation it is."""
+    """Everything that can change a result: settings, weights, corpora, kind of device, versions; and whose
+    annotation it is.
+    """
     corpora = {name: corpus for name, corpus in work.context.corpora.items() if corpus is not None}
     hashes = {name: corpora[name].hash() if name in corpora else None for name in work.context.corpora}
     contents = {"model": work.model.fingerprint, **hashes, **work.contents}

@@ -1,7 +1,8 @@
 """Hidden states of many texts, worked out once and kept on disk, so that probes may read them as often as they like.
 
-A cache is a file of one block per text, [layer, token, d], in the order of the texts, named by a hash of all that it depends on;
-state_cache.py says how it is written. Layers are numbered as in models/hidden.py: 0 is what the embeddings give.
+A cache is a file of one block per text, [layer, token, d], in the order of the texts, named by a hash of all that it
+depends on; state_cache.py says how it is written. Layers are numbered as in models/hidden.py: 0 is what the
+embeddings give.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ def hidden_states(
 ) -> HiddenStates:
     """The hidden states of `texts` in some layers or all, from the cache in `folder` or worked out now and kept there.
 
-    At level `token` special tokens are included; at level `word` a word is the mean of its pieces, and special tokens are gone.
-    Without a folder they are kept in a temporary one for as long as they are used.
+    At level `token` special tokens are included; at level `word` a word is the mean of its pieces, and special
+    tokens are gone. Without a folder they are kept in a temporary one for as long as they are used.
     """
     count, size = hidden_shape(model)
     chosen = tuple(range(count)) if layers is None else tuple(layers)

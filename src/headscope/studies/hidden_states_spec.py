@@ -15,7 +15,9 @@ STATES_FOLDER = "states"  # of the results, while a study runs
 
 
 class HiddenStatesSpec(StudySpec):
-    """The settings of studies that keep hidden states on disk: in a folder `cache` for other studies, or else only while they run."""
+    """The settings of studies that keep hidden states on disk: in a folder `cache` for other studies, or else only
+    while they run.
+    """
 
     cache: Annotated[str | None, Role.NEUTRAL] = Field(
         None, description="folder to keep hidden states in for other studies [default: kept only while the study runs]"
@@ -33,7 +35,9 @@ class HiddenStatesSpec(StudySpec):
         return int(self.cache_limit * 2**30)
 
     def cache_folder(self, out: Path | None) -> Path | None:
-        """Where hidden states are kept: in the cache, or in the folder `out` of the results; None if there is neither."""
+        """Where hidden states are kept: in the cache, or in the folder `out` of the results; None if there is
+        neither.
+        """
         if self.cache is not None:
             return Path(self.cache)
         return None if out is None else out / STATES_FOLDER

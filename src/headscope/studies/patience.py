@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 class Patience:
     """The best check of each probe, and how many checks brought it no gain since.
 
-    `loss` is the least loss so far and `best` the number of the check (an epoch or a step) that gave it, 0 before any; `stale` counts the
-    checks after that one. A probe that is not `running` has stopped: it has no better check any more.
+    `loss` is the least loss so far and `best` the number of the check (an epoch or a step) that gave it, 0 before
+    any; `stale` counts the checks after that one. A probe that is not `running` has stopped: it has no better check
+    any more.
     """
 
     loss: Float64[torch.Tensor, "*probe"]
@@ -31,8 +32,8 @@ class Patience:
         return cls(zeros + torch.inf, zeros.clone(), zeros.clone(), torch.ones(shape, dtype=torch.bool))
 
     def check(self, loss: Float64[torch.Tensor, "*probe"], number: int, least: float, patience: float) -> Bool[torch.Tensor, "*probe"]:
-        """Take in the losses of a check and return which probes gained more than `least` by it; a probe stops after `patience` checks
-        without a gain.
+        """Take in the losses of a check and return which probes gained more than `least` by it; a probe stops after
+        `patience` checks without a gain.
         """
         better = self.running & (loss < self.loss - least)
         self.loss = torch.where(better, loss, self.loss)

@@ -33,8 +33,9 @@ def picked(
 ) -> Iterator[Encoded]:
     """The texts asked for, in corpus order: the first ones, or some drawn by their names alone, from all documents.
 
-    All texts have to be read to draw some. What is counted meanwhile, in `tally` and in what the `corpus` skipped, is kept for the texts
-    that are drawn alone: all that was counted between the text before it and the text itself. If all texts are drawn, nothing is lost.
+    All texts have to be read to draw some. What is counted meanwhile, in `tally` and in what the `corpus` skipped,
+    is kept for the texts that are drawn alone: all that was counted between the text before it and the text itself.
+    If all texts are drawn, nothing is lost.
     """
     if limit is None or pick == "first":
         yield from islice(texts, limit)

@@ -1,4 +1,6 @@
-"""Numbers of studies with what they become where documents are drawn again, for those that keep what they saw of each document."""
+"""Numbers of studies with what they become where documents are drawn again, for those that keep what they saw of
+each document.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Replicated:
 
 
 def replicate_maker(documents: Sequence[str], seed: int) -> Callable[..., Replicated]:
-    """A function that makes replicates out of values, and of how much each item weighs in them; `documents` are those of the items."""
+    """A function that makes replicates out of values, and of how much each item weighs in them; `documents` are
+    those of the items.
+    """
     known, unit = np.unique(documents, return_inverse=True)
 
     def made(values: Float64[np.ndarray, "replicate+1"], sizes: np.ndarray | None = None) -> Replicated:

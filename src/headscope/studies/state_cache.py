@@ -3,7 +3,8 @@
     NAME.states   the shards, one after the other
     NAME.sums     a line a shard: its number and its checksum
 
-A shard counts when its line is there and its bytes give its checksum; any other is missing. So nothing half-written or damaged is read.
+A shard counts when its line is there and its bytes give its checksum; any other is missing. So nothing half-written
+or damaged is read.
 """
 
 from __future__ import annotations

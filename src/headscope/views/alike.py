@@ -1,4 +1,6 @@
-"""Heads that are alike, over all texts of a run, as the views read them (frontend/src/types.ts, HeadMap and HeadTree)."""
+"""Heads that are alike, over all texts of a run, as the views read them (frontend/src/types.ts, HeadMap and
+HeadTree).
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,9 @@ def readable(results: Results) -> tuple[Gallery | None, str]:
 
 
 def gallery_data(gallery: Gallery | None) -> dict[str, Any]:
-    """Texts with maps of all heads, texts in which a head does what it is best at, and heads as points; all may be missing."""
+    """Texts with maps of all heads, texts in which a head does what it is best at, and heads as points; all may be
+    missing.
+    """
     if gallery is None:
         return {"texts": [], "stacks": [], "examples": [], "map": None}
     return {

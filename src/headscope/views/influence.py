@@ -16,7 +16,9 @@ OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in a list to
 
 
 def pack_influence(influence: Influence, measure: Kind) -> dict[str, Any]:
-    """One measure: every layer as 16-bit numbers, row by row, rows being what is influenced; 65535 is the layer's scale."""
+    """One measure: every layer as 16-bit numbers, row by row, rows being what is influenced; 65535 is the layer's
+    scale.
+    """
     values = influence.values(measure).transpose(0, 2, 1)
     scales = values.max((1, 2))
     shares = values / np.where(scales > 0, scales, 1)[:, None, None]
@@ -35,7 +37,9 @@ def offered(asked: Iterable[Kind] = ()) -> dict[Kind, str]:
 
 
 def held_influence(influence: Influence, asked: Iterable[Kind], room: int) -> dict[str, Any]:
-    """The measures that a page can hold: those asked for, and those that need one forward pass if they fit into `room` bytes."""
+    """The measures that a page can hold: those asked for, and those that need one forward pass if they fit into
+    `room` bytes.
+    """
     asked = tuple(asked)
     held: dict[Kind, Any] = {}
     missing: dict[Kind, str] = {}

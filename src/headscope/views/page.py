@@ -1,4 +1,6 @@
-"""One HTML page that holds its data and all its code: it works from a file, without a network, and cannot fetch anything."""
+"""One HTML page that holds its data and all its code: it works from a file, without a network, and cannot fetch
+anything.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 def shell(title: str, body: str, data: Mapping[str, Any], *, style: str = "") -> str:
     """A whole page. `body` and `style` are trusted HTML and CSS; `title` and `data` may hold any text.
 
-    Elements of `body` with `data-view` are filled by the bundle from `data` ("run", "text", "comparison": frontend/src/main.tsx).
+    Elements of `body` with `data-view` are filled by the bundle from `data` ("run", "text", "comparison":
+    frontend/src/main.tsx).
     """
     return _PAGE.format(
         policy=POLICY, title=escape(printable(title)), style=STYLE + style, body=printable(body), data=encode(data), script=_script()
@@ -71,12 +74,15 @@ def bundle() -> str:
 
 @cache
 def _script() -> str:
-    """The bundle as an inline script that starts itself: nothing can import from an inline module, so the call is put at its end."""
+    """The bundle as an inline script that starts itself: nothing can import from an inline module, so the call is
+    put at its end.
+    """
     source = bundle()
     exported = re.search(r"([\w$]+) as start\b", source[source.rindex("export") :])
     if exported is None:
         raise HeadscopeError("the views' bundle has no way in", "Build it again with `make bundle`")
-    # Only in strings can these stand; there an escape says the same, and HTML's parser does not see an end or a comment.
+    # Only in strings can these stand; there an escape says the same, and HTML's parser does not see an end or a
+    # comment.
     return re.sub(r"<(?=/script|script|!--)", r"\\x3c", source, flags=re.IGNORECASE) + f"\n{exported.group(1)}();"
 
 

@@ -1,4 +1,6 @@
-"""A run as the views read it (frontend/src/types.ts, Run): every number a head, the curves, the best heads, texts to look at."""
+"""A run as the views read it (frontend/src/types.ts, Run): every number a head, the curves, the best heads, texts to
+look at.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,9 @@ class LoadedText:
 
 
 def look_at(model: Model, encoded: Encoded, heads: Sequence[HeadId] | None = None, room: int = ROOM) -> LoadedText:
-    """The maps of all heads where they fit; else of those asked for; else of as many as fit, those that link far words first."""
+    """The maps of all heads where they fit; else of those asked for; else of as many as fit, those that link far
+    words first.
+    """
     every = model.layout.ids()
     total = sum(size(encoded, head) for head in every)
     if total <= room:
@@ -110,7 +112,9 @@ def with_choice(data: Mapping[str, Any], level: Level | None, specials: Specials
 
 
 def _hash(encoded: Encoded) -> str:
-    """The first signs of a hash of the words that were read; the tokenizer has no part in it but where special tokens part them."""
+    """The first signs of a hash of the words that were read; the tokenizer has no part in it but where special
+    tokens part them.
+    """
     read = []
     for side in (encoded, encoded.target):
         if side is not None:

@@ -40,7 +40,9 @@ _SHARES = {
 
 
 def about(label: str, direction: str = "", measure: str = "") -> str:
-    """A phrase that says what a quantity is: a label in a direction, or a quantity by its name, and by its measure's if several have it."""
+    """A phrase that says what a quantity is: a label in a direction, or a quantity by its name, and by its measure's
+    if several have it.
+    """
     if measure == GRADIENTS:
         return f"how much the loss changes with attention {QUANTITIES.get(label, 'to all other tokens')}"
     if direction:

@@ -23,7 +23,8 @@ TOP = 15
 
 
 class KeywordView:
-    """What was found in one text, or in several. In a notebook it shows the text shaded by weight; `save` writes a page or a picture.
+    """What was found in one text, or in several. In a notebook it shows the text shaded by weight; `save` writes a page
+    or a picture.
 
     `finder` finds more in other texts without learning anew: `hs.keywords(other, learned=found.finder)`.
     """

@@ -15,7 +15,9 @@ from headscope.widget.shown import Shown
 
 
 class RunView(Shown):
-    """The grid of a run's heads with a card of the chosen one, and its figures. In a notebook it draws itself; `save` writes a page."""
+    """The grid of a run's heads with a card of the chosen one, and its figures. In a notebook it draws itself;
+    `save` writes a page.
+    """
 
     height = 900
 

@@ -1,4 +1,6 @@
-"""What all views in a notebook share: a live widget where anywidget is installed, and a page in a frame for everywhere else."""
+"""What all views in a notebook share: a live widget where anywidget is installed, and a page in a frame for
+everywhere else.
+"""
 
 from __future__ import annotations
 

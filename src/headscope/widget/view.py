@@ -41,8 +41,9 @@ ALL: Literal["all"] = "all"
 class View(Shown):
     """What a model's heads look at in one text. In a notebook it draws itself; `save` writes a page or a figure.
 
-    `level` and `specials` are what is shown at first, and what figures show: `word` and `show` if nothing is said. With heads="all"
-    figures are thumbnails of all heads; with `measures` they are heatmaps of influence, of `layers` or of their mean.
+    `level` and `specials` are what is shown at first, and what figures show: `word` and `show` if nothing is said.
+    With heads="all" figures are thumbnails of all heads; with `measures` they are heatmaps of influence, of `layers`
+    or of their mean.
     """
 
     def __init__(
@@ -117,7 +118,9 @@ class View(Shown):
 
     @property
     def heads(self) -> tuple[HeadId, ...]:
-        """The heads that were named, or those of the model's first kind of attention that link far words most clearly first."""
+        """The heads that were named, or those of the model's first kind of attention that link far words most
+        clearly first.
+        """
         return self._looked.order
 
     def map(self, head: str | HeadId) -> Float[np.ndarray, "query key"]:
@@ -131,7 +134,8 @@ class View(Shown):
         return grid(self.text, found, self.map(found), self.level or "word", self.specials or "show")
 
     def influence(self, measure: str, layer: Layer = "mean") -> Grid:
-        """Influence between words by a measure of the flow study: A, G, G*, rollout, maxflow or norms; of one layer, or the layers' mean.
+        """Influence between words by a measure of the flow study: A, G, G*, rollout, maxflow or norms; of one layer, or
+        the layers' mean.
 
         Rows are what is influenced, columns what influences it.
         """
@@ -139,7 +143,9 @@ class View(Shown):
         return self._influence.grid(found, layer, self.level or "word", self.specials or "show")
 
     def grids(self) -> dict[str, Grid]:
-        """What a figure or a list shows, by title: the measures and layers, or the heads, that were named; else the first three heads."""
+        """What a figure or a list shows, by title: the measures and layers, or the heads, that were named; else the
+        first three heads.
+        """
         if self.measures:
             if self._named or self._every:
                 raise RunError("a figure shows heads or a measure", "Leave out --heads or --measure, or write a page: -o page.html")
@@ -164,7 +170,9 @@ class View(Shown):
         return kept if all(head in kept for head in heads) else look(self.model, self.text, heads)
 
     def figure(self) -> Figure:
-        """Heatmaps of influence, thumbnails of all heads, or the heads that were named in the manner of Clark et al.'s Figure 5."""
+        """Heatmaps of influence, thumbnails of all heads, or the heads that were named in the manner of Clark et
+        al.'s Figure 5.
+        """
         from headscope.figures import influence, lines, model_view
 
         read = [side for side in (self.text, self.text.target) if side is not None]
@@ -181,7 +189,9 @@ class View(Shown):
         return lines.draw(grids, size, self.signature, highlights)
 
     def save(self, path: str | Path) -> Path:
-        """Write the view as a page (.html) that works offline, or its figure (.svg, .pdf, .png), and return where it is."""
+        """Write the view as a page (.html) that works offline, or its figure (.svg, .pdf, .png), and return where it
+        is.
+        """
         target = Path(path)
         if suffix_of(target) == "html":
             write_atomically(target, self.page().encode())
@@ -192,7 +202,9 @@ class View(Shown):
         return target
 
     def notes(self, path: str | Path | None = None) -> list[str]:
-        """What a reader should know of the text, and of the file if the view is saved as `path`; nothing if all is there."""
+        """What a reader should know of the text, and of the file if the view is saved as `path`; nothing if all is
+        there.
+        """
         found = [self.note, *(self._influence.note(measure) for measure in self.measures)]
         suffix = suffix_of(Path(path)) if path is not None else ""
         if suffix == "html":
@@ -223,7 +235,9 @@ class View(Shown):
         return text_page(self._payload(maps, held), title_of(self.model, self.text), note)
 
     def data(self) -> dict[str, Any]:
-        """What the live view draws at first: the text and the maps of the heads shown; it asks for the others when they are chosen."""
+        """What the live view draws at first: the text and the maps of the heads shown; it asks for the others when
+        they are chosen.
+        """
         maps = {head: self.map(head) for head in self._first()}
         return {"text": self._payload(maps, {"measures": offered(self.measures), "missing": {}, "held": {}})}
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 def best_total(gains: Mapping[tuple[int, int], float]) -> float:
     """The largest sum of gains in which no row and no column occurs twice; a pair that is not named gains nothing.
 
-    Rows and columns that no chain of pairs connects cannot take anything from each other: each connected part is solved by itself.
+    Rows and columns that no chain of pairs connects cannot take anything from each other: each connected part is
+    solved by itself.
     """
     return sum(_best_of_part({pair: gains[pair] for pair in part}) for part in _parts(list(gains)))
 
@@ -44,10 +45,12 @@ def _best_of_part(gains: Mapping[tuple[int, int], float]) -> float:
 
 
 def _assign(costs: Sequence[Sequence[float]]) -> list[int | None]:
-    """For each column, the row it is given to so that the costs [row, column] are least; there are no more rows than columns.
+    """For each column, the row it is given to so that the costs [row, column] are least; there are no more rows than
+    columns.
 
-    The Hungarian method: rows come in one at a time, each along the shortest path that hands columns on (Kuhn 1955, Munkres 1957).
-    Prices keep the reduced cost `costs[row][column] - row_price[row] - column_price[column]` at 0 or above, and at 0 where given.
+    The Hungarian method: rows come in one at a time, each along the shortest path that hands columns on (Kuhn 1955,
+    Munkres 1957). Prices keep the reduced cost `costs[row][column] - row_price[row] - column_price[column]` at 0 or
+    above, and at 0 where given.
     """
     size = len(costs[0])
     row_price, column_price = [0.0] * len(costs), [0.0] * size

@@ -33,8 +33,8 @@ CONLL = {"conll": ("muc", "b_cubed", "ceaf"), "conll_chains": ("muc", "b_cubed_c
 class AgreementReport:
     """How far two annotations agree. `agreement["las"]` is a score by its name.
 
-    `relations` are F1 scores by relation, the most frequent first. `alone` counts labels that only one side gives, which no score
-    compares; `skipped` is what the reading of each side passed over.
+    `relations` are F1 scores by relation, the most frequent first. `alone` counts labels that only one side gives,
+    which no score compares; `skipped` is what the reading of each side passed over.
     """
 
     documents: int
@@ -56,7 +56,8 @@ class AgreementReport:
 def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0) -> AgreementReport:
     """The agreement between two annotations of the same documents.
 
-    Precision and recall take the first as the key; to swap the two swaps them, and changes nothing else. Intervals resample documents.
+    Precision and recall take the first as the key; to swap the two swaps them, and changes nothing else. Intervals
+    resample documents.
     """
     from headscope.corpora.agreement.scores import Totals  # needs numpy, which reading a corpus does not
 

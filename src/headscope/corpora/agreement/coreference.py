@@ -1,7 +1,8 @@
 """Coreference scores of one document as numerators and denominators, which add up over documents.
 
-Definitions as in the reference scorer (Pradhan et al. 2014, https://aclanthology.org/P14-2006). The first annotation is taken as the
-key: `recalled / first` is recall, `precise / second` is precision. MUC and links come out the same with and without singletons.
+Definitions as in the reference scorer (Pradhan et al. 2014, https://aclanthology.org/P14-2006). The first annotation
+is taken as the key: `recalled / first` is recall, `precise / second` is precision. MUC and links come out the same
+with and without singletons.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class CoreferenceParts(NamedTuple):
 def entities(mentions: Sequence[Mention], singletons: bool = True) -> list[Entity]:
     """The entities as sets of spans (start, end, 0); without `singletons`, those with two mentions or more.
 
-    A span that two entities share is (start, end, 1) for the second, the one that is mentioned first in the text coming first.
+    A span that two entities share is (start, end, 1) for the second, the one that is mentioned first in the text
+    coming first.
     """
     opening: dict[str, tuple[int, int]] = {}
     for mention in mentions:
@@ -44,12 +46,16 @@ def entities(mentions: Sequence[Mention], singletons: bool = True) -> list[Entit
 
 
 def muc(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
-    """Links that keep entities together (Vilain et al. 1995): of the size - 1 that one needs, those left when the other cuts it up."""
+    """Links that keep entities together (Vilain et al. 1995): of the size - 1 that one needs, those left when the
+    other cuts it up.
+    """
     return CoreferenceParts(*_kept_links(first, second), *_kept_links(second, first))
 
 
 def b_cubed(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
-    """Mentions (Bagga and Baldwin 1998): the share of a mention's entity that the other annotation's entity of it holds."""
+    """Mentions (Bagga and Baldwin 1998): the share of a mention's entity that the other annotation's entity of it
+    holds.
+    """
     overlaps = _overlaps(first, second)
     return CoreferenceParts(
         sum(n * n / len(first[i]) for (i, _), n in overlaps.items()),
@@ -77,7 +83,9 @@ def _pairs(n: int) -> int:
 
 
 def _kept_links(whole: Sequence[Entity], cut: Sequence[Entity]) -> tuple[int, int]:
-    """Links left of the entities in `whole`, and all that they have. A mention that `cut` lacks is a piece by itself."""
+    """Links left of the entities in `whole`, and all that they have. A mention that `cut` lacks is a piece by
+    itself.
+    """
     needed = sum(len(entity) - 1 for entity in whole)
     return sum(n - 1 for n in _overlaps(whole, cut).values()), needed
 

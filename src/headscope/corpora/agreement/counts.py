@@ -1,6 +1,7 @@
 """What one document adds to the scores: counts under names, which add up over documents.
 
-A share is made of `agree` and `n`, a kappa of these and the labels used on each `side`, precision and recall of `CoreferenceParts`.
+A share is made of `agree` and `n`, a kappa of these and the labels used on each `side`, precision and recall of
+`CoreferenceParts`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ _COLUMNS = (*COLUMNS, "head", RELATION)
 class AnnotationDifference:
     """A word or mention and what each annotation says of it, as far as they differ; {} if one has no such mention.
 
-    `sentence` is its id or its number, `word` the number of the (first) word in it, `last` that of a mention's last word.
+    `sentence` is its id or its number, `word` the number of the (first) word in it, `last` that of a mention's last
+    word.
     """
 
     file: str

@@ -1,4 +1,6 @@
-"""From counts to scores with intervals over documents: the counts are summed once as they are and once for each bootstrap replicate."""
+"""From counts to scores with intervals over documents: the counts are summed once as they are and once for each
+bootstrap replicate.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 class AgreementScore:
     """A score from 0 (kappa: -1) to 1 with its 95% interval, NaN where there is nothing to compute it from.
 
-    `first` and `second` are the units it is about in each annotation. With `precision` and `recall`, the value is their F1.
+    `first` and `second` are the units it is about in each annotation. With `precision` and `recall`, the value is
+    their F1.
     """
 
     name: str
@@ -68,7 +71,9 @@ class Totals:
         return self._score(name, _ratio(self[name, "agree"], self[name, "n"]), [(name, "n")], self.count(name, "n"))
 
     def kappa(self, name: str) -> AgreementScore:
-        """Cohen's kappa (1960) of the labels under a name: the agreement beyond what their frequencies alone would give."""
+        """Cohen's kappa (1960) of the labels under a name: the agreement beyond what their frequencies alone would
+        give.
+        """
         n = self[name, "n"]
         labels = {key[2] for key in self._sums if key[0] == name and len(key) == 3}
         chance = _ratio(sum((self[name, "first", label] * self[name, "second", label] for label in labels), 0 * n), n * n)

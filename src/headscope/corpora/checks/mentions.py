@@ -1,4 +1,6 @@
-"""Coreference brackets, in MISC as `Entity=`: their balance and nesting at level 2, mentions and their heads at level 3."""
+"""Coreference brackets, in MISC as `Entity=`: their balance and nesting at level 2, mentions and their heads at
+level 3.
+"""
 
 from __future__ import annotations
 
@@ -145,5 +147,7 @@ def _mention_problems(mentions: Sequence[_Mention], sentence: CheckedSentence, t
 
 
 def _heads(span: Sequence[CheckedNode]) -> list[CheckedNode]:
-    """The words that depend on none of the others; where punctuation is attached says nothing about what belongs together."""
+    """The words that depend on none of the others; where punctuation is attached says nothing about what belongs
+    together.
+    """
     return [node for node in span if node.relation != "punct" and not span[0].number <= node.head <= span[-1].number]

@@ -1,4 +1,6 @@
-"""Level 3, groups of words: the direction of relations, subjects and objects, expressions of several words, punctuation."""
+"""Level 3, groups of words: the direction of relations, subjects and objects, expressions of several words,
+punctuation.
+"""
 
 from __future__ import annotations
 

@@ -103,7 +103,9 @@ def _heads_expression(node: CheckedNode) -> bool:
 
 
 def _is_exempt(node: CheckedNode, child: CheckedNode, nodes: Sequence[CheckedNode]) -> bool:
-    """Whether a dependent is fine although its relation is not: negation, possessors, and punctuation that can go nowhere else."""
+    """Whether a dependent is fine although its relation is not: negation, possessors, and punctuation that can go
+    nowhere else.
+    """
     if child.relation == "advmod":
         negates = child.row.upos in ("PART", "ADV") and child.features.get("Polarity") == "Neg"
         return negates and node.relation != "punct"

@@ -58,7 +58,9 @@ def pronoun(form: str) -> Attributes | None:
 
 
 def attributes(span: Sequence[Word], head: int, kind: str, type: str | None, coordinated: bool, names: NameLists = NO_NAMES) -> Attributes:
-    """What is known of a mention of these words, headed by the one at `head`, with an entity type if one is annotated."""
+    """What is known of a mention of these words, headed by the one at `head`, with an entity type if one is
+    annotated.
+    """
     if coordinated:
         return Attributes(PLURAL, None, None if any(pronoun(word.form) for word in span) else THIRD)
     if kind == "pronoun":

@@ -16,7 +16,9 @@ _DETERMINERS = listed("the a an this that these those")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A mention: the words [start, end) of its text, headed by word `head`; `wording` and `head_form` are in lower case."""
+    """A mention: the words [start, end) of its text, headed by word `head`; `wording` and `head_form` are in lower
+    case.
+    """
 
     entity: str
     start: int
@@ -41,7 +43,9 @@ def expressions(
     strip_determiner: bool = False,
     names: NameLists = NO_NAMES,
 ) -> list[Expression]:
-    """The mentions of a text from left to right; without `singletons`, only those of entities that the document mentions again."""
+    """The mentions of a text from left to right; without `singletons`, only those of entities that the document
+    mentions again.
+    """
     heads = HeadWords(text, sources)
     found = []
     for mention in text.mentions:

@@ -1,4 +1,6 @@
-"""The word that heads a mention: by its constituent, by its dependencies, or by cues of where a noun phrase goes on after its head."""
+"""The word that heads a mention: by its constituent, by its dependencies, or by cues of where a noun phrase goes on
+after its head.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ _NOMINAL_TAGS = listed("NN NNS NNP NNPS PRP CD NOUN PROPN PRON NUM")
 
 
 class Headed(NamedTuple):
-    """The place of a mention's head word among the words of its text, what told it, and whether the mention coordinates nouns."""
+    """The place of a mention's head word among the words of its text, what told it, and whether the mention
+    coordinates nouns.
+    """
 
     head: int
     source: Source
@@ -37,7 +41,9 @@ class Headed(NamedTuple):
 
 
 class HeadWords:
-    """Finds the head words of one text's mentions, by the first of the `sources` that is annotated there, and else by cues."""
+    """Finds the head words of one text's mentions, by the first of the `sources` that is annotated there, and else
+    by cues.
+    """
 
     def __init__(self, text: Annotation, sources: Sequence[Source] = SOURCES) -> None:
         self._text = text
@@ -76,7 +82,8 @@ class HeadWords:
 
 
 def by_cue(words: Sequence[Word]) -> tuple[int, bool]:
-    """The last word before the first sign of a postmodifier, else the last word; and whether a conjunction comes before it.
+    """The last word before the first sign of a postmodifier, else the last word; and whether a conjunction comes before
+    it.
 
     A possessive clitic at the end is passed over, and so are marks.
     """

@@ -1,4 +1,6 @@
-"""The baselines of Clark et al.'s Table 2: which of the mentions before it a rule takes for the antecedent of a mention."""
+"""The baselines of Clark et al.'s Table 2: which of the mentions before it a rule takes for the antecedent of a
+mention.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Blocks whose parts are known by name (see `layouts`), at the hidden states that they were given.
 
-What is read here is put together again and run, and must give what the model itself gave; a block that does not is not known.
+What is read here is put together again and run, and must give what the model itself gave; a block that does not is
+not known.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 class Block:
     """A block at the hidden states it was given: its weights, and what a forward pass finds on the way.
 
-    Queries and keys are as they meet, rotated if there is a `turn`. Heads that share keys and values have a copy each. Where a
-    normalisation comes `ahead` of the attention, its weights are in the maps. `between` is the one ahead of the feed-forward part, which
-    is `parallel` to the attention if it is given the block's input; `last` is what a post-LN block ends with.
+    Queries and keys are as they meet, rotated if there is a `turn`. Heads that share keys and values have a copy
+    each. Where a normalisation comes `ahead` of the attention, its weights are in the maps. `between` is the one
+    ahead of the feed-forward part, which is `parallel` to the attention if it is given the block's input; `last` is
+    what a post-LN block ends with.
     """
 
     query: Map
@@ -51,8 +53,8 @@ class Block:
 def read(layer: Layer, count: int, tolerance: float = 1e-4) -> Block | str:
     """The layer as a block with so many heads; or, in words, why it is none that is known.
 
-    What the block adds to a token may differ by so much of its largest feature, and by the rounding of the token's state, which may be
-    far larger.
+    What the block adds to a token may differ by so much of its largest feature, and by the rounding of the token's
+    state, which may be far larger.
     """
     name = type(layer.module).__name__
     if name not in KNOWN:

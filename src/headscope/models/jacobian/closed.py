@@ -5,8 +5,9 @@ In the terms of `targets`, with the Gram matrix P′P in blocks of heads, for i 
     ‖P·K‖² = Σ_hh' α_h·α_h'·( ⟨P′P, Wv·Wv′⟩_hh' + 2·(Wv_h·g_h')·(P′P)_hh'·r_h' + (r_h·(P′P)_hh'·r_h')·(g_h·g_h') ),
     ‖J‖² = ‖P·K‖², and with a normalisation ahead of the attention ( ‖P·K‖² − (2 − ‖u‖²)·‖P·K·u‖² ) / σ²:
 
-what costs d³ is done once a target, and what is done once a pair costs d². The n diagonal Jacobians are built as they stand. With rotary
-positions the products of g with Wv and with itself are taken for each pair, by way of Wv·Wk′ and Wk·Wk′.
+what costs d³ is done once a target, and what is done once a pair costs d². The n diagonal Jacobians are built as
+they stand. With rotary positions the products of g with Wv and with itself are taken for each pair, by way of Wv·Wk′
+and Wk·Wk′.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 
 def sizes(block: Block, norm: Norm, targets: Sequence[int] | None = None) -> Sizes:
-    """G of a block, exactly; of some `targets` alone, which take as much less time as they are fewer, all others being 0."""
+    """G of a block, exactly; of some `targets` alone, which take as much less time as they are fewer, all others
+    being 0.
+    """
     reading = {"frobenius": _frobenius, "spectral": _spectral, "sum": _sum, "mean": _mean}[norm]
     if targets is None:
         return torch.cat([reading(some).double() for some in targets_of(block, norm)]).T

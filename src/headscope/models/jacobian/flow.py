@@ -1,4 +1,5 @@
-"""Readings of how token i bears on token j at layer n: attention, the sizes of two Jacobians (Westera 2021), and what else is in use.
+"""Readings of how token i bears on token j at layer n: attention, the sizes of two Jacobians (Westera 2021), and what
+else is in use.
 
 A_n(i,j)   the mean over heads of the attention that j pays to i
 G_n(i,j)   the size of the Jacobian of layer n's output at j with respect to its input at i
@@ -45,7 +46,8 @@ class Pairs(NamedTuple):
 class Flow:
     """Matrices [layer, source, target] of one text, at token level, by kind.
 
-    `errors` are the standard errors of sketched values, None where a kind is exact; `method` says by kind which it is, `notes` why.
+    `errors` are the standard errors of sketched values, None where a kind is exact; `method` says by kind which it
+    is, `notes` why.
     """
 
     values: dict[str, Sizes] = field(default_factory=dict)
@@ -68,18 +70,20 @@ def flow(
 ) -> Flow:
     """A, G and G* of one text, or other kinds (ALL_KINDS). Of an encoder-decoder, those of its encoder.
 
-    `norm` is how large a Jacobian is: `frobenius`, `spectral` (its largest singular value), `sum` (the norm of the gradient of the
-    sum of the target's features) or `mean` (the sum's over the number of features). With `method="auto"`, G is exact where the
-    layers are blocks that are known (`layouts.KNOWN`), and else the Frobenius norm is sketched with `probes` random vectors, as G* is.
-    `exact` takes as many vectors as there are features. All norms but `frobenius` are exact whatever the method.
-    With `pairs`, some sources and some targets, G has numbers for these targets and G* for these sources alone, and 0 elsewhere: where few
-    are asked for, this is many times faster, and the numbers are the same.
-    `maxflow` is refused for texts of more than `longest` tokens: it takes about the fourth power of the length.
+    `norm` is how large a Jacobian is: `frobenius`, `spectral` (its largest singular value), `sum` (the norm of the
+    gradient of the sum of the target's features) or `mean` (the sum's over the number of features). With
+    `method="auto"`, G is exact where the layers are blocks that are known (`layouts.KNOWN`), and else the Frobenius
+    norm is sketched with `probes` random vectors, as G* is. `exact` takes as many vectors as there are features. All
+    norms but `frobenius` are exact whatever the method. With `pairs`, some sources and some targets, G has numbers for
+    these targets and G* for these sources alone, and 0 elsewhere: where few are asked for, this is many times faster,
+    and the numbers are the same. `maxflow` is refused for texts of more than `longest` tokens: it takes about the
+    fourth power of the length.
 
-    With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all kinds, layers and probes:
-    it is drawn from `seed`. G is then taken by products, for which `norm="sum"` is the cheapest.
-    Memory does not grow with the number of probes or pairs of tokens: what is held at once is bounded (`targets.HELD`, `products.HELD`)
-    but for one layer's attention and, for each token, a few matrices of features by features.
+    With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all
+    kinds, layers and probes: it is drawn from `seed`. G is then taken by products, for which `norm="sum"` is the
+    cheapest. Memory does not grow with the number of probes or pairs of tokens: what is held at once is bounded
+    (`targets.HELD`, `products.HELD`) but for one layer's attention and, for each token, a few matrices of features
+    by features.
     """
     return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed, longest, mode, pairs)
 

@@ -1,4 +1,6 @@
-"""The layers of one forward pass: each with what it was given, so that it can be run again as a function of its hidden states alone."""
+"""The layers of one forward pass: each with what it was given, so that it can be run again as a function of its
+hidden states alone.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 @dataclass(frozen=True)
 class Layer:
-    """One call of a layer: what it was given, and the hidden states that it gave; where dropout is on, what random numbers came next."""
+    """One call of a layer: what it was given, and the hidden states that it gave; where dropout is on, what random
+    numbers came next.
+    """
 
     module: torch.nn.Module
     args: tuple[Any, ...]
@@ -57,8 +61,8 @@ class Layer:
     def function(self) -> Callable[[States], States]:
         """The output as a function of the hidden states, everything else being as it was.
 
-        A layer with weights of half precision is run in float32: what a derivative is read from must not be rounded. Dropout drops
-        what it dropped.
+        A layer with weights of half precision is run in float32: what a derivative is read from must not be rounded.
+        Dropout drops what it dropped.
         """
         module, args, kwargs = self.module, self.args, dict(self.kwargs)
         if self.result.dtype in _HALVES:
@@ -134,7 +138,8 @@ def _hidden(out: Any) -> Any:
 def record(network: PreTrainedModel, sites: Sequence[Site], inputs: Mapping[str, torch.Tensor]) -> list[Layer]:
     """The layers that hold these sites, in the order of their calls, from one forward pass over one text.
 
-    A layer is an element of a list of modules that was called once a site with hidden states and gave hidden states of the same shape.
+    A layer is an element of a list of modules that was called once a site with hidden states and gave hidden states
+    of the same shape.
     """
     states: list[torch.Tensor | None] = []  # of the generator of random numbers, before each call that is not yet over
 
@@ -192,7 +197,9 @@ def check_again(layers: Sequence[Layer]) -> None:
 
 
 def check_chain(layers: Sequence[Layer]) -> None:
-    """An error unless each layer was given what the one before it returned, so that derivatives can be carried from layer to layer."""
+    """An error unless each layer was given what the one before it returned, so that derivatives can be carried from
+    layer to layer.
+    """
     for number, (one, other) in enumerate(pairwise(layers), start=1):
         if not torch.equal(one.output, other.states):
             raise ModelError(

@@ -1,12 +1,14 @@
-"""Known blocks as linear maps of small changes: tangents and cotangents are carried through a block by products of matrices alone.
+"""Known blocks as linear maps of small changes: tangents and cotangents are carried through a block by products of
+matrices alone.
 
-With O, P and N of each target (see `targets`), a change x of the block's input changes its output at j by O·x(j) + P·do(j), where
+With O, P and N of each target (see `targets`), a change x of the block's input changes its output at j by O·x(j) +
+P·do(j), where
 
-    do(j) = Σ_k α(j,k)·Wv·t(k) + Σ_k da(j,k)·(v(k) − o(j)),   da(j,k) = α(j,k)·s·(Wq·t(j)·k(k) + q(j)·Wk·t(k)),   t = N·x
+    do(j) = Σ_k α(j,k)·Wv·t(k) + Σ_k da(j,k)·(v(k) − o(j)),  da(j,k) = α(j,k)·s·(Wq·t(j)·k(k) + q(j)·Wk·t(k)),  t = N·x
 
-is the change of the heads' outputs; with rotary positions Wq·t and Wk·t are rotated as queries and keys are. A row then costs less than
-half of what it costs to run the block, which pays for O and P if there are many rows. Rows lie behind tokens here, and both behind heads,
-so that every product is one of large matrices.
+is the change of the heads' outputs; with rotary positions Wq·t and Wk·t are rotated as queries and keys are. A row
+then costs less than half of what it costs to run the block, which pays for O and P if there are many rows. Rows lie
+behind tokens here, and both behind heads, so that every product is one of large matrices.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
 
 def worthwhile(block: Block | str, rows: int) -> TypeGuard[Block]:
-    """Whether the block is known, and so many rows save more than O and P cost: about 14d² flop a token and row against 10d³ a token."""
+    """Whether the block is known, and so many rows save more than O and P cost: about 14d² flop a token and row
+    against 10d³ a token.
+    """
     return isinstance(block, Block) and 14 * rows > 10 * block.output.shape[1]
 
 

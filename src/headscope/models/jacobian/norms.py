@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class NormReading:
     """A norm of J read off products with some vectors: all d unit vectors, the vector of ones, or random signs.
 
-    For random signs z, E‖Jz‖² = ‖J‖²_F (Hutchinson). The standard error of the norm is that of the mean of ‖Jz‖², by the delta method.
+    For random signs z, E‖Jz‖² = ‖J‖²_F (Hutchinson). The standard error of the norm is that of the mean of ‖Jz‖², by
+    the delta method.
     """
 
     norm: Norm
@@ -29,7 +30,9 @@ class NormReading:
 
     @classmethod
     def make(cls, norm: Norm, states: torch.Tensor, probes: int | None, seed: int = 0) -> NormReading:
-        """The reading of a norm for such states, exact without `probes`. The sum needs none, the spectral norm cannot be sketched."""
+        """The reading of a norm for such states, exact without `probes`. The sum needs none, the spectral norm
+        cannot be sketched.
+        """
         size = states.shape[-1]
         if norm in ("sum", "mean"):
             return cls(norm, states.new_ones(1, size), True)

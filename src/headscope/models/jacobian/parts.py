@@ -1,4 +1,6 @@
-"""What blocks are made of, at the hidden states that they were given: linear maps, normalisations, rotations, feed-forward parts."""
+"""What blocks are made of, at the hidden states that they were given: linear maps, normalisations, rotations,
+feed-forward parts.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Map:
         return Map(change(self.weight), None if self.bias is None else change(self.bias))
 
     def behind(self, module: Module) -> Map:
-        """The map of what a normalisation makes of x as one of x in units of its standard deviation, blind to a mean that is taken out."""
+        """The map of what a normalisation makes of x as one of x in units of its standard deviation, blind to a mean
+        that is taken out.
+        """
         weight = self.weight * module.weight.detach().to(self.weight)  # type: ignore[operator]
         if not isinstance(module, LayerNorm):
             return Map(weight, self.bias)
@@ -56,7 +60,9 @@ class Map:
 
 
 def standardised(module: Module, x: Points) -> tuple[Points, Float[torch.Tensor, "token 1"]]:
-    """Points in units of their standard deviation (of their root mean square where there is no LayerNorm), and one over it."""
+    """Points in units of their standard deviation (of their root mean square where there is no LayerNorm), and one
+    over it.
+    """
     if isinstance(module, LayerNorm):
         x = x - x.mean(-1, keepdim=True)
     eps: Any = module.eps if isinstance(module, LayerNorm) else module.variance_epsilon
@@ -105,7 +111,9 @@ class Normed:
 
 @dataclass(frozen=True)
 class NextBlock:
-    """A normalisation folded into the maps that follow it (`Map.behind`): hat is left, with the Jacobian inverse·(I − u·uᵀ), u = hat/√d."""
+    """A normalisation folded into the maps that follow it (`Map.behind`): hat is left, with the Jacobian inverse·(I
+    − u·uᵀ), u = hat/√d.
+    """
 
     inverse: Float[torch.Tensor, "token 1"]
     unit: Points
@@ -153,7 +161,9 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Feed:
-    """A feed-forward part down·act(up·z), or down·(act(gate·z)·(up·z)), with the Jacobian down·Σ diag(rate)·up over one map or both."""
+    """A feed-forward part down·act(up·z), or down·(act(gate·z)·(up·z)), with the Jacobian down·Σ diag(rate)·up over
+    one map or both.
+    """
 
     ups: tuple[Float[torch.Tensor, "inner feature"], ...]
     rates: tuple[Float[torch.Tensor, "token inner"], ...]

@@ -1,7 +1,7 @@
 """Jacobians of layers by products with vectors: any layer, backwards from targets or forwards from sources.
 
     G   within a layer: one product a target and vector, backwards
-    G*  from the input of the first layer: one product a source and vector, forwards, gives all layers and targets at once;
+    G*  from the input of the first layer: one product per source and vector, forwards, gives all layers and targets;
         for a gradient of one number a target (the norms `sum` and `mean`) backwards is cheaper
 
 Layers are taken one after the other, so that no more than one layer's graph exists.
@@ -78,7 +78,8 @@ def within(layer: Layer, reading: NormReading) -> tuple[Sizes, Sizes]:
 def forwards(
     layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = (), sources: Sequence[int] | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """G* of all layers [layer, source, target] and its standard errors, from sources on. Blocks that are known are made use of.
+    """G* of all layers [layer, source, target] and its standard errors, from sources on. Blocks that are known are made
+    use of.
 
     Of some `sources` alone it takes as much less time as they are fewer; all others are 0.
     """
@@ -98,8 +99,8 @@ def forwards(
 
 
 def backwards(layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = ()) -> tuple[torch.Tensor, torch.Tensor]:
-    """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer back through those below it.
-    Blocks that are known are made use of.
+    """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer back through
+    those below it. Blocks that are known are made use of.
     """
     found = []
     for targets in _blocks(layers[0].states, len(reading.vectors) * len(layers)):
@@ -114,7 +115,9 @@ def backwards(layers: Sequence[Layer], reading: NormReading, known: Sequence[Blo
 
 
 def _blocks(states: torch.Tensor, vectors: int, count: int | None = None) -> Iterator[torch.Tensor]:
-    """Numbers of all positions, or of so many, as many at a time as leave room for so many vectors each, and about as many every time."""
+    """Numbers of all positions, or of so many, as many at a time as leave room for so many vectors each, and about
+    as many every time.
+    """
     length = len(states) if count is None else count
     most = max(1, HELD // (vectors * states.numel()))
     step = -(-length // -(-length // most))

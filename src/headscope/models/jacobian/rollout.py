@@ -1,11 +1,14 @@
-"""Attention followed through the layers down to the input (Abnar and Zuidema 2020), as if a layer were attention and a residual alone.
+"""Attention followed through the layers down to the input (Abnar and Zuidema 2020), as if a layer were attention and a
+residual alone.
 
 With Â = ½A + ½I, A the mean over heads, as the weights of edges from each token to those of the layer below,
 
-    rollout  the share of input token i in token j of layer n: the sum over all paths from j down to i of the products of their weights,
-             Â_n·…·Â_1. All shares in a token sum to 1 (less where a model attends to something that is no token)
-    maxflow  the most that can flow from token j of layer n down to input token i if weights are capacities. It is at most 1, which is
-             what leaves j, and at most what enters i from the first layer: after a few layers it often is one of these two
+    rollout  the share of input token i in token j of layer n: the sum over all paths from j down to i of the products
+             of their weights, Â_n·…·Â_1. All shares in a token sum to 1 (less where a model attends to something that
+             is no token)
+    maxflow  the most that can flow from token j of layer n down to input token i if weights are capacities. It is at
+             most 1, which is what leaves j, and at most what enters i from the first layer: after a few layers it
+             often is one of these two
 """
 
 from __future__ import annotations
@@ -40,9 +43,11 @@ def rollout(attention: Attention) -> Attention:
 
 
 def maxflow(attention: Attention, longest: int) -> Attention:
-    """Maximum flows from the tokens of each layer to those of the input, to within 1e-12; an error for more than `longest` tokens.
+    """Maximum flows from the tokens of each layer to those of the input, to within 1e-12; an error for more than
+    `longest` tokens.
 
-    Each of the pairs has a graph of its own: time grows with the square of the layers and about the fourth power of the length.
+    Each of the pairs has a graph of its own: time grows with the square of the layers and about the fourth power of
+    the length.
     """
     length = attention.shape[-1]
     if length > longest:

@@ -1,17 +1,20 @@
 """The targets of known blocks, and what their Jacobians are made of.
 
-With α the attention of target j to source i, v and k values and keys, o = Σα·v a head's output, s the scaling, the block's Jacobian is
+With α the attention of target j to source i, v and k values and keys, o = Σα·v a head's output, s the scaling, the
+block's Jacobian is
 
     J(i→j) = [i=j]·O + P·K·N,   K_h = α_h·(Wv_h + r_h⊗g_h) + [i=j]·s·C_h·Wq_h,
     r_h = v_h(i) − o_h(j),  g_h = s·Wk_hᵀ·q_h(j),  C_h = Σ_k α_h(j,k)·(v_h(k) − o_h(j))⊗k_h(k).
 
-O is the Jacobian at j of all that goes past the attention, P = M·Wo that of what follows its heads; with F that of the feed-forward part
+O is the Jacobian at j of all that goes past the attention, P = M·Wo that of what follows its heads; with F that of the
+feed-forward part
 
     post-LN    O = M = LN2′·(I + F)·LN1′        pre-LN    O = M = I + F·LN2′        parallel    O = I + F·LN2′, M = I
 
-C is the way through the query: every key's weight depends on x_j. N is the Jacobian at i of a normalisation ahead of the attention, I if
-there is none. With its weights and the mean it takes out folded into Wq, Wk and Wv it is (I − u·u′)/σ, u = hat/√d. With rotary positions
-g depends on i as well, g_h = s·Wk_hᵀ·R(i)′·q_h(j), where q and k are rotated, and C·Wq becomes C·R(j)·Wq.
+C is the way through the query: every key's weight depends on x_j. N is the Jacobian at i of a normalisation ahead of
+the attention, I if there is none. With its weights and the mean it takes out folded into Wq, Wk and Wv it is (I −
+u·u′)/σ, u = hat/√d. With rotary positions g depends on i as well, g_h = s·Wk_hᵀ·R(i)′·q_h(j), where q and k are
+rotated, and C·Wq becomes C·R(j)·Wq.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ HELD = 2**25  # numbers that are held at once for a block of targets: 128 MiB in
 class Targets:
     """Some targets of a block: where they stand, and what of the attention belongs to them.
 
-    `queries` are s·q as keys before their rotation meet them; without rotation the same for all sources, and there once.
+    `queries` are s·q as keys before their rotation meet them; without rotation the same for all sources, and there
+    once.
     """
 
     block: Block
@@ -72,7 +76,9 @@ class Targets:
         return torch.einsum("tshk,hkd->tshd", self.queries, self.by_head(self.block.key.weight, 0))
 
     def covariances(self) -> Float[torch.Tensor, "target head size size"]:
-        """s·C of each head, as queries before their rotation meet it: the covariance of values and keys under its attention."""
+        """s·C of each head, as queries before their rotation meet it: the covariance of values and keys under its
+        attention.
+        """
         found = torch.einsum("tshv,hsk->thvk", self.weights[..., None] * self.rest, self.block.scaling * self.block.keys)
         return found if self.block.turn is None else self.block.turn.take(self.tokens).back(found, 0)
 

@@ -1,9 +1,11 @@
-"""What attention carries rather than how much of it there is (Kobayashi et al. 2020): the norms of weighted, transformed values.
+"""What attention carries rather than how much of it there is (Kobayashi et al. 2020): the norms of weighted,
+transformed values.
 
     f_h(x) = (x·Wv_h + bv_h)·Wo_h,   norms(i,j) = ‖Σ_h α_h(j,i)·f_h(x_i)‖,   of a single head α_h(j,i)·‖f_h(x_i)‖
 
-A head's values are read where they are attended to, so that normalisations before them and shared heads need no care. Its output projection
-is the linear map that was given what the heads gave. Both put together must give what that map gave: nothing is known by name.
+A head's values are read where they are attended to, so that normalisations before them and shared heads need no
+care. Its output projection is the linear map that was given what the heads gave. Both put together must give what
+that map gave: nothing is known by name.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class _Product:
     made: Float[torch.Tensor, "token feature"]
 
     def vectors(self, weights: Weights, values: Float[torch.Tensor, "head source size"]) -> Vectors | None:
-        """What f gives for each head, in float64, if this is the output projection of heads with such weights and values."""
+        """What f gives for each head, in float64, if this is the output projection of heads with such weights and
+        values.
+        """
         width = len(weights) * values.shape[-1]
         if self.given.shape != (weights.shape[1], width) or not _near((weights @ values).transpose(0, 1).flatten(1), self.given):
             return None
@@ -59,7 +63,9 @@ def _near(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def value_norms(model: Model, text: Encoded) -> Float[np.ndarray, "site head source target"]:
-    """How much each head carries from each token to each other, in a text: ‖α·f(x)‖. Of an encoder-decoder, by its encoder."""
+    """How much each head carries from each token to each other, in a text: ‖α·f(x)‖. Of an encoder-decoder, by its
+    encoder.
+    """
     return each(model, model.inputs([text]), by_head).cpu().numpy()
 
 
@@ -70,7 +76,9 @@ def by_head(weights: Weights, vectors: Vectors) -> Float[torch.Tensor, "head sou
 
 
 def together(weights: Weights, vectors: Vectors) -> Float[torch.Tensor, "source target"]:
-    """The norms of what all heads carry together: a quadratic form in the weights, by the products of a source's vectors."""
+    """The norms of what all heads carry together: a quadratic form in the weights, by the products of a source's
+    vectors.
+    """
     products = torch.einsum("hsf,gsf->shg", vectors, vectors)
     along = weights.permute(2, 1, 0)  # [source, target, head]
     squares: torch.Tensor = ((along @ products) * along).sum(-1)
@@ -80,8 +88,8 @@ def together(weights: Weights, vectors: Vectors) -> Float[torch.Tensor, "source 
 def each(
     model: Model, inputs: Mapping[str, torch.Tensor], reading: Callable[[Weights, Vectors], torch.Tensor]
 ) -> Float[torch.Tensor, "site *axes"]:
-    """A reading of weights and vectors, in float64, for the sites of the first kind. No more than a layer's are held at once, but for
-    models whose attention is had from outputs alone.
+    """A reading of weights and vectors, in float64, for the sites of the first kind. No more than a layer's are held
+    at once, but for models whose attention is had from outputs alone.
     """
     wanted = [number for number, site in enumerate(model.sites) if site.kind == model.sites[0].kind]
     found = (_called if model.capture == "interface" else _output)(model, inputs, frozenset(wanted), reading)
@@ -96,7 +104,9 @@ def each(
 def _called(
     model: Model, inputs: Mapping[str, torch.Tensor], wanted: frozenset[int], reading: Callable[[Weights, Vectors], torch.Tensor]
 ) -> list[torch.Tensor]:
-    """The readings of all sites up to the first without an output projection, from the calls of an attention function."""
+    """The readings of all sites up to the first without an output projection, from the calls of an attention
+    function.
+    """
     found: list[torch.Tensor] = []
     last: list[tuple[torch.Tensor, torch.Tensor]] = []  # weights and values that wait for their output projection
     calls = iter(range(len(model.sites)))
@@ -121,7 +131,9 @@ def _called(
 def _output(
     model: Model, inputs: Mapping[str, torch.Tensor], wanted: frozenset[int], reading: Callable[[Weights, Vectors], torch.Tensor]
 ) -> list[torch.Tensor]:
-    """The same where attention is had from outputs alone: values are what a linear map gave whose weighted sum another was given."""
+    """The same where attention is had from outputs alone: values are what a linear map gave whose weighted sum
+    another was given.
+    """
     products: list[_Product] = []
     with ExitStack() as hooks:
         _watch(model.network, products.append, hooks)

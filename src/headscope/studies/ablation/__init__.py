@@ -1,4 +1,6 @@
-"""Are all these heads needed? Heads switched off one by one, all but one, layer by layer, and more and more (Michel et al. 2019)."""
+"""Are all these heads needed? Heads switched off one by one, all but one, layer by layer, and more and more (Michel
+et al. 2019).
+"""
 
 from __future__ import annotations
 

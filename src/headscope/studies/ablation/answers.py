@@ -1,4 +1,6 @@
-"""What a model answers, with heads switched off, and how it is counted: a few numbers per example, whatever is scored by them."""
+"""What a model answers, with heads switched off, and how it is counted: a few numbers per example, whatever is
+scored by them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _LEVELS: tuple[Level, ...] = ("token", "span")
 
 
 def columns_of(model: Model) -> tuple[str, ...]:
-    """What is counted of a text: of a classifier also which class it found and which is true, of keyphrases which words and phrases."""
+    """What is counted of a text: of a classifier also which class it found and which is true, of keyphrases which
+    words and phrases.
+    """
     if model.tagging == "keyphrases":
         return (*_COLUMNS, *_PHRASES)
     return (*_COLUMNS, "found", "truth") if model.objective == "classes" else _COLUMNS

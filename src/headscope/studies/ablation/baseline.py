@@ -26,10 +26,11 @@ class Baseline(NamedTuple):
 
 
 def constant_baseline(score: Score, table: Float64[np.ndarray, "example k"], model: Model) -> Baseline | None:
-    """The score of an answer that does not depend on the text; None for a score of the user's own, of which none is known.
+    """The score of an answer that does not depend on the text; None for a score of the user's own, of which none is
+    known.
 
-    Of a classifier it is that of the best single class, or for its loss that of the shares of the classes. The loss of other models is that
-    of an even guess, and all other scores begin at 0.
+    Of a classifier it is that of the best single class, or for its loss that of the shares of the classes. The loss
+    of other models is that of an even guess, and all other scores begin at 0.
     """
     if score.name == OWN:
         return None
@@ -45,7 +46,9 @@ def constant_baseline(score: Score, table: Float64[np.ndarray, "example k"], mod
 
 
 def baseline_warning(score: Score, value: float, table: Float64[np.ndarray, "example k"], model: Model) -> str | None:
-    """A warning if the whole model is no better than the baseline; `value` is its score, `table` what `answering` counted. Else None."""
+    """A warning if the whole model is no better than the baseline; `value` is its score, `table` what `answering`
+    counted. Else None.
+    """
     baseline = constant_baseline(score, table, model)
     if baseline is None or (value > baseline.value + _CLOSE if score.better == "higher" else value < baseline.value - _CLOSE):
         return None

@@ -1,4 +1,6 @@
-"""Importance of heads beside what switching them off does: I_h with intervals, and how well the one foretells the other."""
+"""Importance of heads beside what switching them off does: I_h with intervals, and how well the one foretells the
+other.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def replicated(
     replicates: int,
     seed: int,
 ) -> Float64[np.ndarray, "replicate+1 head"]:
-    """I_h over all parts, and where the documents that they are of are drawn again: means of sizes over their weights, then normalised."""
+    """I_h over all parts, and where the documents that they are of are drawn again: means of sizes over their
+    weights, then normalised.
+    """
     number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
     units = np.array([number[name] for name in documents], dtype=np.int64)
     sums, counts = np.zeros((2, len(number), sizes.shape[1]))
@@ -63,7 +67,9 @@ def importance_table(weights: Float64[np.ndarray, "replicate+1 head"], layout: H
 
 
 def foretold_table(weights: Float64[np.ndarray, "head"], scores: Scores) -> Table:
-    """`importance_foretells`: correlation of importance with how much worse the model is without the head, by kind and over all."""
+    """`importance_foretells`: correlation of importance with how much worse the model is without the head, by kind
+    and over all.
+    """
     harm = scores.harm("heads", np.ones(len(scores.documents), dtype=bool))
     kinds = scores.layout.by_kind()
     groups: dict[str, list[int]] = {str(kind): places for kind, places in kinds.items()}

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def ascending(values: Float64[np.ndarray, "head"]) -> list[int]:
-    """Heads in the order in which they go: the smallest value first, of equals the lower layer and head, and NaN last."""
+    """Heads in the order in which they go: the smallest value first, of equals the lower layer and head, and NaN
+    last.
+    """
     return [int(place) for place in np.argsort(values, kind="stable")]
 
 
@@ -39,7 +41,9 @@ def quantity_values(run: Path, name: str, layout: HeadLayout) -> Float64[np.ndar
 
 
 def pruning_orders(trial: Trial, kept: StateColumns) -> dict[str, list[int]]:
-    """The orders of a study by name, found on one half of the documents; `kept` is what `Trial.answer_systems` gave of all texts."""
+    """The orders of a study by name, found on one half of the documents; `kept` is what `Trial.answer_systems` gave
+    of all texts.
+    """
     spec, layout = trial.spec, trial.model.layout
     scores = trial.scores(kept)
     half = scores.fold == 0 if trial.has_halves else np.ones(len(scores.documents), dtype=bool)

@@ -1,4 +1,6 @@
-"""From a model to a smaller one: heads weighed on one half of the documents, cut out, and the result tried on the other half."""
+"""From a model to a smaller one: heads weighed on one half of the documents, cut out, and the result tried on the
+other half.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def prune_model(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> PruneResult:
-    """Weigh the heads, cut out those that matter least, and try the rest. `settings` are those of a study of ablation."""
+    """Weigh the heads, cut out those that matter least, and try the rest. `settings` are those of a study of
+    ablation.
+    """
     if by not in ORDERS and run is None:
         raise RunError(f"heads cannot be ordered by {by!r}", f"Use {', '.join(ORDERS)}, or name a run that has this quantity with --run")
     spec = validated(AblationSpec, {**settings, "parts": "heads" if by == "drop" else "importance"}, "the options")

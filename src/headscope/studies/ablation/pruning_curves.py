@@ -1,4 +1,6 @@
-"""Switching off more and more heads, in several orders: how many can go before it hurts (Michel et al. 2019, Figure 3)."""
+"""Switching off more and more heads, in several orders: how many can go before it hurts (Michel et al. 2019, Figure
+3).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ MOST_FIRST = ", most first"  # the name of an order that is turned round
 
 @dataclass(frozen=True)
 class Curves:
-    """Orders in which heads go, each a list of places on the flat head axis, and after how many heads the model is looked at."""
+    """Orders in which heads go, each a list of places on the flat head axis, and after how many heads the model is
+    looked at.
+    """
 
     layout: HeadLayout
     orders: Mapping[str, Sequence[int]]
@@ -57,9 +61,9 @@ def curve_table(curves: Curves, scores: Scores, table: Float64[np.ndarray, "syst
 
 
 def prunable_table(pruning: Table, base: float, score: Score, tolerance: float, losing: bool = True) -> Table:
-    """`prunable`: of each order the largest share of heads that can go, in steps from the first, while the score is no worse than
-    `tolerance` of it; 0 if even the first step is, NaN for a model that has nothing to lose (`losing` is false). Orders that begin with
-    what matters most are not meant to spare anything.
+    """`prunable`: of each order the largest share of heads that can go, in steps from the first, while the score is
+    no worse than `tolerance` of it; 0 if even the first step is, NaN for a model that has nothing to lose (`losing`
+    is false). Orders that begin with what matters most are not meant to spare anything.
     """
     rows = []
     for order in (name for name in dict.fromkeys(pruning["order"]) if not name.endswith(MOST_FIRST)):

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def replicated_differences(results: Results) -> ReplicatedTables:
-    """How the score differs without a head, or a layer. Scores other than means need what only the model knows, and are left out."""
+    """How the score differs without a head, or a layer. Scores other than means need what only the model knows, and
+    are left out.
+    """
     settings, layout = results.manifest["settings"], results.layout
     name = settings["score"]
     if not settings["replicates"] or name not in ("loss", "perplexity", "accuracy", "masked_accuracy"):

@@ -34,7 +34,9 @@ def _weights(model: Model, in_bytes: bool = False) -> int:
 
 
 def speed_table(whole: Model, smaller: Model, texts: Sequence[Encoded], batches: Sequence[int] = SIZES, rounds: int = 5) -> Table:
-    """Texts per second of both models on the same texts, the median over the rounds, and the ratio: one row per batch size."""
+    """Texts per second of both models on the same texts, the median over the rounds, and the ratio: one row per
+    batch size.
+    """
     rows = []
     for size in batches:
         batch = list(islice(cycle(texts), size))

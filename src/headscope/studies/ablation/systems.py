@@ -1,4 +1,6 @@
-"""What is switched off: one head, all heads of a layer but one, a whole layer, any set of heads. A system is a model without some."""
+"""What is switched off: one head, all heads of a layer but one, a whole layer, any set of heads. A system is a model
+without some.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,9 @@ FOLDS = 2
 
 @dataclass(frozen=True)
 class Scores:
-    """The numbers of the model as it is and of all systems, how they are scored, and which document each example is of."""
+    """The numbers of the model as it is and of all systems, how they are scored, and which document each example is
+    of.
+    """
 
     systems: Systems
     base: Float64[np.ndarray, "example k"]
@@ -82,8 +84,9 @@ def layer_table(scores: Scores) -> Table:
 
 
 def only_table(scores: Scores) -> Table:
-    """`ablation_all_but_one`: each layer with a single head left: the best one by all examples, and the best one by the other half of the
-    documents, scored on this half. A best of many that is scored on what it was chosen by flatters.
+    """`ablation_all_but_one`: each layer with a single head left: the best one by all examples, and the best one by
+    the other half of the documents, scored on this half. A best of many that is scored on what it was chosen by
+    flatters.
     """
     everything = scores.of("all_but_one")
     whole = np.ones(len(scores.documents), dtype=bool)
@@ -115,7 +118,9 @@ def _table(names: Sequence[Mapping[str, Any]], contrast: Contrast) -> Table:
 
 
 def numbers(contrast: Contrast) -> dict[str, list[Any]]:
-    """The columns that compare systems with the model as it is. A p of 0 by the bootstrap is no smaller than it could have found."""
+    """The columns that compare systems with the model as it is. A p of 0 by the bootstrap is no smaller than it
+    could have found.
+    """
     size = len(contrast.score)
     p = contrast.p
     values = (contrast.score, contrast.difference, contrast.low, contrast.high, p, holm(p), benjamini_hochberg(p))

@@ -1,4 +1,6 @@
-"""The same heads on several tasks: whether a model misses on one what it misses on another (Michel et al. 2019, §3.4)."""
+"""The same heads on several tasks: whether a model misses on one what it misses on another (Michel et al. 2019,
+§3.4).
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def task_correlations(studies: Sequence[Results]) -> Table:
-    """Correlation of what is lost without each head in two studies, for all pairs of studies and by kind of attention: above 0, what is
-    missed is the same.
+    """Correlation of what is lost without each head in two studies, for all pairs of studies and by kind of attention:
+    above 0, what is missed is the same.
 
     `p` is that of a permutation test, which deals out the heads' losses anew.
     """
@@ -41,8 +43,8 @@ def task_correlations(studies: Sequence[Results]) -> Table:
 
 
 def losses(studies: Sequence[Results], relative: bool = False) -> dict[str, dict[Place, float]]:
-    """By study, how much worse the score is without each head: a loss is above 0, whichever way is up; if `relative`, as a share of the
-    score.
+    """By study, how much worse the score is without each head: a loss is above 0, whichever way is up; if
+    `relative`, as a share of the score.
     """
     lost = {}
     for name, results in named_studies(studies).items():

@@ -1,4 +1,6 @@
-"""The same heads on several tasks (Michel et al. 2019, Figures 1 and 2): scores without each head, and whether the same heads matter."""
+"""The same heads on several tasks (Michel et al. 2019, Figures 1 and 2): scores without each head, and whether the
+same heads matter.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ _DASHED = (0, (4, 3))
 def draw(studies: Sequence[Results], change: bool = False) -> Figure:
     """One histogram per task, and below, for each pair of tasks, one point per head.
 
-    Axes are scores without the head, with lines at the score of the whole model; with `change` the share of the score that is lost, in
-    percent: above 0 the model is worse without the head.
+    Axes are scores without the head, with lines at the score of the whole model; with `change` the share of the
+    score that is lost, in percent: above 0 the model is worse without the head.
     """
     from matplotlib.figure import Figure
 

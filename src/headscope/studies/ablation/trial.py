@@ -41,17 +41,18 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Float64
 
 
-# Texts that are answered before what was counted is written, and padded tokens of a batch before it is multiplied by systems. On a GPU
-# both are larger: it wants to be kept busy.
+# Texts that are answered before what was counted is written, and padded tokens of a batch before it is multiplied by
+# systems. On a GPU both are larger: it wants to be kept busy.
 SHARD, GPU_SHARD = 8, 256
 BATCH, GPU_BATCH = 2048, 32768
 
 
 class Trial:
-    """A model, the texts it is tried on, and how its answers are scored. The settings must be complete (`completion.completed`).
+    """A model, the texts it is tried on, and how its answers are scored. The settings must be complete
+    (`completion.completed`).
 
-    With `score = "own"`, `function` is the score: from an array [example, number] of what `answers.columns_of` names to one number, of
-    which more is better.
+    With `score = "own"`, `function` is the score: from an array [example, number] of what `answers.columns_of` names
+    to one number, of which more is better.
     """
 
     def __init__(self, spec: AblationSpec, model: Model, corpus: Corpus, function: ScoreFunction | None = None) -> None:
@@ -81,15 +82,20 @@ class Trial:
         return len({group_of(text.document, 2) for text in self.texts}) == 2
 
     def ordering_texts(self) -> list[Encoded]:
-        """The texts of the half of the documents that an order of heads is found on; all texts where there is one half alone."""
+        """The texts of the half of the documents that an order of heads is found on; all texts where there is one
+        half alone.
+        """
         return [text for text in self.texts if not self.has_halves or group_of(text.document, 2) == 0]
 
     def testing_texts(self, texts: Sequence[Encoded]) -> list[Encoded]:
-        """Those of the half of the documents that an order of heads is tried on, which is not the half that it was found on."""
+        """Those of the half of the documents that an order of heads is tried on, which is not the half that it was
+        found on.
+        """
         return [text for text in texts if not self.has_halves or group_of(text.document, 2) == 1]
 
     def answer_systems(self, texts: Sequence[Encoded], kept: StateColumns) -> None:
-        """Answer texts by the model as it is and by every system that changes one layer; and find gradients of gates, if they are needed.
+        """Answer texts by the model as it is and by every system that changes one layer; and find gradients of gates,
+        if they are needed.
 
         What is found is added to `kept`.
         """
@@ -148,7 +154,9 @@ class Trial:
 
 
 def read_texts(spec: AblationSpec, model: Model, corpus: Corpus, counts: Counts) -> list[Encoded]:
-    """The texts in which there is something to predict, in the order of the corpus. They and what is left out are counted in `counts`."""
+    """The texts in which there is something to predict, in the order of the corpus. They and what is left out are
+    counted in `counts`.
+    """
     encoder = Encoder(
         model.tokenizer,
         unit=spec.unit or "sentence",
@@ -188,7 +196,9 @@ def reference(text: Encoded) -> str:
 
 
 def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, Float[torch.Tensor, "head d"]] | None = None) -> Answering:
-    """What translates a batch of texts under each of some cuts, and counts for a score. Every cut takes a search of its own."""
+    """What translates a batch of texts under each of some cuts, and counts for a score. Every cut takes a search of
+    its own.
+    """
 
     def answer(texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Float64[np.ndarray, "cut example k"]:
         score = make_score(name, references=[reference(text) for text in texts])

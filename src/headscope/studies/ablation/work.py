@@ -44,7 +44,9 @@ class AblationJob(NamedTuple):
 
 
 class AblationWork(Work):
-    """One study of ablation. All texts are answered without each head, layer and so on, and then, for pruning, once more."""
+    """One study of ablation. All texts are answered without each head, layer and so on, and then, for pruning, once
+    more.
+    """
 
     spec: AblationSpec
 

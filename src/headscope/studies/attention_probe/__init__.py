@@ -1,4 +1,6 @@
-"""Attention probes: how many governors of words can be found from the attention of all heads together (Clark et al. 2019, §5)."""
+"""Attention probes: how many governors of words can be found from the attention of all heads together (Clark et al.
+2019, §5).
+"""
 
 from __future__ import annotations
 

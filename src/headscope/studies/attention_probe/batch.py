@@ -64,7 +64,9 @@ class SentenceBatch:
 
     @cached_property
     def given(self) -> Float[torch.Tensor, "text position position head"]:
-        """The attention from i to j, padded. Large: what can do with the maps of one sentence after the other should."""
+        """The attention from i to j, padded. Large: what can do with the maps of one sentence after the other
+        should.
+        """
         assert self.maps is not None
         return padded(self.maps, self.gold.shape[1] + SPECIALS)
 
@@ -97,8 +99,8 @@ def padded(maps: Sequence[Float[torch.Tensor, "position position k"]], width: in
 
 
 def pieces(sizes: Sequence[int], cells: int, each: int) -> Iterator[list[int]]:
-    """The places of sentences of these sizes in groups, those of like length together, whose padded pairs of words have at most so many
-    numbers (or which are one sentence); `each` is the numbers of a pair.
+    """The places of sentences of these sizes in groups, those of like length together, whose padded pairs of words
+    have at most so many numbers (or which are one sentence); `each` is the numbers of a pair.
     """
     piece: list[int] = []
     for place in sorted(range(len(sizes)), key=lambda place: sizes[place]):

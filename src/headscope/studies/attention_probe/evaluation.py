@@ -1,4 +1,6 @@
-"""Trained probes on sentences that they did not learn from: the governors they find, and how much each head counts for that."""
+"""Trained probes on sentences that they did not learn from: the governors they find, and how much each head counts
+for that.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def right_branching(material: AttentionProbeData, kept: StateColumns) -> None:
-    """Keep which words the rule is right about that the governor is the next word; the last word's is itself, which is wrong."""
+    """Keep which words the rule is right about that the governor is the next word; the last word's is itself, which
+    is wrong.
+    """
     for gold, scored in zip(material.gold(), material.scored(), strict=True):
         guess = np.minimum(np.arange(2, len(gold) + 2), len(gold))
         kept.add("right/right-branching", (guess == gold)[scored][:, None])
@@ -36,7 +40,9 @@ def right_branching(material: AttentionProbeData, kept: StateColumns) -> None:
 def score_probes(
     probes: Mapping[Name, Probe], tried: SentenceMaps, material: AttentionProbeData, kept: StateColumns, trees: bool = False
 ) -> None:
-    """Keep which words each seed is right about, by the best candidate and with `trees` by the best tree, and its weights of heads."""
+    """Keep which words each seed is right about, by the best candidate and with `trees` by the best tree, and its
+    weights of heads.
+    """
     weights = {name: HeadWeights(probe) for name, probe in probes.items() if isinstance(probe, AttentionProbe | AttentionWordsProbe)}
     gold, scored = material.gold(), material.scored()
     columns: dict[str, dict[int, np.ndarray]] = {}
@@ -78,8 +84,8 @@ def best_trees(scores: Float[torch.Tensor, "text word seed 1+word"], batch: Sent
 class HeadWeights:
     """How much each head counts in a trained probe: sums over the words that have a word for a governor.
 
-    The weight of a map for a pair of words says how much its attention between them counts. Times that attention, for the true governor,
-    less the mean of the same over all words of the sentence, it is the map's pull.
+    The weight of a map for a pair of words says how much its attention between them counts. Times that attention,
+    for the true governor, less the mean of the same over all words of the sentence, it is the map's pull.
     """
 
     probe: AttentionProbe | AttentionWordsProbe

@@ -33,7 +33,9 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Which row of a table each word has. Row 0 is nothing, all zeros; words without a row of their own have `unknown`."""
+    """Which row of a table each word has. Row 0 is nothing, all zeros; words without a row of their own have
+    `unknown`.
+    """
 
     source: str
     rows: Mapping[str, int]
@@ -76,7 +78,9 @@ def lexicon(
     model: Model,
     unknown: Unknown = "zeros",
 ) -> Lexicon:
-    """The lexicon of some texts. If `words` is left open: GloVe's vectors where there are some, and else the model's own."""
+    """The lexicon of some texts. If `words` is left open: GloVe's vectors where there are some, and else the model's
+    own.
+    """
     if vectors is not None and words not in (None, "glove"):
         raise RunError(f"a file of vectors, but words are to be {words}", "Leave out --vectors, or use --words glove")
     if words == "learned":

@@ -1,4 +1,6 @@
-"""Attention between the words of sentences, and between words and what stands for the root, from all heads of a model."""
+"""Attention between the words of sentences, and between words and what stands for the root, from all heads of a
+model.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ _FLOAT = 4  # bytes
 
 
 class Maps:
-    """Reads a model's attention as maps [from, to, head] between `start`, `end` and the words of a sentence, in this order.
+    """Reads a model's attention as maps [from, to, head] between `start`, `end` and the words of a sentence, in this
+    order.
 
     What a model does not put around a text is a row and a column of zeros.
     """
@@ -74,7 +77,9 @@ class Maps:
         return [sum(sizes[:number]) for number in range(len(sizes))]
 
     def _places(self, groups: WordGroups) -> tuple[Int[torch.Tensor, "text position"], Bool[torch.Tensor, "text position"]]:
-        """Where the start, the end and the words of each text stand in its word map, and whether they are there at all."""
+        """Where the start, the end and the words of each text stand in its word map, and whether they are there at
+        all.
+        """
         roles = [[groups.side.kinds[kind][1] if kind >= 0 else -1 for kind in row] for row in groups.side.positions.tolist()]
         width = SPECIALS + max(row.count(WORD) for row in roles)
         places, there = torch.zeros(len(roles), width, dtype=torch.int64), torch.zeros(len(roles), width, dtype=torch.bool)
@@ -104,9 +109,11 @@ def _kind(model: Model) -> Kind:
 
 
 class Store:
-    """The maps of many texts: worked out when they are asked for, and kept for the next time if all of them fit into `limit` bytes.
+    """The maps of many texts: worked out when they are asked for, and kept for the next time if all of them fit into
+    `limit` bytes.
 
-    On a CPU they are kept in a temporary file that is mapped into memory, on a GPU in its memory, of which half may be used.
+    On a CPU they are kept in a temporary file that is mapped into memory, on a GPU in its memory, of which half may
+    be used.
     """
 
     def __init__(self, maps: Maps, texts: Sequence[Encoded], limit: int, again: bool = True) -> None:

@@ -1,4 +1,6 @@
-"""What a study of attention probes learns from and is tried on: sentences with trees, and the vectors of their words."""
+"""What a study of attention probes learns from and is tried on: sentences with trees, and the vectors of their
+words.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ def _texts(spec: AttentionProbeSpec, model: Model, corpus: Corpus, counts: Count
 
 
 def _parted(texts: list[Encoded], share: float, what: str) -> tuple[list[Encoded], list[Encoded]]:
-    """Texts without some documents, and these: a share of all, drawn by their names alone; sentences if there is one document only."""
+    """Texts without some documents, and these: a share of all, drawn by their names alone; sentences if there is one
+    document only.
+    """
     single = len({text.document for text in texts}) < 2
     units = {text.id if single else text.document for text in texts}
     drawn = sorted(units, key=lambda name: hashlib.blake2b(f"{what}\x1f{name}".encode()).digest())[: math.ceil(share * len(units))]

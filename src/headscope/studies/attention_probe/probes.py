@@ -1,4 +1,6 @@
-"""The probes themselves: for each word a score for each candidate governor. Several seeds are trained side by side, each as if alone."""
+"""The probes themselves: for each word a score for each candidate governor. Several seeds are trained side by side,
+each as if alone.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ HIDDEN, DISTANCES = 256, 8
 
 
 class Probe(nn.Module, ABC):
-    """What all probes share: seeds, how they are drawn, the loss. `rate` is how fast one learns well, in batches of 32 sentences."""
+    """What all probes share: seeds, how they are drawn, the loss. `rate` is how fast one learns well, in batches of
+    32 sentences.
+    """
 
     rate: ClassVar[float] = 0.002
 
@@ -39,7 +43,9 @@ class Probe(nn.Module, ABC):
         self.seeds = tuple(seeds)
 
     def _drawn(self, name: str, shape: Sequence[int], limit: float) -> nn.Parameter:
-        """Even in [-limit, limit], by seed and name alone: a seed means the same weights whatever is trained beside it."""
+        """Even in [-limit, limit], by seed and name alone: a seed means the same weights whatever is trained beside
+        it.
+        """
         drawn = []
         for seed in self.seeds:
             generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{type(self).__name__}/{name}".encode()))
@@ -75,8 +81,8 @@ class Probe(nn.Module, ABC):
 class _Rooted(Probe):
     """A probe of attention, of which each map is multiplied by its `scale`.
 
-    What it gives the root: two numbers that weigh what is given to the start and to the end of the text, or, if root is `separate`,
-    weights of its own for all heads at either, and a constant.
+    What it gives the root: two numbers that weigh what is given to the start and to the end of the text, or, if root
+    is `separate`, weights of its own for all heads at either, and a constant.
     """
 
     scale: torch.Tensor
@@ -103,7 +109,9 @@ class _Rooted(Probe):
 
 
 class AttentionProbe(_Rooted):
-    """One weight per head and direction: the score of a candidate is the weighted sum of the attention from and to it."""
+    """One weight per head and direction: the score of a candidate is the weighted sum of the attention from and to
+    it.
+    """
 
     rate = 1.0
 
@@ -157,7 +165,9 @@ def _fast() -> Callable[..., None] | None:
 
 
 class Vectors(nn.Module):
-    """A table of word vectors for all seeds: frozen, or one a seed that is learned. Row 0 is nothing: all zeros, as the root is."""
+    """A table of word vectors for all seeds: frozen, or one a seed that is learned. Row 0 is nothing: all zeros, as
+    the root is.
+    """
 
     table: torch.Tensor | None
 
@@ -182,8 +192,8 @@ class Vectors(nn.Module):
 
 
 def candidates_of(forms: Int[torch.Tensor, "text word"], alignment: Alignment) -> Int[torch.Tensor, "text 1+word"]:
-    """The word that each candidate is taken for. The released code had the root's place at the end where all else has it first: candidate
-    j, the j-th word, was taken for the one after it, and the root for the first word.
+    """The word that each candidate is taken for. The released code had the root's place at the end where all else
+    has it first: candidate j, the j-th word, was taken for the one after it, and the root for the first word.
     """
     if alignment == "fixed":
         return nn.functional.pad(forms, (1, 0))
@@ -220,7 +230,9 @@ class AttentionWordsProbe(_Rooted):
     def weights(
         self, batch: SentenceBatch
     ) -> tuple[Float[torch.Tensor, "text position seed k"], Float[torch.Tensor, "text position seed k"]]:
-        """What each position adds to the weights as the word whose governor is sought, the bias in it, and as the candidate."""
+        """What each position adds to the weights as the word whose governor is sought, the bias in it, and as the
+        candidate.
+        """
         forms = nn.functional.pad(batch.forms, (SPECIALS, 0))
         candidates = candidates_of(batch.forms, self.alignment)
         other = torch.cat([candidates[:, :1], candidates], 1)  # start and end both are the root
@@ -230,7 +242,9 @@ class AttentionWordsProbe(_Rooted):
         return mine * self.scale, theirs * self.scale
 
     def scores(self, batch: SentenceBatch) -> Scores:
-        """See Probe. Weights of a candidate meet the maps at its own position, where each direction is the other one."""
+        """See Probe. Weights of a candidate meet the maps at its own position, where each direction is the other
+        one.
+        """
         seeds, heads = len(self.seeds), self.maps // 2
         mine, theirs = self.weights(batch)
         both = torch.cat([mine, theirs.roll(heads, -1)], 2).transpose(2, 3)  # [text, position, k, 2 seed]
@@ -276,7 +290,9 @@ class WordsDistancesProbe(Probe):
 
 
 def distances(sizes: Int[torch.Tensor, "text"], width: int) -> Float[torch.Tensor, "text word 1+word 8"]:
-    """How far a candidate is ahead and behind, in lengths of the sentence; whether it is the word itself, one or two from it, the root."""
+    """How far a candidate is ahead and behind, in lengths of the sentence; whether it is the word itself, one or two
+    from it, the root.
+    """
     place = torch.arange(width, device=sizes.device)
     offset = place[None, :] - place[:, None]
     share = offset[None] / sizes[:, None, None]

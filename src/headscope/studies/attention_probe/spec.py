@@ -40,8 +40,8 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
 class AttentionProbeSpec(StudySpec):
     """The settings of a study of attention probes.
 
-    A field left at None is decided by the preset, but for the rate, which each probe has its own of, the words, which the vectors decide,
-    and the epochs, which the number of sentences does.
+    A field left at None is decided by the preset, but for the rate, which each probe has its own of, the words,
+    which the vectors decide, and the epochs, which the number of sentences does.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS

@@ -1,4 +1,6 @@
-"""Training probes: all probes and all seeds in one pass over the sentences, in batches, with the loss of each as if it were alone."""
+"""Training probes: all probes and all seeds in one pass over the sentences, in batches, with the loss of each as if
+it were alone.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +55,8 @@ class SentenceMaps:
     def batches(
         self, steps: Sequence[Sequence[int]], each: int, cells: int | None = None
     ) -> Iterator[tuple[int, Sequence[int], SentenceBatch]]:
-        """Each step in pieces that fit, if a pair of words takes `each` numbers: the number of the step, the sentences of the piece, and
-        their tensors.
+        """Each step in pieces that fit, if a pair of words takes `each` numbers: the number of the step, the
+        sentences of the piece, and their tensors.
         """
         most = cells or (CELLS if self.device.type == "cpu" else GPU_CELLS)
         for number, (step, maps) in enumerate(self._maps(steps)):
@@ -71,7 +73,9 @@ class SentenceMaps:
 
 
 def steps(trees: Sequence[ParsedSentence], names: Sequence[str], recipe: AttentionRecipe, epoch: int) -> list[list[int]]:
-    """The sentences of each step of an epoch: as they come, or drawn by their names alone, those of like length together."""
+    """The sentences of each step of an epoch: as they come, or drawn by their names alone, those of like length
+    together.
+    """
     if recipe.order == "file":
         return [list(range(start, min(start + recipe.batch, len(trees)))) for start in range(0, len(trees), recipe.batch)]
     lot = {place: hashlib.blake2b(f"{recipe.seed}/{epoch}\x1f{names[place]}".encode()).digest() for place in range(len(trees))}
@@ -93,7 +97,8 @@ def train(
 ) -> dict[Name, list[int]]:
     """Train the probes in place; the epochs after which each seed of each was at its best.
 
-    With patience, a probe is tried on `held` after each epoch, and the weights of each seed are those of its best epoch.
+    With patience, a probe is tried on `held` after each epoch, and the weights of each seed are those of its best
+    epoch.
     """
     rates = [recipe.rate or probe.rate for probe in probes.values()]
     groups = [{"params": list(probe.parameters()), "lr": rate} for probe, rate in zip(probes.values(), rates, strict=True)]
@@ -153,7 +158,9 @@ def in_order(some: SentenceMaps, size: int = 32) -> list[list[int]]:
 
 
 def standard_scale(learned: SentenceMaps) -> Float[torch.Tensor, "k"]:
-    """What makes all maps vary alike between pairs of words, and as much as they do on average; from some of the sentences."""
+    """What makes all maps vary alike between pairs of words, and as much as they do on average; from some of the
+    sentences.
+    """
     total = square = torch.zeros(())
     n = 0
     chosen = sorted(range(len(learned.trees)), key=lambda place: learned.names[place])[:: max(1, len(learned.trees) // _SAMPLE)]

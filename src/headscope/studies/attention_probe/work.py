@@ -1,4 +1,6 @@
-"""Attention probes: trained on some sentences and tried on others, beside what words, a rule and a random model give."""
+"""Attention probes: trained on some sentences and tried on others, beside what words, a rule and a random model
+give.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ class AttentionProbeWork(Work):
         return self.parts
 
     def do(self, job: ProbeGroup) -> States:
-        """Which words the probes of a part are right about, and the heads they lean on; of the first part also whose words are scored."""
+        """Which words the probes of a part are right about, and the heads they lean on; of the first part also whose
+        words are scored.
+        """
         kept = StateColumns()
         if job.number == 0:
             for text, scored in zip(self.material.tried, self.material.scored(), strict=True):

@@ -105,7 +105,9 @@ class EdgeProbeStudy(Study):
         return EdgeSpec
 
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> EdgeSpec:
-        """The settings with the tasks that the corpus has; an error for a task that a corpus has nothing to label for."""
+        """The settings with the tasks that the corpus has; an error for a task that a corpus has nothing to label
+        for.
+        """
         from headscope.studies.edge_probe.reading import found_tasks
 
         train, dev = corpora["corpus"], corpora["dev"]

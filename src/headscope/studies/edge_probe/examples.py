@@ -1,4 +1,6 @@
-"""Targets one by one: what probes believe of them with each layer more, and a search for those whose decision turns (Figure 3)."""
+"""Targets one by one: what probes believe of them with each layer more, and a search for those whose decision turns
+(Figure 3).
+"""
 
 from __future__ import annotations
 

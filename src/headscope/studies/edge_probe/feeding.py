@@ -49,7 +49,9 @@ def _uploaded(values: np.ndarray, device: torch.device) -> torch.Tensor:
 
 
 class Feeder:
-    """Targets with their states. `variants` are labels of the same targets: the true ones first, then those of a control."""
+    """Targets with their states. `variants` are labels of the same targets: the true ones first, then those of a
+    control.
+    """
 
     def __init__(self, rows: StateRows, items: Items, variants: Sequence[Bool[np.ndarray, "target label"]], dtype: torch.dtype) -> None:
         self.items, self.dtype = items, dtype
@@ -62,7 +64,9 @@ class Feeder:
         return len(self.items)
 
     def shuffled(self, seed: int, epoch: int, size: int) -> list[list[Laid]]:
-        """The texts in batches of `size`, in an order of chance that depends on seed and epoch; like lengths together."""
+        """The texts in batches of `size`, in an order of chance that depends on seed and epoch; like lengths
+        together.
+        """
         drawn = np.random.default_rng((seed, epoch))
         texts = self._texts
         order = drawn.permutation(len(texts))

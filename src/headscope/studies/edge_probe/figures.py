@@ -1,4 +1,6 @@
-"""Tenney et al.'s figures: where in a model the information for each task is, and how beliefs change from layer to layer."""
+"""Tenney et al.'s figures: where in a model the information for each task is, and how beliefs change from layer to
+layer.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def _size(results: Results) -> str:
 
 
 def order(results: Results, kind: str | None = None) -> Figure:
-    """Figure 1: tasks by their expected layer, beside the centre of gravity of their mix, and F1 without and with layers."""
+    """Figure 1: tasks by their expected layer, beside the centre of gravity of their mix, and F1 without and with
+    layers.
+    """
     from matplotlib.figure import Figure
 
     rows = list(results["edge_tasks"])
@@ -78,8 +82,8 @@ def _doubtful(row: dict[str, Any]) -> bool:
 
 
 def _dot(axes: Axes, row: dict[str, Any], value: str, low: str, high: str, y: float, number: int, doubtful: bool = False) -> None:
-    """A point with its interval; one that lies outside is an arrow at the edge, with its value; one that means nothing is an open grey
-    point without an interval.
+    """A point with its interval; one that lies outside is an arrow at the edge, with its value; one that means
+    nothing is an open grey point without an interval.
     """
     colour = "0.55" if doubtful else COLOURS[number]
     least, most = axes.get_xlim()
@@ -184,9 +188,11 @@ def scores(results: Results, kind: str | None = None) -> Figure:
 
 
 def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> Figure:
-    """Figure 3: what is believed of single examples with each layer more. `chosen` is a task, or a task and numbers: `pos/2,5`.
+    """Figure 3: what is believed of single examples with each layer more. `chosen` is a task, or a task and numbers:
+    `pos/2,5`.
 
-    With `bars` as in the paper: the true label and the other label that is believed most over all layers, two bars per layer.
+    With `bars` as in the paper: the true label and the other label that is believed most over all layers, two bars
+    per layer.
     """
     from matplotlib.figure import Figure
 
@@ -228,7 +234,9 @@ def _believed_bars(axes: Axes, own: Table) -> None:
 
 
 def _examples(results: Results, chosen: str | None) -> list[dict[str, Any]]:
-    """The examples asked for; by default those of texts that were given, or one sentence for several tasks, or the first of each task."""
+    """The examples asked for; by default those of texts that were given, or one sentence for several tasks, or the
+    first of each task.
+    """
     rows = list(results["edge_examples"])
     if not rows:
         raise RunError("the study has no examples to show", "Make it with --examples 8, or name texts to show with --look")

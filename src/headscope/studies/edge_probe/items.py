@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Laid:
-    """What one text has to label. `tokens` are those of any span; spans [start, end) count these, each span once per slot."""
+    """What one text has to label. `tokens` are those of any span; spans [start, end) count these, each span once per
+    slot.
+    """
 
     text: int
     tokens: Int[np.ndarray, "token"]
@@ -30,7 +32,8 @@ class Laid:
 
 @dataclass(frozen=True)
 class Items:
-    """All targets of a task in some texts. `edges` are by the words of their text, whose number is in `texts`; `labels` has a row each.
+    """All targets of a task in some texts. `edges` are by the words of their text, whose number is in `texts`; `labels`
+    has a row each.
 
     A label that is in `edges` and not in `names` has no column: nothing could have been learned of it.
     """
@@ -84,7 +87,9 @@ class Items:
 
 
 def items(task: str, texts: Sequence[Encoded], edges: Sequence[Sequence[Edge]], names: Sequence[str] | None = None) -> Items:
-    """The targets of a task. `edges` are those of each text, by its words; `names` the labels, by default all that there are, sorted."""
+    """The targets of a task. `edges` are those of each text, by its words; `names` the labels, by default all that
+    there are, sorted.
+    """
     targets = [(number, edge) for number, (_, edges_of_text) in enumerate(zip(texts, edges, strict=True)) for edge in edges_of_text]
     pairs = {edge.second is not None for _, edge in targets}
     if len(pairs) > 1:

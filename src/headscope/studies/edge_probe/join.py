@@ -1,4 +1,6 @@
-"""Studies of several corpora as one: tasks are annotated where they are annotated, and figures want them side by side."""
+"""Studies of several corpora as one: tasks are annotated where they are annotated, and figures want them side by
+side.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""A linear baseline for the probes of a task: one logistic regression per label on the mean state of each span, in one layer.
+"""A linear baseline for the probes of a task: one logistic regression per label on the mean state of each span, in one
+layer.
 
-A probe that sees the layer can do all that the regression does. Where it scores less, it was trained too shortly or on too little.
+A probe that sees the layer can do all that the regression does. Where it scores less, it was trained too shortly or
+on too little.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ def linear_counts(
     counted: Bool[np.ndarray, "label"],
     units: Int[np.ndarray, "target"],
 ) -> Float64[np.ndarray, "unit 3"]:
-    """Right, wrong and missed labels of the baseline in each unit of the part `dev`, as `scoring.counts` has them for probes.
+    """Right, wrong and missed labels of the baseline in each unit of the part `dev`, as `scoring.counts` has them for
+    probes.
 
     Weights are fitted to the part `train`. The penalty decreases until the cross-entropy of the part `held` rises.
     """
@@ -71,7 +74,9 @@ def span_vectors(rows: StateRows, items: Items, layer: int) -> Float[torch.Tenso
 
 
 def _tokens(states: HiddenStates, text: Laid, layer: int, slot: int) -> tuple[Int[np.ndarray, "token"], Int[np.ndarray, "target"]]:
-    """The rows of the tokens of each target's span in a layer, one target after the other, and the number of tokens of each."""
+    """The rows of the tokens of each target's span in a layer, one target after the other, and the number of tokens
+    of each.
+    """
     spans = text.spans[slot][text.of[slot]]
     start = states.places[text.text] // states.size + layer * states.lengths[text.text]
     return start + text.tokens[np.concatenate([np.arange(*span) for span in spans])], spans[:, 1] - spans[:, 0]
@@ -83,7 +88,9 @@ def fitted(
     penalty: float,
     start: Float[torch.Tensor, "d+1 label"],
 ) -> Float[torch.Tensor, "d+1 label"]:
-    """Weights (intercepts last) that minimise the sum of binary cross-entropies plus penalty / 2 times the squares of all others."""
+    """Weights (intercepts last) that minimise the sum of binary cross-entropies plus penalty / 2 times the squares
+    of all others.
+    """
     weights = start.clone().requires_grad_()
     optimiser = torch.optim.LBFGS([weights], max_iter=STEPS, tolerance_change=LEAST, line_search_fn="strong_wolfe")
 

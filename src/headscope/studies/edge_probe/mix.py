@@ -1,6 +1,7 @@
 """Scalar mixes: layers added up with weights that are learned (METHODS §8.1).
 
-h = gamma * sum over layers l of s_l h_l, with s the softmax of one number per layer. A probe that may not see a layer has no number for it.
+h = gamma * sum over layers l of s_l h_l, with s the softmax of one number per layer. A probe that may not see a
+layer has no number for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def cumulative(layers: int) -> Shown:
-    """What the probes of cumulative scoring see: layer 0 alone, 0 and 1, and so on to all; `layers` counts layer 0 in."""
+    """What the probes of cumulative scoring see: layer 0 alone, 0 and 1, and so on to all; `layers` counts layer 0
+    in.
+    """
     return [tuple(range(last + 1)) for last in range(layers)]
 
 

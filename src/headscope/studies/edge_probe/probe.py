@@ -1,11 +1,13 @@
 """The probe of Tenney et al., many at once (METHODS §8.1).
 
-A scalar mix; each token projected to `hidden` numbers, by its own matrix for the first and for the second span; a span pooled by weights
-that its tokens get from a scorer, softmax within the span; then a layer with tanh and layer norm, dropout, and one logit per label.
+A scalar mix; each token projected to `hidden` numbers, by its own matrix for the first and for the second span; a span
+pooled by weights that its tokens get from a scorer, softmax within the span; then a layer with tanh and layer norm,
+dropout, and one logit per label.
 
-All parameters have two axes in front, [seed, probe]. No number of one probe enters another one: training them together is training each
-alone. What is linear is moved to where it is cheapest: a span is pooled before it is projected, and spans that several targets share are
-worked out once. The scorer's bias is left out, since a softmax does not see it.
+All parameters have two axes in front, [seed, probe]. No number of one probe enters another one: training them
+together is training each alone. What is linear is moved to where it is cheapest: a span is pooled before it is
+projected, and spans that several targets share are worked out once. The scorer's bias is left out, since a softmax
+does not see it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ EPSILON = 1e-5  # of layer norm
 
 @dataclass(frozen=True)
 class Spans:
-    """Spans of the texts of a batch, each by the tokens it holds; and for each target which of them, all texts one after the other."""
+    """Spans of the texts of a batch, each by the tokens it holds; and for each target which of them, all texts one
+    after the other.
+    """
 
     held: Bool[torch.Tensor, "seed text span token"]
     of: Int[torch.Tensor, "seed target"]
@@ -36,7 +40,9 @@ class Spans:
 
 @dataclass(frozen=True)
 class TargetBatch:
-    """States of texts, a batch of its own for each seed, and the targets in them; `real` says which targets are no padding."""
+    """States of texts, a batch of its own for each seed, and the targets in them; `real` says which targets are no
+    padding.
+    """
 
     states: Float[torch.Tensor, "seed layer text token d"]
     slots: tuple[Spans, ...]
@@ -56,7 +62,9 @@ class TargetBatch:
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides the size of a probe: layers (layer 0 among them), their width, spans a target has, labels, and its own width."""
+    """What decides the size of a probe: layers (layer 0 among them), their width, spans a target has, labels, and
+    its own width.
+    """
 
     layers: int
     size: int
@@ -66,7 +74,9 @@ class Shape:
 
 
 class Probes:
-    """Probes with their parameters, [seed, probe, ...]. Those of one seed begin alike, so that they differ by what they see alone."""
+    """Probes with their parameters, [seed, probe, ...]. Those of one seed begin alike, so that they differ by what
+    they see alone.
+    """
 
     def __init__(self, shape: Shape, shown: Shown, seeds: list[int], device: torch.device, dtype: torch.dtype = torch.float32) -> None:
         self.shape, self.seeds = shape, seeds

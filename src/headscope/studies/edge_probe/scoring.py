@@ -22,7 +22,9 @@ def counts(
     counted: Bool[np.ndarray, "label"],
     units: Int[np.ndarray, "target"],
 ) -> Float64[np.ndarray, "seed probe unit 3"]:
-    """Labels found rightly, found wrongly, and missed, summed over the targets of each unit: 0 to the last of `units`."""
+    """Labels found rightly, found wrongly, and missed, summed over the targets of each unit: 0 to the last of
+    `units`.
+    """
     seen = probes.seen
     which = torch.from_numpy(counted).to(seen.device)
     place = torch.from_numpy(units).to(seen.device)

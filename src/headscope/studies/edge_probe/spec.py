@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Tags = Literal["auto", "upos", "xpos"]
 # Tasks for which the paper's code checks its probes ten times as often, and which end sooner.
 SMALL = ("spr", "relations", "dpr")
-# What the presets decide. The paper trains slowly and for long, and chooses the best state of a probe on what it is scored on.
+# What the presets decide. The paper trains slowly and for long, and chooses the best state of a probe on what it is
+# scored on.
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
     "recommended": {"rate": 2e-3, "mix_rate": 10.0, "checks": 10, "select": "held_out"},
     "reference": {"rate": 1e-4, "mix_rate": 1.0, "checks": 250, "select": "dev", "check_every": 1000, "halve_after": 6, "stop_after": 21},
@@ -27,9 +28,11 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 class EdgeSpec(HiddenStatesSpec):
-    """The settings of a study by edge probing. A field left at None is decided by the preset or the corpus; `resolved` fills it in.
+    """The settings of a study by edge probing. A field left at None is decided by the preset or the corpus; `resolved`
+    fills it in.
 
-    `dev` is what probes are scored on; without it, a share `test` of the documents. `look` is a corpus whose targets are shown one by one.
+    `dev` is what probes are scored on; without it, a share `test` of the documents. `look` is a corpus whose targets
+    are shown one by one.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS

@@ -1,4 +1,6 @@
-"""A study by edge probing in one table, tasks in the order of their layers, beside what Tenney et al. published for BERT-base."""
+"""A study by edge probing in one table, tasks in the order of their layers, beside what Tenney et al. published for
+BERT-base.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +78,8 @@ def doubt(results: TaskResults) -> str | None:
 
 
 def linear_warnings(scores: Table) -> list[str]:
-    """One warning per task in which the linear baseline of a layer beats a probe that sees the layer: the interval of the difference is
-    below 0 or, where it has no interval, the difference is at least half a point.
+    """One warning per task in which the linear baseline of a layer beats a probe that sees the layer: the interval
+    of the difference is below 0 or, where it has no interval, the difference is at least half a point.
     """
     beaten: dict[str, list[dict[str, Any]]] = {}
     for row in scores:

@@ -14,8 +14,8 @@ from headscope.studies.edge_probe.task_results import TaskResults, over_seeds
 
 
 def score_table(every: Sequence[TaskResults]) -> Table:
-    """`edge_scores`: each probe's score; what its layer adds; the scores of the control and of the linear baseline in its (last) layer,
-    and the differences from them.
+    """`edge_scores`: each probe's score; what its layer adds; the scores of the control and of the linear baseline
+    in its (last) layer, and the differences from them.
     """
     rows: list[dict[str, Any]] = []
     for results in every:
@@ -91,8 +91,8 @@ def seed_table(every: Sequence[TaskResults]) -> Table:
 
 
 def example_tables(every: Sequence[TaskResults], examples: int) -> tuple[Table, Table]:
-    """`edge_examples`: targets whose decision turns most clearly, and those of texts to be shown; `edge_beliefs`: what is believed of
-    them with each layer more, mean over seeds.
+    """`edge_examples`: targets whose decision turns most clearly, and those of texts to be shown; `edge_beliefs`:
+    what is believed of them with each layer more, mean over seeds.
     """
     rows: list[dict[str, Any]] = []
     beliefs: list[dict[str, Any]] = []
@@ -111,7 +111,9 @@ def example_tables(every: Sequence[TaskResults], examples: int) -> tuple[Table, 
 
 
 def _sentence(every: Sequence[TaskResults], turns: Sequence[Sequence[Turn]]) -> int | None:
-    """The text in which decisions of the most tasks turn, of several the one with the clearest turns; None if none has two tasks."""
+    """The text in which decisions of the most tasks turn, of several the one with the clearest turns; None if none
+    has two tasks.
+    """
     margins: dict[int, dict[int, float]] = {}
     for task, (results, turned) in enumerate(zip(every, turns, strict=True)):
         for text, turn_of_target in zip(results.task.shown.texts, turned, strict=True):
@@ -123,8 +125,8 @@ def _sentence(every: Sequence[TaskResults], turns: Sequence[Sequence[Turn]]) -> 
 
 
 def _chosen(results: TaskResults, turns: Sequence[Turn], sentence: int | None, examples: int) -> list[tuple[int, str]]:
-    """The targets to tell of: those of texts that are to be shown (`given`), the clearest one of the sentence that is shown for several
-    tasks (`sentence`), and of the others those that turn most clearly (`found`).
+    """The targets to tell of: those of texts that are to be shown (`given`), the clearest one of the sentence that
+    is shown for several tasks (`sentence`), and of the others those that turn most clearly (`found`).
     """
     task = results.task
     turning = sorted((place for place, turned in enumerate(turns) if turned.margin > 0), key=lambda place: (-turns[place].margin, place))

@@ -142,8 +142,9 @@ class Task:
 class Control:
     """Labels by lot, with the frequencies that label sets have in the edges given: those that a probe is trained on.
 
-    The type of an edge is the last word of its first span, without regard to case, which not every model sees. Its labels depend on
-    the type, the task and the seed, and on nothing else: not on the order of edges, nor on the words around.
+    The type of an edge is the last word of its first span, without regard to case, which not every model sees. Its
+    labels depend on the type, the task and the seed, and on nothing else: not on the order of edges, nor on the
+    words around.
     """
 
     def __init__(self, edges: Iterable[Edge], seed: int = 0) -> None:

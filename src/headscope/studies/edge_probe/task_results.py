@@ -24,8 +24,8 @@ Interval = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class TaskResults:
-    """What the probes of one task decided. Intervals draw documents and seeds again; where there is one document, or no seed to draw,
-    they are of what there is more of.
+    """What the probes of one task decided. Intervals draw documents and seeds again; where there is one document, or
+    no seed to draw, they are of what there is more of.
     """
 
     task: Task

@@ -1,6 +1,7 @@
 """The tasks of edge probing: which spans a document gives to label, with which labels, and which labels a score counts.
 
-As jiant prepared them for Tenney et al. (2019), https://github.com/nyu-mll/jiant/tree/master/probing, where nothing else is said.
+As jiant prepared them for Tenney et al. (2019), https://github.com/nyu-mll/jiant/tree/master/probing, where nothing
+else is said.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ COREFERENT, APART = "1", "0"
 class Choices:
     """How targets are made where a corpus leaves a choice.
 
-    `tags` are the tags of `pos`: `auto` takes UPOS, and XPOS in a document without any. Without `subtypes`, `nsubj:pass` is `nsubj`.
-    `apart` is how many sentences on a pair of mentions may reach: 0 for mentions in one sentence, None for any in the document.
-    With `singletons`, mentions of entities that the document mentions once are paired too; OntoNotes has none.
+    `tags` are the tags of `pos`: `auto` takes UPOS, and XPOS in a document without any. Without `subtypes`,
+    `nsubj:pass` is `nsubj`. `apart` is how many sentences on a pair of mentions may reach: 0 for mentions in one
+    sentence, None for any in the document. With `singletons`, mentions of entities that the document mentions once
+    are paired too; OntoNotes has none.
     """
 
     tags: Tags = "auto"
@@ -45,11 +47,13 @@ DEFAULT = Choices()
 
 
 def targets(document: Document, task: str, choices: Choices = DEFAULT) -> list[Edge]:
-    """What there is to label in a document for a task, in the order of the text; any task named in `Document.edges` will do.
+    """What there is to label in a document for a task, in the order of the text; any task named in `Document.edges`
+    will do.
 
-    pos: each word. deps: each word (first) and its head (second), which for a root is the word itself.
-    constituents: each node above the tags, by its category without functions. coref: each pair of mentions, the earlier one first,
-    labelled 1 if they share an entity and else 0. entities: as annotated, or mentions with their types where none are.
+    pos: each word. deps: each word (first) and its head (second), which for a root is the word itself. constituents:
+    each node above the tags, by its category without functions. coref: each pair of mentions, the earlier one first,
+    labelled 1 if they share an entity and else 0. entities: as annotated, or mentions with their types where none
+    are.
     """
     if (derive := _DERIVE.get(task)) is None:
         found = [edge for edge in document.edges if edge.task == task]
@@ -59,7 +63,9 @@ def targets(document: Document, task: str, choices: Choices = DEFAULT) -> list[E
 
 
 def tasks_in(documents: Iterable[Document], choices: Choices = DEFAULT) -> dict[str, int]:
-    """How many targets there are for each task that some document has: the known tasks in order, then others by name."""
+    """How many targets there are for each task that some document has: the known tasks in order, then others by
+    name.
+    """
     counts: Counter[str] = Counter()
     for document in documents:
         names = {*DERIVED, *(edge.task for edge in document.edges)}
@@ -69,10 +75,11 @@ def tasks_in(documents: Iterable[Document], choices: Choices = DEFAULT) -> dict[
 
 
 def counts_in_score(task: str, label: str) -> bool:
-    """Whether decisions about a label count in the score of a task, as in the paper; all labels do in a task of another name.
+    """Whether decisions about a label count in the score of a task, as in the paper; all labels do in a task of another
+    name.
 
-    coref: only that two mentions are coreferent. srl: not the parts of split or referring arguments, C- and R-. relations: not the
-    want of one.
+    coref: only that two mentions are coreferent. srl: not the parts of split or referring arguments, C- and R-.
+    relations: not the want of one.
     """
     if task == "coref":
         return label == COREFERENT
@@ -82,7 +89,9 @@ def counts_in_score(task: str, label: str) -> bool:
 
 
 def inside(edges: Iterable[Edge], positions: Sequence[int]) -> list[Edge]:
-    """The edges that lie wholly within a text, whose words stand at these ascending places of the document, by the text's own words."""
+    """The edges that lie wholly within a text, whose words stand at these ascending places of the document, by the
+    text's own words.
+    """
     place = {position: index for index, position in enumerate(positions)}
     found = []
     for edge in edges:

@@ -1,4 +1,6 @@
-"""Training many probes of one task together; every probe has its own rate, its own best state, and its own end (METHODS §8.1)."""
+"""Training many probes of one task together; every probe has its own rate, its own best state, and its own end
+(METHODS §8.1).
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ MIN_STEPS = 25  # between two checks that follow epochs: with few texts an epoch
 
 @dataclass(frozen=True)
 class EdgeRecipe:
-    """How probes are trained. After `check_every` steps (None: an epoch, and at least `MIN_STEPS`) they are scored on texts that are
-    held out.
+    """How probes are trained. After `check_every` steps (None: an epoch, and at least `MIN_STEPS`) they are scored on
+    texts that are held out.
 
-    The rate of a probe is halved after `halve_after` checks without improvement, and its training ends after `stop_after` of them, after
-    `checks` checks, or when its rate falls below `least_rate`. The rate of mixing weights is `mix_rate` times as large: they are few and
-    begin alike, and would hardly move in a short training.
+    The rate of a probe is halved after `halve_after` checks without improvement, and its training ends after
+    `stop_after` of them, after `checks` checks, or when its rate falls below `least_rate`. The rate of mixing
+    weights is `mix_rate` times as large: they are few and begin alike, and would hardly move in a short training.
     """
 
     rate: float = 1e-3
@@ -87,7 +89,9 @@ class TrainedProbes:
 def train(
     probes: Probes, feeder: Feeder, variant: Int[torch.Tensor, "probe"], check: Check, recipe: EdgeRecipe, tell: Tell | None = None
 ) -> TrainedProbes:
-    """Train all probes in place, each for the labels of its `variant`; `check` gives their scores on what is held out."""
+    """Train all probes in place, each for the labels of its `variant`; `check` gives their scores on what is held
+    out.
+    """
     adam = Adam(probes.parameters, recipe.clip, {"mix": recipe.mix_rate})
     some = next(iter(probes.parameters.values()))
     rate = torch.full((len(probes.seeds), len(variant)), recipe.rate, device=some.device, dtype=some.dtype)
@@ -126,7 +130,9 @@ def _batches(feeder: Feeder, seeds: list[int], size: int) -> Iterator[list[list[
 def _kept(
     batch: TargetBatch, texts: list[list[Laid]], hidden: int, dropout: float, noise: list[torch.Generator]
 ) -> Float[torch.Tensor, "seed target hidden"]:
-    """What dropout leaves, scaled. Padding draws nothing, so that a seed's noise is the same whatever it is trained beside."""
+    """What dropout leaves, scaled. Padding draws nothing, so that a seed's noise is the same whatever it is trained
+    beside.
+    """
     kept = torch.zeros(*batch.real.shape, hidden, device=batch.real.device, dtype=batch.real.dtype)
     for row, texts_of_seed, generator in zip(kept, texts, noise, strict=True):
         size = sum(len(text.targets) for text in texts_of_seed)

@@ -1,4 +1,6 @@
-"""A study by edge probing: states of all texts worked out once, the probes of every task trained on them, kept as it goes (METHODS §8)."""
+"""A study by edge probing: states of all texts worked out once, the probes of every task trained on them, kept as it
+goes (METHODS §8).
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,8 @@ class EdgeProbeWork(Work):
         self.counts = self._texts.counts
         layers = hidden_shape(self.model)[0]
         self._tasks = [Task(name, self.spec, self._texts, layers) for name in self.spec.tasks or ()]
-        # Several seeds at once keep a GPU busy; on a CPU they would only take memory, and an interruption would lose more.
+        # Several seeds at once keep a GPU busy; on a CPU they would only take memory, and an interruption would lose
+        # more.
         seeds = range(self.spec.seed, self.spec.seed + self.spec.seeds)
         groups = [[seed] for seed in seeds] if self.model.device.type == "cpu" else [[*seeds]]
         self._jobs = [TaskJob(number, *pair) for number, pair in enumerate(product(self._tasks, groups))]

@@ -1,4 +1,6 @@
-"""Information flow between words and what it is associated with: coreference, parts of speech, dependency trees (Westera)."""
+"""Information flow between words and what it is associated with: coreference, parts of speech, dependency trees
+(Westera).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whether measures of flow agree: correlation over all entries of all matrices, special tokens and diagonal included (METHODS §7.5)."""
+"""Whether measures of flow agree: correlation over all entries of all matrices, special tokens and diagonal included
+(METHODS §7.5).
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ COLUMNS = ("first", "second", "over", "layer", "value", "low", "high", "n", "doc
 
 
 class Agreement:
-    """Pearson's r of two measures, layer by layer and over all layers, of all entries `pooled` and as the mean over texts.
+    """Pearson's r of two measures, layer by layer and over all layers, of all entries `pooled` and as the mean over
+    texts.
 
     Only sums are kept, one set a text and layer: matrices may be forgotten as soon as they were seen. Pooled, long
-    texts count by the square of their length, and entries are by no means independent: hence an interval over documents, and no p.
+    texts count by the square of their length, and entries are by no means independent: hence an interval over
+    documents, and no p.
     """
 
     def __init__(self, replicates: int = 1000, seed: int = 0, kept: StateColumns | None = None) -> None:
@@ -49,7 +53,9 @@ class Agreement:
             self.kept.add(_MOMENTS + pair, both[None])
 
     def tables(self) -> dict[str, Table]:
-        """`agreement`: two measures, over `entries` or `texts`, layer (missing: all layers), r with its interval, and n of which."""
+        """`agreement`: two measures, over `entries` or `texts`, layer (missing: all layers), r with its interval,
+        and n of which.
+        """
         rows = []
         documents = self.kept.words("document")
         for label in self.kept.under(_MOMENTS):

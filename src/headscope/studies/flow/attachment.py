@@ -25,8 +25,8 @@ from headscope.studies.flow.trees import kept_words
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
 
-# Nominals that are core arguments, and nominals that are none (https://universaldependencies.org/u/dep/). Westera's lists are not written
-# down; these come nearest to his numbers.
+# Nominals that are core arguments, and nominals that are none (https://universaldependencies.org/u/dep/). Westera's
+# lists are not written down; these come nearest to his numbers.
 CORE = frozenset({"nsubj", "nsubj:pass", "obj", "iobj"})
 NON_CORE = frozenset({"obl", "vocative", "expl", "dislocated", "nmod", "appos", "nummod"})
 ARCS = ("all", "core", "non-core", "open-open", "closed-closed")
@@ -35,12 +35,14 @@ COLUMNS = ("tree", "arcs", "direction", "layer", "value", "low", "high", "n", "a
 
 
 class Attachment:
-    """The share of a sentence's annotated arcs that a tree has, averaged over the sentences that have such arcs; roots are no arcs.
+    """The share of a sentence's annotated arcs that a tree has, averaged over the sentences that have such arcs; roots
+    are no arcs.
 
-    Trees are the maximum spanning arborescences of each layer's flow, M[i, j] being the score of i as the head of j, or with
-    `transpose` of j as the head of i; and two chains: in "next word" the head of every word is the word after it, in "previous word" the
-    one before it. Core and non-core arcs are those of nominals, told by their labels without subtypes, or by the `whole` labels, which
-    leaves out `nmod:poss` and comes nearest to what was published. Closed classes are those of the released code.
+    Trees are the maximum spanning arborescences of each layer's flow, M[i, j] being the score of i as the head of j,
+    or with `transpose` of j as the head of i; and two chains: in "next word" the head of every word is the word
+    after it, in "previous word" the one before it. Core and non-core arcs are those of nominals, told by their
+    labels without subtypes, or by the `whole` labels, which leaves out `nmod:poss` and comes nearest to what was
+    published. Closed classes are those of the released code.
     """
 
     def __init__(
@@ -80,7 +82,8 @@ class Attachment:
     def tables(self) -> dict[str, Table]:
         """`attachment`: every tree (a chain, or a measure and layer), class of arcs and direction.
 
-        A chain has no layer; of a measure, the row without one has the best layer, chosen on other documents than those it is scored on.
+        A chain has no layer; of a measure, the row without one has the best layer, chosen on other documents than
+        those it is scored on.
         """
         rows = []
         units, arcs = self.kept.words("unit"), self.kept.numbers("arcs")
@@ -112,7 +115,9 @@ class Attachment:
 
 
 def spanning(flow: Float64[np.ndarray, "word word"], sentences: Sequence[int], transpose: bool = False) -> list[int]:
-    """Heads of the directed tree of greatest flow, one a sentence: flow[i, j] speaks for i as the head of j, or transposed the reverse."""
+    """Heads of the directed tree of greatest flow, one a sentence: flow[i, j] speaks for i as the head of j, or
+    transposed the reverse.
+    """
     scores = flow if transpose else flow.T  # scores[d, g] is that of g governing d
     heads = [-1] * len(flow)
     for number in dict.fromkeys(sentences):
@@ -137,7 +142,9 @@ def arcs_of(words: Sequence[Word], heads: Sequence[int], labels: Labels = "main"
 def attachment(
     trees: Sequence[Sequence[int]], heads: Sequence[int], member: Bool[np.ndarray, "arcs word"]
 ) -> Float[np.ndarray, "arcs direction tree"]:
-    """The share of the arcs of each class that each tree has, with and without their directions; NaN for a class without arcs."""
+    """The share of the arcs of each class that each tree has, with and without their directions; NaN for a class
+    without arcs.
+    """
     gold = np.asarray(heads, dtype=np.int64)
     found = np.full((len(member), len(DIRECTIONS), len(trees)), np.nan, dtype=np.float32)
     places = np.arange(len(gold))

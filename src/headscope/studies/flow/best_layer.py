@@ -1,4 +1,6 @@
-"""The best layer, chosen on other documents than those it is scored on: the highest of twelve noisy numbers is too high."""
+"""The best layer, chosen on other documents than those it is scored on: the highest of twelve noisy numbers is too
+high.
+"""
 
 from __future__ import annotations
 

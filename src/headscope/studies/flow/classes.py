@@ -36,11 +36,13 @@ MEANS = ("measure", "class", "layer", "value", "low", "high", "n", "documents")
 
 
 class PartsOfSpeech:
-    """One value a sentence, class and layer: the mean over the class's pieces of what each gives to all tokens together.
+    """One value a sentence, class and layer: the mean over the class's pieces of what each gives to all tokens
+    together.
 
-    A sentence without a class is left out of that class's `comparison` alone; `listwise`, as released for its tests by layer (and not
-    for the one over all layers), leaves it out of all comparisons if it lacks any class that is compared. Welch's test takes the two
-    classes for independent; the paired one looks at the sentences that have both.
+    A sentence without a class is left out of that class's `comparison` alone; `listwise`, as released for its tests
+    by layer (and not for the one over all layers), leaves it out of all comparisons if it lacks any class that is
+    compared. Welch's test takes the two classes for independent; the paired one looks at the sentences that have
+    both.
     """
 
     def __init__(
@@ -76,8 +78,9 @@ class PartsOfSpeech:
             self.kept.add(f"values/{name}", values[None])
 
     def tables(self) -> dict[str, Table]:
-        """`classes`: means of every class and layer; `class_contrasts`: pairs of classes layer by layer; `class_headlines`: over all;
-        `class_values`: the value of every sentence, class and layer, which the others can be made of again.
+        """`classes`: means of every class and layer; `class_contrasts`: pairs of classes layer by layer;
+        `class_headlines`: over all; `class_values`: the value of every sentence, class and layer, which the others
+        can be made of again.
         """
         means, layers, heads = [], [], []
         documents = self.kept.words("document")

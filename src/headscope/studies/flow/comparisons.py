@@ -41,8 +41,8 @@ class LayerSample:
 
 
 def by_layer(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: int) -> list[Row]:
-    """One row per layer, counted from 1: the test, which takes items as independent, an interval and p of the difference over documents,
-    and the test's p adjusted over the layers.
+    """One row per layer, counted from 1: the test, which takes items as independent, an interval and p of the
+    difference over documents, and the test's p adjusted over the layers.
     """
     rows = _rows(x, y, test, replicates, seed)
     p = np.array([row["p"] for row in rows], dtype=np.float64)
@@ -52,8 +52,8 @@ def by_layer(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: i
 
 
 def headline(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: int) -> Iterator[tuple[Preset, Row]]:
-    """The one test over all layers: of each item's mean over layers (`recommended`), and of all layers of all items, as if they were
-    independent (`reference`): with 12 layers that makes n twelve times as large as it is.
+    """The one test over all layers: of each item's mean over layers (`recommended`), and of all layers of all items,
+    as if they were independent (`reference`): with 12 layers that makes n twelve times as large as it is.
     """
     presets: Mapping[Preset, tuple[LayerSample, LayerSample]] = {
         "recommended": (x.averaged(), y.averaged()),

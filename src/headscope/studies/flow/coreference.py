@@ -35,8 +35,9 @@ TESTS = ("welch", "matched", "regression")
 class CoreferenceFlow:
     """Flow from noun to pronoun in pairs of one entity and of two, layer by layer.
 
-    Three tests, each with a difference, t, p and d of its own: `welch` of all pairs; `matched`, the same of pairs of one entity with
-    partners at nearly their distance; `regression`, least squares with the logarithm of distance as a covariate.
+    Three tests, each with a difference, t, p and d of its own: `welch` of all pairs; `matched`, the same of pairs of
+    one entity with partners at nearly their distance; `regression`, least squares with the logarithm of distance as
+    a covariate.
     """
 
     def __init__(self, grouping: Grouping = "mean", replicates: int = 1000, seed: int = 0, kept: StateColumns | None = None) -> None:
@@ -68,9 +69,9 @@ class CoreferenceFlow:
             self.kept.add(f"values/{name}", flow.T)
 
     def tables(self) -> dict[str, Table]:
-        """`coreference`: every measure, test and layer; `coreference_headline`: over all layers; `coreference_distances`: the confound;
-        `coreference_items`: the pairs with their flow, averaged over layers; `coreference_values`: the same layer by layer, which the tests
-        can be made of again.
+        """`coreference`: every measure, test and layer; `coreference_headline`: over all layers;
+        `coreference_distances`: the confound; `coreference_items`: the pairs with their flow, averaged over layers;
+        `coreference_values`: the same layer by layer, which the tests can be made of again.
         """
         layers, heads, items = [], [], []
         for name in self.kept.under("values/"):
@@ -88,7 +89,9 @@ class CoreferenceFlow:
         }
 
     def _values(self) -> Table:
-        """One row per measure, pair and layer. Pairs have the number of their row in `coreference_items`, counted from 1."""
+        """One row per measure, pair and layer. Pairs have the number of their row in `coreference_items`, counted
+        from 1.
+        """
         matched_pairs = {place for places in self._places("matched") for place in places}
         known = [{"pair": place + 1, **dict(zip(ITEMS, item, strict=True))} for place, item in enumerate(self._items)]
         rows = [
@@ -146,7 +149,9 @@ class CoreferenceFlow:
         yield {"preset": "recommended", **self._regressed(same.averaged(), other.averaged())[0]}
 
     def _regressed(self, same: LayerSample, other: LayerSample) -> list[Row]:
-        """Rows of the class's coefficient, with the raw means beside it; d is the coefficient in standard deviations of what is left."""
+        """Rows of the class's coefficient, with the raw means beside it; d is the coefficient in standard deviations
+        of what is left.
+        """
         distance = np.array([item[2] for item in sorted(self._items, key=lambda item: not item[1])], dtype=np.float64)
         is_same = np.repeat([1.0, 0.0], [len(same.values), len(other.values)])
         design = np.stack([np.ones_like(distance), is_same, np.log(distance)], 1)

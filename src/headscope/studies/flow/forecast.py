@@ -1,4 +1,6 @@
-"""How long a study will take, by what its second text took: the work of a text grows with its tokens, and G* with their square."""
+"""How long a study will take, by what its second text took: the work of a text grows with its tokens, and G* with
+their square.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ TOLD = 10.0  # seconds below which nothing is said
 
 
 def work(job: FlowText, spec: FlowSpec) -> float:
-    """The work of a text in units that hold for one model and one study, by counts of operations: passes of a token through a layer."""
+    """The work of a text in units that hold for one model and one study, by counts of operations: passes of a token
+    through a layer.
+    """
     tokens = len(job.text)
     pairs = job.pairs()
     sources, targets = (tokens, tokens) if pairs is None else (len(pairs.sources), len(pairs.targets))
@@ -29,10 +33,11 @@ def work(job: FlowText, spec: FlowSpec) -> float:
 
 
 class Clock:
-    """How much of the work of a study is done, and how long the rest will take: told once, by what the second text took.
+    """How much of the work of a study is done, and how long the rest will take: told once, by what the second text
+    took.
 
-    The first text takes longer than it should, since much is done for the first time then. Texts that an earlier study has done are
-    counted by `skip`.
+    The first text takes longer than it should, since much is done for the first time then. Texts that an earlier
+    study has done are counted by `skip`.
     """
 
     def __init__(self, jobs: Sequence[FlowText], spec: FlowSpec, say: Callable[[str], None]) -> None:

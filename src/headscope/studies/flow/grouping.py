@@ -1,7 +1,9 @@
-"""From flow between tokens to flow between words: means over pieces, unlike the one word map of attention, which sums over keys.
+"""From flow between tokens to flow between words: means over pieces, unlike the one word map of attention, which sums
+over keys.
 
-A norm is not a share of anything, so there is nothing to add up: a word of three pieces does not flow three times as much. Special tokens
-belong to no word. All matrices are [layer, source, target]: entry (i, j) is the influence of token i on token j.
+A norm is not a share of anything, so there is nothing to add up: a word of three pieces does not flow three times as
+much. Special tokens belong to no word. All matrices are [layer, source, target]: entry (i, j) is the influence of
+token i on token j.
 """
 
 from __future__ import annotations

@@ -72,7 +72,9 @@ def find_measures(names: Iterable[str]) -> tuple[Kind, ...]:
 
 
 def find_layers(layers: Iterable[Layer] | None, model: Model, kind: HeadKind | None = None) -> tuple[Layer, ...]:
-    """The layers that are named, each once; an error for one that the model, or its attention of that kind, does not have."""
+    """The layers that are named, each once; an error for one that the model, or its attention of that kind, does not
+    have.
+    """
     last = max(site.layer for site in model.sites if kind in (None, site.kind)) + 1
     found = tuple(dict.fromkeys(layers or ()))
     if unknown := [layer for layer in found if layer != "mean" and not (isinstance(layer, int) and 1 <= layer <= last)]:
@@ -81,7 +83,9 @@ def find_layers(layers: Iterable[Layer] | None, model: Model, kind: HeadKind | N
 
 
 class Influence:
-    """Influence between the tokens of one text, computed when a measure is first asked for. Of an encoder-decoder, that of its encoder."""
+    """Influence between the tokens of one text, computed when a measure is first asked for. Of an encoder-decoder,
+    that of its encoder.
+    """
 
     def __init__(self, model: Model, text: Encoded) -> None:
         self._model, self._text = model, text
@@ -109,7 +113,8 @@ class Influence:
         return self.flow(measure).values[measure]
 
     def grid(self, measure: Kind, layer: Layer = "mean", level: Level = "word", specials: Specials = "show") -> Grid:
-        """One layer, or the mean over layers: rows are what is influenced, columns what influences it, as in a map of attention.
+        """One layer, or the mean over layers: rows are what is influenced, columns what influences it, as in a map of
+        attention.
 
         Between words it is the mean over the tokens of both, as in the flow study; a special token stands for itself.
         """

@@ -1,4 +1,6 @@
-"""Pairs of a noun and a later pronoun that do or do not refer to the same thing, drawn from annotated documents (METHODS §7.2)."""
+"""Pairs of a noun and a later pronoun that do or do not refer to the same thing, drawn from annotated documents
+(METHODS §7.2).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Cost = Callable[[Word], int]
 
 
 class Pair(NamedTuple):
-    """A noun and a later pronoun, by their places among the words of the text; `distance` is in words, 1 for neighbours."""
+    """A noun and a later pronoun, by their places among the words of the text; `distance` is in words, 1 for
+    neighbours.
+    """
 
     noun: int
     pronoun: int
@@ -35,7 +39,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Some sentences of a document that make one model input, and pairs of words in it. `document` keeps the whole document's id."""
+    """Some sentences of a document that make one model input, and pairs of words in it. `document` keeps the whole
+    document's id.
+    """
 
     document: Document
     pairs: tuple[Pair, ...]
@@ -43,10 +49,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """How much text a pair is read in: the pronoun's sentence and as many whole sentences before it as fit into `limit`.
+    """How much text a pair is read in: the pronoun's sentence and as many whole sentences before it as fit into
+    `limit`.
 
-    `cost` is what a word takes up: with a model's tokenizer its pieces, else 1. A limit that not even the sentence fits in leaves its
-    pairs out.
+    `cost` is what a word takes up: with a model's tokenizer its pieces, else 1. A limit that not even the sentence
+    fits in leaves its pairs out.
     """
 
     limit: int = 120
@@ -68,11 +75,13 @@ def draw(
     match: bool = False,
     seed: int = 0,
 ) -> list[Passage]:
-    """About n pairs, half of them of one entity, in their left context; drawn at random and equally often from every stratum of distance.
+    """About n pairs, half of them of one entity, in their left context; drawn at random and equally often from every
+    stratum of distance.
 
-    The noun heads its mention and the pronoun is one; some word between them belongs to neither mention. Both classes have as many pairs in
-    each stratum, so what is scarce in one is scarce in the other. With `match`, each pair of one entity has a partner of two entities at
-    nearly its distance (at most a tenth off), and those without one are left out. Fewer than n are given where there are fewer.
+    The noun heads its mention and the pronoun is one; some word between them belongs to neither mention. Both
+    classes have as many pairs in each stratum, so what is scarce in one is scarce in the other. With `match`, each
+    pair of one entity has a partner of two entities at nearly its distance (at most a tenth off), and those without
+    one are left out. Fewer than n are given where there are fewer.
     """
     held = list(documents)
     rng = np.random.default_rng(seed)
@@ -92,10 +101,12 @@ def draw(
 
 
 def alternating(documents: Iterable[Document], n: int = 500) -> list[Passage]:
-    """The first n pairs of a list that alternates between one entity and two, as released: within a sentence, in corpus order.
+    """The first n pairs of a list that alternates between one entity and two, as released: within a sentence, in corpus
+    order.
 
-    Any noun and pronoun count that stand in a mention, be it in the middle; the entity is that of the lowest mention. Only pairs of one
-    entity need a word between them that is outside the entity. Where one class runs out, the list ends.
+    Any noun and pronoun count that stand in a mention, be it in the middle; the entity is that of the lowest
+    mention. Only pairs of one entity need a word between them that is outside the entity. Where one class runs out,
+    the list ends.
     """
     held = list(documents)
     found: dict[bool, list[_Candidate]] = {True: [], False: []}
@@ -199,7 +210,9 @@ def is_noun(word: Word) -> bool:
 
 
 def is_pronoun(word: Word) -> bool:
-    """Whether a word is a personal or possessive pronoun (PRP, PRP$; PRON, where no finer tag says that it is another kind)."""
+    """Whether a word is a personal or possessive pronoun (PRP, PRP$; PRON, where no finer tag says that it is
+    another kind).
+    """
     if word.upos is None or word.xpos in _PERSONAL:
         return word.xpos in _PERSONAL
     return word.upos == "PRON" and word.xpos not in _OTHER_PRONOUNS
@@ -219,7 +232,8 @@ def lowest(document: Document) -> list[Mention | None]:
 def headed(document: Document) -> list[Mention | None]:
     """For each word the mention whose head it is, the shortest one of several; None for all other words.
 
-    A word in the middle of a mention says little about what the mention refers to: `kitchen` in "the door of the kitchen" is not the door.
+    A word in the middle of a mention says little about what the mention refers to: `kitchen` in "the door of the
+    kitchen" is not the door.
     """
     whole = Annotated(document).select(range(sum(map(len, document.sentences))))
     heads = HeadWords(whole)

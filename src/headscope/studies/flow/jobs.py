@@ -1,4 +1,6 @@
-"""The texts of a study: sentences for parts of speech, trees and agreement, and passages around pairs of words for coreference."""
+"""The texts of a study: sentences for parts of speech, trees and agreement, and passages around pairs of words for
+coreference.
+"""
 
 from __future__ import annotations
 

@@ -61,8 +61,9 @@ def distances(heads: Sequence[int] | Int64[np.ndarray, "word"], variant: Variant
 def chain(size: int, name: Chain) -> list[int]:
     """Heads of a chain of words: the head of every word is the `next word`, or the `previous word`.
 
-    Westera's LEFT baseline, arcs i -> i-1, is "next word"; his RIGHT one, arcs i-1 -> i, is "previous word", which he calls
-    right-branching. Clark et al. call "next word" right-branching: hence the names here, which say where the head is.
+    Westera's LEFT baseline, arcs i -> i-1, is "next word"; his RIGHT one, arcs i-1 -> i, is "previous word", which
+    he calls right-branching. Clark et al. call "next word" right-branching: hence the names here, which say where
+    the head is.
     """
     if name == "next word":
         return [*range(1, size), ROOT][:size]
@@ -76,6 +77,8 @@ def sentence_chain(sentences: Sequence[int], name: Chain) -> list[int]:
 
 
 def restricted(heads: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """Heads of some of the words, counted among these; what hung on a word left out is in no tree with it any more (NONE)."""
+    """Heads of some of the words, counted among these; what hung on a word left out is in no tree with it any more
+    (NONE).
+    """
     place = {word: number for number, word in enumerate(kept)}
     return [place.get(heads[word], NONE) if heads[word] >= 0 else heads[word] for word in kept]

@@ -1,4 +1,6 @@
-"""Whether flow is stronger between words that are near in the tree, among some words of a sentence only (Westera §4)."""
+"""Whether flow is stronger between words that are near in the tree, among some words of a sentence only (Westera
+§4).
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,11 @@ _VARIANTS: tuple[Variant, ...] = ("undirected", "directed")
 
 
 class SubsetDistances(TreeDistances):
-    """The correlations of `TreeDistances`, without the diagonal, over the pairs of words that both belong to a class of words.
+    """The correlations of `TreeDistances`, without the diagonal, over the pairs of words that both belong to a class of
+    words.
 
-    Distances are those in the tree of the whole sentence. A sentence counts in a class if its words have two different distances.
+    Distances are those in the tree of the whole sentence. A sentence counts in a class if its words have two
+    different distances.
     """
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:

@@ -12,7 +12,8 @@ from headscope.studies.flow.subsets import ARGUMENTS, POSITION
 
 COLUMNS = ("part", "what", "measure", "value", "low", "high", "p_documents", "t", "p", "d", "n", "documents", "published")
 OPEN_CLOSED = ("open", "closed (released)")
-# Westera's released outputs and notes (METHODS §7.2-7.5): t pooled over layers; arcs found by the best layer, on 500 sentences of EWT.
+# Westera's released outputs and notes (METHODS §7.2-7.5): t pooled over layers; arcs found by the best layer, on 500
+# sentences of EWT.
 PUBLISHED: Mapping[tuple[str, str], str] = {
     ("coreference", "A"): "t 23.38",
     ("coreference", "G"): "t 19.01",

@@ -30,11 +30,13 @@ BASELINES = ("chain", "variant", "method", "value", "low", "high", "n", "sentenc
 
 
 class TreeDistances:
-    """Correlation of flow with minus the distance in the tree, one a sentence and layer: above 0, what is nearer is stronger.
+    """Correlation of flow with minus the distance in the tree, one a sentence and layer: above 0, what is nearer is
+    stronger.
 
-    Four variants: pairs of words whichever way the arcs between them point (the default to look at), or only flow from a word to
-    those below it; each with or without the diagonal, which flatters: a word is at distance 0 from itself, and most of its flow stays.
-    `n` is the sentences that have a correlation, which takes two different distances. Intervals resample documents, or sentences.
+    Four variants: pairs of words whichever way the arcs between them point (the default to look at), or only flow
+    from a word to those below it; each with or without the diagonal, which flatters: a word is at distance 0 from
+    itself, and most of its flow stays. `n` is the sentences that have a correlation, which takes two different
+    distances. Intervals resample documents, or sentences.
     """
 
     def __init__(
@@ -64,7 +66,8 @@ class TreeDistances:
         self.kept.add("chains", np.stack([_chain(sentence_chain(sentences, name), gold) for name in CHAINS])[None])
 
     def tables(self) -> dict[str, Table]:
-        """`tree_distances`: every measure, variant, method and layer; `tree_distances_chains`: the same of chains, the baselines.
+        """`tree_distances`: every measure, variant, method and layer; `tree_distances_chains`: the same of chains, the
+        baselines.
 
         The row without a layer has the best one, chosen on other documents than those it is scored on.
         """
@@ -83,7 +86,9 @@ class TreeDistances:
         variants: Sequence[Variant] = VARIANTS,
         chosen: bool = False,
     ) -> list[dict[str, object]]:
-        """Rows of these variants, methods and layers; with `chosen`, also the best layer of the other half of the documents."""
+        """Rows of these variants, methods and layers; with `chosen`, also the best layer of the other half of the
+        documents.
+        """
         units, layers = self.kept.words("unit"), values.shape[3]
         if chosen:
             values = np.concatenate([values, held_out(values, units)[..., None]], -1)
@@ -127,7 +132,9 @@ def _chain(heads: Sequence[int], gold: Sequence[Float64[np.ndarray, "word word"]
 def correlations(
     flow: Float64[np.ndarray, "layer word word"], gold: Sequence[Float64[np.ndarray, "word word"]]
 ) -> Float[np.ndarray, "variant method layer"]:
-    """Of each layer's flow with each of some matrices, over the pairs that it has a number for; NaN where there is no correlation."""
+    """Of each layer's flow with each of some matrices, over the pairs that it has a number for; NaN where there is
+    no correlation.
+    """
     found = np.empty((len(gold), len(METHODS), len(flow)), dtype=np.float32)
     for row, wanted in enumerate(gold):
         used = np.isfinite(wanted)

@@ -134,7 +134,9 @@ class FlowParts:
         return {name: part.kept.state for name, part in self._all().items()}
 
     def tables(self) -> dict[str, Table]:
-        """The tables of all parts, called `flow_...`, since runs have tables of coreference, too; and a `summary` of them."""
+        """The tables of all parts, called `flow_...`, since runs have tables of coreference, too; and a `summary` of
+        them.
+        """
         made = {name: table for part in self._all().values() for name, table in part.tables().items()}
         return {"summary": summary(made), **{f"flow_{name}": table for name, table in made.items()}}
 

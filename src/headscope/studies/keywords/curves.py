@@ -1,4 +1,6 @@
-"""F1 of the regression on heads as a curve (Štefánik): by the threshold above which a word is taken, and by how many heads are kept."""
+"""F1 of the regression on heads as a curve (Štefánik): by the threshold above which a word is taken, and by how many
+heads are kept.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def by_threshold(logits: Float64[np.ndarray, "word"], words: Words) -> Float64[n
 
 
 def by_heads(learnt_from: Words, held: Words, penalty: float, tuning: Bool[np.ndarray, "text"]) -> Float64[np.ndarray, "text size level 3"]:
-    """The same with a regression on the best heads alone, for each number of heads below all; thresholds are tuned as for all heads."""
+    """The same with a regression on the best heads alone, for each number of heads below all; thresholds are tuned
+    as for all heads.
+    """
     rest, tried = tuning_parts(learnt_from, tuning)
     first, second = ranking(learnt_from, penalty), ranking(rest, penalty)
     steps = []
@@ -41,7 +45,9 @@ def by_heads(learnt_from: Words, held: Words, penalty: float, tuning: Bool[np.nd
 
 
 def ranking(words: Words, penalty: float) -> Int64[np.ndarray, "head"]:
-    """Heads by cross-entropy, the lowest first: that of a regression on one head, by the better way of summing up what words receive."""
+    """Heads by cross-entropy, the lowest first: that of a regression on one head, by the better way of summing up
+    what words receive.
+    """
     flat = words.received.reshape(len(words.received), -1)
     x = Standard.learnt(flat).of(flat)
     slopes, bases = one_by_one(x, words.keys, penalty)

@@ -1,4 +1,6 @@
-"""What is known of each word of a text: how much of every head's attention it receives, where it stands, and how rare it is."""
+"""What is known of each word of a text: how much of every head's attention it receives, where it stands, and how
+rare it is.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ class Words:
         return np.stack([numbers / np.maximum(sizes, 1), np.log1p(numbers)], 1)
 
     def rarity(self, known: Rarity) -> Float64[np.ndarray, "word 1"]:
-        """One more than the logarithm of how often a word is in its text, times how rare it is in other texts; 0 for signs."""
+        """One more than the logarithm of how often a word is in its text, times how rare it is in other texts; 0 for
+        signs.
+        """
         values = []
         for text in self.texts:
             forms = [word.form.casefold() for word in text.words]

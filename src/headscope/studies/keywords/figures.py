@@ -22,7 +22,9 @@ _MORE, _LESS = COLOURS[1], COLOURS[0]  # red and blue, as in the grid
 
 
 def heads(results: Results, kind: str | None = None) -> Figure:
-    """What words of keyphrases receive more than others, in units of their spread; a dot marks heads that could hardly be chance."""
+    """What words of keyphrases receive more than others, in units of their spread; a dot marks heads that could
+    hardly be chance.
+    """
     from matplotlib.figure import Figure
 
     table = results["keywords_heads"].where(received="mean")
@@ -45,7 +47,9 @@ def heads(results: Results, kind: str | None = None) -> Figure:
 
 
 def losses(results: Results, kind: str | None = None) -> Figure:
-    """The heads of the lowest cross-entropy, ranked, with intervals, beside the cross-entropy of knowing the share of keywords alone."""
+    """The heads of the lowest cross-entropy, ranked, with intervals, beside the cross-entropy of knowing the share
+    of keywords alone.
+    """
     from matplotlib.figure import Figure
 
     if "keywords_ranking" not in results:
@@ -91,7 +95,9 @@ def _spent(constant: float, saved: Any) -> Any:
 
 
 def curves(results: Results, kind: str | None = None) -> Figure:
-    """F1 of the logistic regression: left by the threshold, right by the number of heads kept; one line for words, one for phrases."""
+    """F1 of the logistic regression: left by the threshold, right by the number of heads kept; one line for words,
+    one for phrases.
+    """
     from matplotlib.figure import Figure
 
     table = results["keywords_curves"]

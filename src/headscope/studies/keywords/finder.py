@@ -1,4 +1,6 @@
-"""Keywords of any text: words weighed by all heads together, as a study has learnt them from texts whose keyphrases are known."""
+"""Keywords of any text: words weighed by all heads together, as a study has learnt them from texts whose keyphrases
+are known.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ class Finder:
 
     @classmethod
     def open(cls, folder: str | Path, model: Model | None = None, device: str | None = None) -> Finder:
-        """What a finished study of keywords learnt from all its documents. The model must be the one that it looked at."""
+        """What a finished study of keywords learnt from all its documents. The model must be the one that it looked
+        at.
+        """
         return cls.of(Results.open(Path(folder)), model, device)
 
     @classmethod
@@ -115,7 +119,9 @@ class Finder:
 
     @classmethod
     def _of(cls, model: Model, kept: StateColumns, longest: int, source: Source, trained: TrainedFinder) -> Finder:
-        """From what a study keeps. Texts are read in no larger pieces than were learnt from: attention is thinner in longer ones."""
+        """From what a study keeps. Texts are read in no larger pieces than were learnt from: attention is thinner in
+        longer ones.
+        """
         scale = Standard(kept.numbers("mean"), kept.numbers("spread"))
         fit = LogisticFit(kept.numbers("coefficients"), float(kept.numbers("intercept")[0]))
         length = min(longest, model.max_length or longest, int(kept.numbers("lengths").max()))
@@ -124,7 +130,8 @@ class Finder:
     def _windows(self, name: str, words: Sequence[Word], sizes: Int64[np.ndarray, "word"], room: int) -> tuple[list[Window], list[Encoded]]:
         """Windows and what the model reads of them.
 
-        Some tokenizers need more tokens for a word that nothing stands before: then less room is counted on, until no word is lost.
+        Some tokenizers need more tokens for a word that nothing stands before: then less room is counted on, until
+        no word is lost.
         """
         encoder = Encoder(self.model.tokenizer, "sentence", self.length, "truncate", decoder_start=self.model.decoder_start)
         spare = 0
@@ -138,7 +145,9 @@ class Finder:
             spare = 2 * spare + 1
 
     def find(self, text: str | Document, progress: Progress | None = None) -> Found:
-        """The words and phrases of a text that matter. One longer than `length` is read in windows that overlap by half."""
+        """The words and phrases of a text that matter. One longer than `length` is read in windows that overlap by
+        half.
+        """
         document = plain(text)
         words = document.words
         if not words:
@@ -191,7 +200,9 @@ def learn(model: Model, corpus: Corpus | None = None, name: str = SAMPLER, folds
 
 
 def kept_for_finder(words: Words, penalty: float) -> StateColumns:
-    """What a study keeps for finders: the regression on all heads, learnt from all documents, and how long its texts were."""
+    """What a study keeps for finders: the regression on all heads, learnt from all documents, and how long its texts
+    were.
+    """
     system = SYSTEMS[TOGETHER]
     learnt = system(words, penalty)
     assert learnt.scale is not None
@@ -225,7 +236,9 @@ Window = tuple[int, int]  # words [start, end)
 
 
 def windows(sizes: Sequence[int], room: int) -> list[Window]:
-    """Windows of at most `room` tokens over words of these sizes, each beginning halfway through the one before; the last is as full."""
+    """Windows of at most `room` tokens over words of these sizes, each beginning halfway through the one before; the
+    last is as full.
+    """
     ends = np.concatenate([[0], np.cumsum(sizes)])
     listed: list[Window] = []
     start, words = 0, len(sizes)
@@ -243,7 +256,9 @@ def windows(sizes: Sequence[int], room: int) -> list[Window]:
 
 
 def centrality(window: Window, words: int) -> Float64[np.ndarray, "word"]:
-    """How many words stand between each word of a window and its nearer edge; the ends of the text itself are no edges."""
+    """How many words stand between each word of a window and its nearer edge; the ends of the text itself are no
+    edges.
+    """
     start, end = window
     places = np.arange(start, end)
     left = places - start if start > 0 else np.full(end - start, np.inf)

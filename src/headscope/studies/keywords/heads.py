@@ -1,4 +1,6 @@
-"""What each head by itself tells of keywords: text by text, and by regressions that are tried on other texts than they were learnt from."""
+"""What each head by itself tells of keywords: text by text, and by regressions that are tried on other texts than
+they were learnt from.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ FLOOR = 1e-6  # a share of attention is kept this far from 0 and 1 where its log
 
 
 def observe(learnt_from: Words, words: Words, penalty: float, kept: StateColumns) -> None:
-    """Add what the texts show of each head, one row per text: means, effect, AUC, and losses of regressions learnt from other texts."""
+    """Add what the texts show of each head, one row per text: means, effect, AUC, and losses of regressions learnt
+    from other texts.
+    """
     from scipy.stats import rankdata
 
     flat, other = (part.received.reshape(len(part.received), -1) for part in (learnt_from, words))
@@ -59,11 +63,12 @@ def observe(learnt_from: Words, words: Words, penalty: float, kept: StateColumns
 def head_table(kept: StateColumns, documents: list[str], heads: list[HeadId], replicates: int, seed: int) -> Table:
     """`keywords_heads`: one row per head and way of summing up.
 
-    `relative` is what a word of a keyphrase receives less what another word does, the mean over texts, with its interval; `effect` the same
-    in units of the spread within a text; `t` and `p` are Welch's over texts, `paired_t` and `paired_p` those of the two means
-    of each text, and `p_holm` the latter corrected for all heads; `loss` is the cross-entropy of a regression on this one feature, with its
-    interval; `gain`, with its own, is how much smaller the loss of a regression on this
-    one feature is than that of knowing the share of keywords alone, in nats per word; `direct` takes attention itself for the chance.
+    `relative` is what a word of a keyphrase receives less what another word does, the mean over texts, with its
+    interval; `effect` the same in units of the spread within a text; `t` and `p` are Welch's over texts, `paired_t`
+    and `paired_p` those of the two means of each text, and `p_holm` the latter corrected for all heads; `loss` is
+    the cross-entropy of a regression on this one feature, with its interval; `gain`, with its own, is how much
+    smaller the loss of a regression on this one feature is than that of knowing the share of keywords alone, in nats
+    per word; `direct` takes attention itself for the chance.
     """
     key, other, effect, auc = (kept.numbers(name) for name in NUMBERS)
     weights = poisson_weights(documents, replicates, seed)

@@ -1,4 +1,6 @@
-"""Ways to tell the words of keyphrases from the others: each learns from some texts, and then gives a score to words of others."""
+"""Ways to tell the words of keyphrases from the others: each learns from some texts, and then gives a score to words
+of others.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Standard:
 
 @dataclass(frozen=True)
 class Learnt:
-    """A way of scoring words, and the weight of each feature of each head in it, if it has such; of a regression also what it learnt."""
+    """A way of scoring words, and the weight of each feature of each head in it, if it has such; of a regression
+    also what it learnt.
+    """
 
     score: Scoring
     weights: Float64[np.ndarray, "how head"] | None = None
@@ -101,7 +105,9 @@ def heads_and_more(words: Words, penalty: float) -> Learnt:
 
 
 def scalar_mix(words: Words, penalty: float) -> Learnt:
-    """One mix of all heads, with weights that are above 0 and sum to 1: log odds = γ Σ softmax(a) x + b, with the penalty on a and γ."""
+    """One mix of all heads, with weights that are above 0 and sum to 1: log odds = γ Σ softmax(a) x + b, with the
+    penalty on a and γ.
+    """
     import torch
     from scipy.optimize import minimize
 
@@ -127,7 +133,9 @@ def scalar_mix(words: Words, penalty: float) -> Learnt:
 
 
 def yake(words: Words, penalty: float) -> Learnt:
-    """YAKE (Campos et al. 2020), which learns nothing: a word is worth as much as the best of its phrases that hold the word here."""
+    """YAKE (Campos et al. 2020), which learns nothing: a word is worth as much as the best of its phrases that hold
+    the word here.
+    """
     return Learnt(scores_by_yake)
 
 
@@ -166,13 +174,17 @@ def threshold(scores: Float64[np.ndarray, "word"], words: Words, level: Level, m
 
 
 def counts(scores: Float64[np.ndarray, "word"], words: Words, level: Level, cut: float) -> Float64[np.ndarray, "text 3"]:
-    """Of each text what is found, wrongly found and missed, if words from that score on are taken; neighbours are one phrase."""
+    """Of each text what is found, wrongly found and missed, if words from that score on are taken; neighbours are
+    one phrase.
+    """
     taken: Int64[np.ndarray, "word"] = (scores >= cut).astype(np.int64)
     return KeyphraseF1(level).counted(taken, words.kinds, words.text_of, len(words.texts))
 
 
 def folds_of(words: Words, number: int, seed: int) -> Iterator[tuple[Words, Words]]:
-    """To learn from and to try on, so that each document is tried once; which fold a document is in depends on its name alone."""
+    """To learn from and to try on, so that each document is tried once; which fold a document is in depends on its
+    name alone.
+    """
     fold = np.array([group_of(f"{seed}/{name}", number) for name in words.documents])
     if len(set(fold)) < 2:
         raise RunError(f"{len(words.texts)} documents all fall into one fold", "Give more documents, or a dev corpus")
@@ -192,7 +204,9 @@ def tuned(learn: Callable[[Words, float], Learnt], words: Words, penalty: float,
 
 
 def tuning_parts(words: Words, tuning: Bool[np.ndarray, "text"]) -> tuple[Words, Words]:
-    """The texts to learn from and those that thresholds are tuned on; where one part would be empty, both are all texts."""
+    """The texts to learn from and those that thresholds are tuned on; where one part would be empty, both are all
+    texts.
+    """
     return (words.some(~tuning), words.some(tuning)) if tuning.any() and not tuning.all() else (words, words)
 
 

@@ -23,7 +23,9 @@ def has_yake() -> bool:
 
 
 def scores_by_yake(words: Words) -> Float64[np.ndarray, "word"]:
-    """For each word minus the logarithm of the smallest score, small ones being good, of YAKE's phrases that it is part of."""
+    """For each word minus the logarithm of the smallest score, small ones being good, of YAKE's phrases that it is
+    part of.
+    """
     from yake import KeywordExtractor  # type: ignore[import-not-found, unused-ignore]
 
     extractor = KeywordExtractor(lan="en", n=LONGEST, top=MOST)

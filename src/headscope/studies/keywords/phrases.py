@@ -1,4 +1,6 @@
-"""From weights of words to phrases: neighbours above a threshold, without function words at their ends, the same whatever their case."""
+"""From weights of words to phrases: neighbours above a threshold, without function words at their ends, the same
+whatever their case.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ FUNCTION_WORDS = frozenset(_LISTED.split())
 
 @dataclass(frozen=True)
 class Phrase:
-    """A phrase as it is written where it first stands, its score, and all its places: words [start, end), counted from 0."""
+    """A phrase as it is written where it first stands, its score, and all its places: words [start, end), counted
+    from 0.
+    """
 
     text: str
     score: float
@@ -39,8 +43,8 @@ class Phrase:
 def phrases(document: Document, weights: Float64[np.ndarray, "word"], cut: float) -> list[Phrase]:
     """The phrases of a document whose words all weigh `cut` or more, the best first.
 
-    The score is the sum of weights over the words of all its places: as weights are chances, how many words of keyphrases it is expected
-    to hold. Of the ways that were tried (docs/keywords.md) this one ranks best.
+    The score is the sum of weights over the words of all its places: as weights are chances, how many words of
+    keyphrases it is expected to hold. Of the ways that were tried (docs/keywords.md) this one ranks best.
     """
     forms = [word.form.casefold() for word in document.words]
     places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
@@ -54,7 +58,9 @@ def phrases(document: Document, weights: Float64[np.ndarray, "word"], cut: float
 
 
 def runs(document: Document, weights: Float64[np.ndarray, "word"], cut: float) -> Iterator[tuple[int, int]]:
-    """Words [start, end) that follow each other in a sentence without a sign between them, all from `cut` on, trimmed at both ends."""
+    """Words [start, end) that follow each other in a sentence without a sign between them, all from `cut` on,
+    trimmed at both ends.
+    """
     forms = [word.form for word in document.words]
     taken = [bool(weight >= cut) and any(map(str.isalnum, form)) for weight, form in zip(weights, forms, strict=True)]
     begins = 0

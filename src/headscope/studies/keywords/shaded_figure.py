@@ -1,4 +1,6 @@
-"""A text shaded by the weight of its words, the found phrases underlined, and beside their scores: a figure of one text."""
+"""A text shaded by the weight of its words, the found phrases underlined, and beside their scores: a figure of one
+text.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def draw(found: Found, top: int, signature: str) -> Figure:
 
 
 def _places(found: Found) -> tuple[list[tuple[float, float, float]], float]:
-    """Where each word stands, in inches from the upper left corner (left, middle, width), and how low the last line is."""
+    """Where each word stands, in inches from the upper left corner (left, middle, width), and how low the last line
+    is.
+    """
     space = width_of("n n", _SIZE) - width_of("nn", _SIZE)
     places: list[tuple[float, float, float]] = []
     x, y = _EDGE, _EDGE + _STEP / 2

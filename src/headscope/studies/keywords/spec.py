@@ -14,7 +14,9 @@ BASELINES = ("every word", "position", "tf-idf", "yake")  # ways to find keyword
 
 
 class KeywordSpec(StudySpec):
-    """The settings of a study of keywords. Without `dev` documents, those of the corpus take turns: learnt from in all folds but one."""
+    """The settings of a study of keywords. Without `dev` documents, those of the corpus take turns: learnt from in
+    all folds but one.
+    """
 
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
         ("sampler",), description="file with keyphrases, or 'sampler' (embedded); may be repeated"

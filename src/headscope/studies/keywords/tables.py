@@ -31,8 +31,8 @@ NAMES = {"token": "words", "span": "phrases"}
 
 
 def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], documents: Sequence[str], replicates: int, seed: int) -> Table:
-    """`keywords_scores`: precision, recall and F1 of each system over all texts, of words and of whole phrases, with intervals of F1 and
-    of its difference to tf–idf, both by resampling documents.
+    """`keywords_scores`: precision, recall and F1 of each system over all texts, of words and of whole phrases, with
+    intervals of F1 and of its difference to tf–idf, both by resampling documents.
     """
     units, weights = _units(documents, replicates, seed)
     rows: list[dict[str, Any]] = []
@@ -76,8 +76,8 @@ def curve_table(
     replicates: int,
     seed: int,
 ) -> Table:
-    """`keywords_curves`: precision, recall and F1 of the regression by `threshold`, with all heads, and by the number of `heads` kept, the
-    best by cross-entropy first, with thresholds that were tuned.
+    """`keywords_curves`: precision, recall and F1 of the regression by `threshold`, with all heads, and by the
+    number of `heads` kept, the best by cross-entropy first, with thresholds that were tuned.
     """
     units, weights = _units(documents, replicates, seed)
     rows: list[dict[str, Any]] = []
@@ -91,8 +91,9 @@ def curve_table(
 
 
 def ranking_table(heads: Table) -> Table:
-    """`keywords_ranking`: heads by cross-entropy, the lowest first: of a regression on one head, on documents that were not learnt from, in
-    nats per word; and what that saves beside knowing the share of keywords alone, whose cross-entropy is `constant`.
+    """`keywords_ranking`: heads by cross-entropy, the lowest first: of a regression on one head, on documents that
+    were not learnt from, in nats per word; and what that saves beside knowing the share of keywords alone, whose
+    cross-entropy is `constant`.
     """
     rows = sorted(heads, key=lambda row: (row["loss"], row["layer"], row["head"], row["received"]))
     columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1))}
@@ -115,7 +116,9 @@ def _units(
 
 
 def weight_table(weights: Mapping[str, Float64[np.ndarray, "fold how head"]], heads: Sequence[HeadId]) -> Table:
-    """`keywords_weights`: the weight of each head's attention in a combination, its mean and spread over folds, and its share of all."""
+    """`keywords_weights`: the weight of each head's attention in a combination, its mean and spread over folds, and
+    its share of all.
+    """
     rows: list[dict[str, Any]] = []
     for name, folds in weights.items():
         mean = folds.mean(0)

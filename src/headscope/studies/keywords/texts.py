@@ -17,7 +17,9 @@ from headscope.studies.picking import picked
 
 
 def texts_with_keyphrases(corpus: Corpus, model: Model, spec: KeywordSpec, limit: int | None, counts: Counts) -> list[Encoded]:
-    """One text per document that has a keyphrase where the model can read it, at most `limit` of them; others are counted."""
+    """One text per document that has a keyphrase where the model can read it, at most `limit` of them; others are
+    counted.
+    """
     length = min(spec.max_length, model.max_length or spec.max_length)
     encoder = Encoder(model.tokenizer, "document", length, "truncate", decoder_start=model.decoder_start, tags="keyphrases")
     texts, tally = [], counts.dropped

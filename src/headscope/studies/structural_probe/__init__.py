@@ -1,4 +1,6 @@
-"""The structural probe of Hewitt & Manning (2019): whether trees lie in a model's vectors, as distances and as depths (METHODS §10)."""
+"""The structural probe of Hewitt & Manning (2019): whether trees lie in a model's vectors, as distances and as
+depths (METHODS §10).
+"""
 
 from __future__ import annotations
 

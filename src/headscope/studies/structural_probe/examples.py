@@ -1,4 +1,6 @@
-"""A few sentences with their trees as the probes of the best layer see them, to look at (Hewitt & Manning's Figure 2)."""
+"""A few sentences with their trees as the probes of the best layer see them, to look at (Hewitt & Manning's Figure
+2).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def choose(part: DataPart, seed: int) -> list[int]:
 def keep(
     kept: StateColumns, matrices: Float[torch.Tensor, "row d"], segments: Segments, feature: int, sentences: SentenceVectors, part: DataPart
 ) -> None:
-    """Keep the words of all sentences of a part under `trees/...`, as the first pair of matrices of a feature sees them."""
+    """Keep the words of all sentences of a part under `trees/...`, as the first pair of matrices of a feature sees
+    them.
+    """
     distance, depth = paired(segments)[0]
     for number, predicted in sorted(predictions(matrices[None], segments, sentences, [feature]), key=lambda prediction: prediction[0]):
         text, tree = part.texts[number], part.trees[number]
@@ -50,8 +54,8 @@ def keep(
 
 
 def table(kept: StateColumns) -> Table:
-    """One row per word: its governor (0: it is the root), the word that the predicted spanning tree joins it to (0: the tree begins here;
-    none: punctuation), its depth, and the predicted depth.
+    """One row per word: its governor (0: it is the root), the word that the predicted spanning tree joins it to (0:
+    the tree begins here; none: punctuation), its depth, and the predicted depth.
     """
     numbers = {name: kept.numbers(f"trees/{name}").tolist() for name in ("word", "head", "joined", "depth", "predicted")}
     whole = {name: [int(value) for value in numbers[name]] for name in ("word", "head", "joined", "depth")}

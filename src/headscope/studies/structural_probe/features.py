@@ -28,7 +28,9 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """Vectors of the same sentences from several sources, one after the other: all of their layers, or the `chosen` ones."""
+    """Vectors of the same sentences from several sources, one after the other: all of their layers, or the `chosen`
+    ones.
+    """
 
     parts: tuple[tuple[str, HiddenStates], ...]
     device: torch.device
@@ -73,7 +75,9 @@ class Features:
 
 
 def batches(lengths: Sequence[int], order: Sequence[int], size: int, pool: int = 1) -> Iterator[list[int]]:
-    """Batches of `size` sentences in an order; those of `pool` batches that follow each other are sorted by length, to pad less."""
+    """Batches of `size` sentences in an order; those of `pool` batches that follow each other are sorted by length,
+    to pad less.
+    """
     for start in range(0, len(order), size * pool):
         some = order[start : start + size * pool]
         if pool > 1:

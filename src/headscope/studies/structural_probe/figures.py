@@ -1,4 +1,6 @@
-"""Hewitt & Manning's figures and their like: how much of trees lies in each layer, in how few dimensions, and some trees to look at."""
+"""Hewitt & Manning's figures and their like: how much of trees lies in each layer, in how few dimensions, and some
+trees to look at.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def ranks(results: Results, kind: str | None = None) -> Figure:
 
 
 def trees(results: Results, chosen: str | None = None) -> Figure:
-    """Some sentences: above, the edges of their trees; below, those of the spanning tree of predicted distances. `chosen` as in `2,5`."""
+    """Some sentences: above, the edges of their trees; below, those of the spanning tree of predicted distances.
+    `chosen` as in `2,5`.
+    """
     from matplotlib.figure import Figure
 
     table = results["structural_trees"]

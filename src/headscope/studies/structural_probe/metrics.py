@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Replicates = Float64[np.ndarray, "replicate probe"]
 
 METRICS = ("UUAS", "DSpr", "Root%", "NSpr")
-# Of a sentence: edges found and asked for; correlations of words' distances, summed, and how many; root found and asked for; the
-# correlation of depths, and whether there is one; words.
+# Of a sentence: edges found and asked for; correlations of words' distances, summed, and how many; root found and asked
+# for; the correlation of depths, and whether there is one; words.
 COLUMNS = ("found", "edges", "distances", "rows", "right", "asked", "depths", "defined", "words")
 LENGTHS = range(5, 51)  # words of the sentences whose correlations count
 _PLACE = {name: place for place, name in enumerate(COLUMNS)}
@@ -28,7 +28,9 @@ _PLACE = {name: place for place, name in enumerate(COLUMNS)}
 
 @dataclass(frozen=True)
 class Scored:
-    """The numbers of every sentence under every probe, and the unit that is resampled which each sentence belongs to."""
+    """The numbers of every sentence under every probe, and the unit that is resampled which each sentence belongs
+    to.
+    """
 
     numbers: Float64[np.ndarray, "sentence probe 9"]
     units: Sequence[str]
@@ -36,7 +38,9 @@ class Scored:
     seed: int = 0
 
     def of(self, metric: str) -> Replicates:
-        """A metric of each probe: first as it is, then in each replicate. UUAS and Root% are shares, not percentages."""
+        """A metric of each probe: first as it is, then in each replicate. UUAS and Root% are shares, not
+        percentages.
+        """
         if metric == "UUAS":
             return _ratio(*(self._summed(name) for name in ("found", "edges")))
         if metric == "Root%":

@@ -1,8 +1,8 @@
 """The probe itself: a matrix B under which squared distances, or squared lengths, should be those of the tree.
 
-Many probes are one: those of all layers lie on an axis of their own, and the rows of several matrices over the same layer (distance and
-depth, several ranks, several seeds) are laid one below the other. They share the reading of the states and one product of matrices, and
-nothing else: each is what it would be alone.
+Many probes are one: those of all layers lie on an axis of their own, and the rows of several matrices over the same
+layer (distance and depth, several ranks, several seeds) are laid one below the other. They share the reading of the
+states and one product of matrices, and nothing else: each is what it would be alone.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class Gold:
 
 def squared_distances(vectors: Float[torch.Tensor, "*feature text word k"], words: Bool[torch.Tensor, "text word"]) -> torch.Tensor:
     """Squared distances between the words of each text, [..., text, word, word]; what is padding must be 0."""
-    # Around their mean, so that nothing large is taken from something large: a few dimensions of many models dwarf the others.
+    # Around their mean, so that nothing large is taken from something large: a few dimensions of many models dwarf the
+    # others.
     middle = vectors.sum(-2, keepdim=True) / words.sum(1).to(vectors.dtype)[:, None, None]
     centred = vectors - middle
     products = centred @ centred.transpose(-1, -2)
@@ -96,8 +97,8 @@ def squared_distances(vectors: Float[torch.Tensor, "*feature text word k"], word
 def losses(
     vectors: Float[torch.Tensor, "feature text word row"], gold: Gold, segments: Segments, which: Sequence[int] | None = None
 ) -> Float[torch.Tensor, "segment feature text"]:
-    """The loss of each sentence under each matrix: the mean over pairs of |tree distance - squared distance|, a word with itself included,
-    or the mean over words of |depth - squared length|.
+    """The loss of each sentence under each matrix: the mean over pairs of |tree distance - squared distance|, a word
+    with itself included, or the mean over words of |depth - squared length|.
     """
     each = []
     pairs = (gold.words[:, :, None] & gold.words[:, None, :]).to(vectors.dtype) / gold.lengths[:, None, None] ** 2

@@ -1,4 +1,6 @@
-"""How well predicted distances and depths give the trees of sentences, sentence by sentence, so that documents can be resampled."""
+"""How well predicted distances and depths give the trees of sentences, sentence by sentence, so that documents can
+be resampled.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def score_distances(predicted: Float[torch.Tensor, "probe word word"], tree: Tre
 
 
 def spanning(predicted: Float[torch.Tensor, "probe word word"], tree: Tree) -> Int64[np.ndarray, "probe word"]:
-    """For each scored word the word it is joined to in the smallest spanning tree; -1 for the first, and for words that are not scored."""
+    """For each scored word the word it is joined to in the smallest spanning tree; -1 for the first, and for words
+    that are not scored.
+    """
     values = predicted.clamp_min(0)
     joined: Int64[np.ndarray, "probe word"] = prim(
         (values.amax((-1, -2), keepdim=True) - values)[None], torch.from_numpy(tree.scored)[None]
@@ -44,7 +48,9 @@ def spanning(predicted: Float[torch.Tensor, "probe word word"], tree: Tree) -> I
 
 
 def score_depths(predicted: Float[torch.Tensor, "probe word"], tree: Tree, single: bool = False) -> Float64[np.ndarray, "probe 4"]:
-    """The next four of `COLUMNS` for one sentence. The root of one that has a `single` word to choose from counts only if asked for."""
+    """The next four of `COLUMNS` for one sentence. The root of one that has a `single` word to choose from counts
+    only if asked for.
+    """
     values = predicted.numpy()
     numbers = np.zeros((len(values), 4))
     if tree.scored.sum() > (0 if single else 1):
@@ -71,7 +77,8 @@ def _spearman(values: Float[np.ndarray, "probe *row word"], gold: Float[np.ndarr
 def predictions(
     matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: SentenceVectors, features: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[torch.Tensor]]]:
-    """For each sentence its number and, segment by segment, what the probes predict: [feature, word, word] or [feature, word].
+    """For each sentence its number and, segment by segment, what the probes predict: [feature, word, word] or [feature,
+    word].
 
     `features` are those that the matrices are for, if not all.
     """
@@ -94,7 +101,9 @@ def predictions(
 def score(
     matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: SentenceVectors, single: bool = False
 ) -> Float64[np.ndarray, "sentence feature pair 9"]:
-    """`COLUMNS` of every sentence, feature, and pair of a distance and a depth matrix that have the same rank and seed."""
+    """`COLUMNS` of every sentence, feature, and pair of a distance and a depth matrix that have the same rank and
+    seed.
+    """
     pairs = paired(segments)
     numbers = np.zeros((len(sentences.trees), len(matrices), len(pairs), len(COLUMNS)))
     for number, predicted in predictions(matrices, segments, sentences):
@@ -115,7 +124,9 @@ def paired(segments: Segments) -> list[tuple[int, int]]:
 
 
 def score_chain(trees: Sequence[Tree], single: bool = False) -> Float64[np.ndarray, "sentence 9"]:
-    """`COLUMNS` of the linear baseline: words are as far apart as they stand, the first is the root, and depth grows word by word."""
+    """`COLUMNS` of the linear baseline: words are as far apart as they stand, the first is the root, and depth grows
+    word by word.
+    """
     numbers = np.zeros((len(trees), len(COLUMNS)))
     for row, tree in zip(numbers, trees, strict=True):
         places = torch.arange(len(tree.depths), dtype=torch.float64)

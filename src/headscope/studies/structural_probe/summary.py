@@ -15,7 +15,8 @@ NAMES = {
     "projection": "layer 0, read by an untrained BiLSTM",
     "linear": "words left to right",
 }
-# UUAS / DSpr / Root % / NSpr on the test set of the Penn Treebank. Which block "BERTbase7" is cannot be told from the released code.
+# UUAS / DSpr / Root % / NSpr on the test set of the Penn Treebank. Which block "BERTbase7" is cannot be told from the
+# released code.
 _BERT = {12: {7: "BERT-base 7: 79.8 / .85 / 88.0 / .87", 8: "(or this one)"}, 24: {15: "BERT-large 15: 82.5 / .86 / 89.4 / .88"}}
 _BERT[24][16] = "BERT-large 16: 81.7 / .87 / 90.1 / .89"
 _OTHERS = {
@@ -28,7 +29,8 @@ COLUMNS = ("what", "layer", "rank", *METRICS, "published")
 
 
 def summary(tables: Mapping[str, Table], best: int, blocks: int) -> Table:
-    """One row per layer of the model, 0 for embeddings, and one per baseline; of the control with random weights the best layer.
+    """One row per layer of the model, 0 for embeddings, and one per baseline; of the control with random weights the
+    best layer.
 
     `best` is the best layer by held-out loss, and `blocks` how many the model has.
     """
@@ -45,7 +47,9 @@ def summary(tables: Mapping[str, Table], best: int, blocks: int) -> Table:
 
 
 def control_of(tables: Mapping[str, Table]) -> dict[str, Any] | None:
-    """The layer of the control whose distance probes have the least held-out loss, as a row of `wide`; None without a control."""
+    """The layer of the control whose distance probes have the least held-out loss, as a row of `wide`; None without
+    a control.
+    """
     losses: dict[int, list[float]] = {}
     for row in tables["structural_training"].where(source="random", probe="distance"):
         losses.setdefault(row["layer"], []).append(row["loss"])

@@ -34,7 +34,9 @@ Read = Callable[[DataPart], tuple[tuple[str, HiddenStates], ...]]
 
 @dataclass(frozen=True)
 class Sweep:
-    """Probes over some features: `name` is `layers`, `random`, `baselines` or `ranks`; `read` gives the features of a part."""
+    """Probes over some features: `name` is `layers`, `random`, `baselines` or `ranks`; `read` gives the features of
+    a part.
+    """
 
     name: str
     read: Read
@@ -113,7 +115,9 @@ class Sweep:
 
 
 def lengths_of(read: Sequence[tuple[str, HiddenStates]], part: DataPart) -> Float64[np.ndarray, "feature"]:
-    """How far the vectors of each feature lie from their mean: the root of the mean square, over some sentences chosen by name."""
+    """How far the vectors of each feature lie from their mean: the root of the mean square, over some sentences
+    chosen by name.
+    """
     some = sorted(range(len(part)), key=lambda number: part.texts[number].id)[:: max(1, len(part) // MEASURED)]
     lengths = []
     for _, states in read:

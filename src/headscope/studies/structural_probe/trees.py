@@ -25,10 +25,11 @@ PUNCT: dict[Punct, Callable[[Word], bool]] = {"tag": is_punctuation, "ptb": lamb
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The tree of a sentence. Punctuation is learned from, and left out of spanning trees and of the search for the root.
+    """The tree of a sentence. Punctuation is learned from, and left out of spanning trees and of the search for the
+    root.
 
-    `edges` are those of the smallest spanning tree of `distances` over the words that are `scored`; where a word hangs under punctuation
-    they are not all arcs.
+    `edges` are those of the smallest spanning tree of `distances` over the words that are `scored`; where a word
+    hangs under punctuation they are not all arcs.
     """
 
     depths: Int64[np.ndarray, "word"]
@@ -66,7 +67,9 @@ def ancestors(heads: Sequence[int]) -> Bool[np.ndarray, "word word"] | None:
 
 
 def smallest_tree(distances: Float[np.ndarray, "word word"], words: Sequence[int]) -> Iterable[Edge]:
-    """The edges of the smallest spanning tree over some words (Kruskal). Of equal distances the pair that comes first is taken."""
+    """The edges of the smallest spanning tree over some words (Kruskal). Of equal distances the pair that comes
+    first is taken.
+    """
     pairs = [(first, second) for place, first in enumerate(words) for second in words[place + 1 :]]
     group = {word: word for word in words}
 

@@ -1,4 +1,6 @@
-"""A structural probe over a corpus: states read once, probes of all layers trained together, scored, kept, written as tables."""
+"""A structural probe over a corpus: states read once, probes of all layers trained together, scored, kept, written
+as tables.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ class SweepJob(NamedTuple):
 class StructuralProbeWork(Work):
     """One structural probe. A job is a sweep: probes that are trained together, such as those of all layers.
 
-    Hidden states are kept in the cache that is named for whoever asks for them next; without one, in the folder of the results or a
-    temporary folder until the study is done.
+    Hidden states are kept in the cache that is named for whoever asks for them next; without one, in the folder of
+    the results or a temporary folder until the study is done.
     """
 
     spec: StructuralSpec
@@ -154,7 +156,9 @@ class StructuralProbeWork(Work):
             yield name, decay(embeddings, twice=self.spec.reference) if name == "decay" else projection(embeddings, self.spec.seed)
 
     def _read(self, source: str, part: DataPart) -> HiddenStates:
-        """The states of a part's words in the layers asked for. The control's layer 0 is the model's own, and is left out."""
+        """The states of a part's words in the layers asked for. The control's layer 0 is the model's own, and is
+        left out.
+        """
         if (source, id(part)) not in self._states:
             layers: Sequence[int] = (0,) if source == "embeddings" else self.spec.layers or ()
             model = self.model
@@ -193,8 +197,8 @@ class StructuralProbeWork(Work):
 
 
 def decay(states: HiddenStates, twice: bool = False) -> HiddenStates:
-    """Each word as the mean of all words of its sentence, a word weighing half as much with every step away; the word itself counts
-    `twice` in the released code.
+    """Each word as the mean of all words of its sentence, a word weighing half as much with every step away; the
+    word itself counts `twice` in the released code.
     """
 
     def mixed(vectors: Vectors) -> Vectors:

@@ -32,8 +32,8 @@ def heads_and_layers(results: Results, kind: str | None = None, embedding: Metho
 
 
 def draw(twins: Twins, embedding: Method = "metric", sqrt: bool = False) -> Figure:
-    """On the left all heads as points, twins of each other joined by lines, the closest named; on the right the mean distance of every
-    layer of one model to every layer of the other, the nearest of each row marked.
+    """On the left all heads as points, twins of each other joined by lines, the closest named; on the right the mean
+    distance of every layer of one model to every layer of the other, the nearest of each row marked.
     """
     from matplotlib.figure import Figure
 
@@ -96,8 +96,8 @@ def _plane(axes: Axes, twins: Twins, points: Float64[np.ndarray, "head 2"]) -> N
 
 
 def _layers(axes: Axes, bar: Axes, twins: Twins) -> None:
-    """One row per layer of `a`, one column per layer of `b`. A dot marks the nearest layer of `b` for each of `a`, a ring that of `a` for
-    each of `b`.
+    """One row per layer of `a`, one column per layer of `b`. A dot marks the nearest layer of `b` for each of `a`, a
+    ring that of `a` for each of `b`.
     """
     from matplotlib.figure import Figure
 

@@ -66,8 +66,8 @@ class Heads:
 
 
 class Nearest(NamedTuple):
-    """On the data and in every replicate: how far each head of one model is from its twin in the other, which that is, and how far it is
-    from the nearest head of its own model.
+    """On the data and in every replicate: how far each head of one model is from its twin in the other, which that
+    is, and how far it is from the nearest head of its own model.
     """
 
     twin: Float64[np.ndarray, "replicate+1 head"]
@@ -76,8 +76,8 @@ class Nearest(NamedTuple):
 
 
 class HeadTwins(NamedTuple):
-    """The same, and whether a head is its twin's twin, how far it is from the nearest head of an untrained copy of the other model, and
-    the share of its attention that goes to words. NaN where there is none.
+    """The same, and whether a head is its twin's twin, how far it is from the nearest head of an untrained copy of
+    the other model, and the share of its attention that goes to words. NaN where there is none.
     """
 
     twin: Float64[np.ndarray, "replicate+1 head"]
@@ -92,9 +92,9 @@ class HeadTwins(NamedTuple):
 class Twins:
     """The heads of models `a` and `b` and the distances between all of them, in nats, as means over rows of attention.
 
-    `epsilons` are how close heads must be to count as the same; a head that gives less than `least` of its attention to words is faint:
-    what is compared of it is only that little. `dropped` says what was left out, `read` what was read otherwise
-    than it stands, and `warnings` what must be known before a number is used.
+    `epsilons` are how close heads must be to count as the same; a head that gives less than `least` of its attention
+    to words is faint: what is compared of it is only that little. `dropped` says what was left out, `read` what was
+    read otherwise than it stands, and `warnings` what must be known before a number is used.
     """
 
     a: Heads
@@ -153,7 +153,9 @@ class Twins:
         return weights
 
     def _squares(self) -> Iterator[tuple[slice, Float64[np.ndarray, "replicate head head"]]]:
-        """The distances of all heads, those of `a` first, of some replicates at a time; infinite between a head and itself."""
+        """The distances of all heads, those of `a` first, of some replicates at a time; infinite between a head and
+        itself.
+        """
         heads = len(self.a.ids) + len(self.b.ids)
         first, second = np.triu_indices(heads, 1)
         step = max(1, WORK // heads**2)
@@ -173,8 +175,8 @@ class Twins:
 
     @cached_property
     def _between(self) -> tuple[tuple[HeadTwins, HeadTwins], Float64[np.ndarray, "replicate+1 a b"], Float64[np.ndarray, "replicate+1"]]:
-        """What was found of the heads of both models, the mean distances of their layers, and the mean of all heads of one to all of the
-        other.
+        """What was found of the heads of both models, the mean distances of their layers, and the mean of all heads
+        of one to all of the other.
         """
         a = len(self.a.ids)
         parts: list[tuple[Nearest, Nearest]] = []
@@ -211,7 +213,9 @@ class Twins:
         return (self.a, self.b, first) if letter == "a" else (self.b, self.a, second)
 
     def mutual(self) -> list[tuple[HeadId, HeadId, float]]:
-        """The pairs of a head of `a` and one of `b` that are each other's twins, and their distances, the closest first."""
+        """The pairs of a head of `a` and one of `b` that are each other's twins, and their distances, the closest
+        first.
+        """
         heads, others, nearest = self.of("a")
         pairs = [
             (heads.ids[head], others.ids[nearest.at[0, head]], float(nearest.twin[0, head]))
@@ -230,8 +234,8 @@ class Twins:
         return matrix
 
     def table(self, name: str = "twins") -> Table:
-        """`twins`: one row per head. `twins_layers`: per layer and quantity. `twins_matrix`: per layer of `a` and of `b`.
-        `twins_summary`: per quantity of all heads.
+        """`twins`: one row per head. `twins_layers`: per layer and quantity. `twins_matrix`: per layer of `a` and of
+        `b`. `twins_summary`: per quantity of all heads.
         """
         if name not in TABLES:
             raise RunError(f"no table is called {name!r}", f"Use one of {', '.join(TABLES)}")

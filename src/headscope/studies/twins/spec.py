@@ -15,7 +15,8 @@ from headscope.studies.spec import StudySpec
 class TwinsSpec(StudySpec):
     """The settings of a comparison of two models, which tables and signatures call a and b.
 
-    `kind` and `unit` are None until the models and the corpus decide them; the work completes `kind` to one for each model.
+    `kind` and `unit` are None until the models and the corpus decide them; the work completes `kind` to one for each
+    model.
     """
 
     model: Annotated[str, Role.CONTENT] = Field("mini", title="a", description="mini (embedded), a local folder, or a hub id")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float64, Int64
 
 _UNTRAINED = "untrained/"  # of states; then the model that is an untrained copy
-# Of two states the later one has seen all that the earlier one has, and sums of what is never negative only grow: the later is the
-# greater. Sums of shards, added up, would be rounded otherwise than those of one pass over all texts.
+# Of two states the later one has seen all that the earlier one has, and sums of what is never negative only grow: the
+# later is the greater. Sums of shards, added up, would be rounded otherwise than those of one pass over all texts.
 _MERGES: dict[str, Merge] = {"rows": "max", "words": "max", "pairs": "max", _UNTRAINED: "max"}
 
 
@@ -22,9 +22,9 @@ _MERGES: dict[str, Merge] = {"rows": "max", "words": "max", "pairs": "max", _UNT
 class Sums:
     """What is left of texts that two models read, by group of documents.
 
-    `rows` are counted; `words` is what every head of both models, one after the other, gave to words; `pairs` are the divergences of
-    all pairs of these heads, in the order of np.triu_indices. `untrained` are those of the first model's heads with an untrained copy of
-    the second's, and of such a copy of the first's with the second's.
+    `rows` are counted; `words` is what every head of both models, one after the other, gave to words; `pairs` are
+    the divergences of all pairs of these heads, in the order of np.triu_indices. `untrained` are those of the first
+    model's heads with an untrained copy of the second's, and of such a copy of the first's with the second's.
     """
 
     rows: Int64[np.ndarray, "group"]

@@ -61,7 +61,8 @@ class SideBySide:
     ) -> None:
         self._watched = [first, second, *(copies or ())]
         self._plans = [watched.plan for watched in self._watched]
-        # Which models stand side by side: the two, the first and the other's copy, the copy of the first and the second.
+        # Which models stand side by side: the two, the first and the other's copy, the copy of the first and the
+        # second.
         self._couples = [(0, 1), (0, 3), (2, 1)] if copies is not None else [(0, 1)]
         self._level: Level = level
         self._word_rows: Rows = word_rows
@@ -101,7 +102,9 @@ class SideBySide:
         return MOST.get(self._device.type, MOST["cpu"])
 
     def _add(self, batch: Sequence[Shared], of: Int64[np.ndarray, "text"]) -> None:
-        """A batch whose rows can be held; of a long text a block of rows at a time, for each of which the models run again."""
+        """A batch whose rows can be held; of a long text a block of rows at a time, for each of which the models run
+        again.
+        """
         sizes = np.array([text.size for text in batch])
         texts = np.repeat(np.arange(len(batch)), sizes)
         rows = np.concatenate([np.arange(size) for size in sizes])
@@ -173,7 +176,9 @@ class SideBySide:
 
 @dataclass(frozen=True)
 class _Block:
-    """Some rows of a batch: for each its text, its number among the shared rows of the text, its group of documents, and its columns."""
+    """Some rows of a batch: for each its text, its number among the shared rows of the text, its group of documents,
+    and its columns.
+    """
 
     texts: Int64[np.ndarray, "row"]
     rows: Int64[np.ndarray, "row"]

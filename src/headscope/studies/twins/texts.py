@@ -28,8 +28,8 @@ class Names(NamedTuple):
 class Shared:
     """One text as the input of each of two models.
 
-    `places` are, for each model, where the shared rows and columns are among the words (or the tokens) that its rows stand for: number
-    k of one is the same word as number k of the other.
+    `places` are, for each model, where the shared rows and columns are among the words (or the tokens) that its rows
+    stand for: number k of one is the same word as number k of the other.
     """
 
     inputs: tuple[Encoded, Encoded]
@@ -75,7 +75,9 @@ class Matcher:
                 yield shared
 
     def _matched(self, document: Document) -> Iterator[Shared]:
-        """Texts are the same if they are the same words of a document: their numbers differ once one model drops a text."""
+        """Texts are the same if they are the same words of a document: their numbers differ once one model drops a
+        text.
+        """
         tallies = Tally(), Tally()
         read = [
             {text.annotation.positions: text for text in encoder.texts([document], tally)}

@@ -62,7 +62,9 @@ class TwinsWork(Work):
         return load(self.spec.other, str(self.model.device), self.spec.dtype)
 
     def _begun_with(self) -> int | None:
-        """The size of the shards of a study to go on with, which are numbered: batches may be of another size, shards may not."""
+        """The size of the shards of a study to go on with, which are numbered: batches may be of another size,
+        shards may not.
+        """
         folder = self.context.folder
         if folder is None or not self.context.resume:
             return None
@@ -164,12 +166,16 @@ def _names(models: tuple[Model, Model]) -> Names:
 
 
 def _path(name: str) -> str:
-    """The whole path of a model's folder, so that the model is called the same wherever the study is started; other names as they are."""
+    """The whole path of a model's folder, so that the model is called the same wherever the study is started; other
+    names as they are.
+    """
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def _kinds(models: tuple[Model, Model], asked: tuple[Kind, ...] | None) -> tuple[Kind, Kind]:
-    """The kinds of self-attention to look at: as asked for, or those with the most heads. Cross attention joins two texts."""
+    """The kinds of self-attention to look at: as asked for, or those with the most heads. Cross attention joins two
+    texts.
+    """
     kinds: list[Kind] = []
     for model, wanted in zip(models, (asked[0], asked[-1]) if asked is not None else (None, None), strict=True):
         heads: dict[Kind, int] = {name: number for name, number in model.layout.heads().items() if name != "cross"}
@@ -197,7 +203,9 @@ _CLOSER = {
 
 
 def summary(table: Table) -> Table:
-    """One row per quantity of `twins_summary` that the heads of a model have, with the numbers of `a` and of `b`; heads are shares."""
+    """One row per quantity of `twins_summary` that the heads of a model have, with the numbers of `a` and of `b`;
+    heads are shares.
+    """
     rows: dict[str, dict[str, Any]] = {}
     for row in table:
         if row["side"] in LETTERS and (what := _what(row["quantity"])) is not None:
