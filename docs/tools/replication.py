@@ -21,8 +21,8 @@ PAGE = Path(__file__).parents[1] / "replication.md"
 COLUMNS = {"embedded": 3, "other": 4}
 NAMES = {"embedded": "Embedded", "other": "Other data"}
 ORDER = (
-    *("same direction", "same order", "in our interval", "outside our interval", "unclear", "differs", "not tested"),
-    *("cannot be compared", "not judged again"),
+    *("same direction", "same order", "in our interval", "outside our interval"),
+    *("unclear", "differs", "not tested", "cannot be compared"),
 )
 DATA, ELSEWHERE, NOTHING = "property of the data", "counted there", "–"
 DIVIDER = re.compile(r"(?<!\\)\|")
