@@ -104,3 +104,12 @@ def test_the_site_asks_for_nothing_from_elsewhere(config: dict[str, Any], tmp_pa
     (tmp_path / "bad.css").write_text("@font-face { src: url(https://fonts.org/c.woff2) }")
     assert len(check.remote(tmp_path)) == 3
     del sys.modules["check"]
+
+
+def test_the_picture_of_the_architecture_is_that_of_the_import_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS / "tools")
+    tool = import_module("architecture")
+    assert tool.PICTURE.read_text(encoding="utf-8") == tool.picture(), "run python docs/tools/architecture.py"
+    drawn = {package for layer in tool.layers() for package in layer}
+    packages = {path.parent.name for path in (ROOT / "src" / "headscope").glob("*/__init__.py")}
+    assert drawn == packages, "every package has its place in the contract"

@@ -1,7 +1,7 @@
-"""Train a small translation model from scratch: six layers of eight heads in encoder and decoder, on a parallel corpus,
-in one command.
+r"""Train a small translation model from scratch: six layers of eight heads in encoder and decoder, on a parallel
+corpus, in one command.
 
-    python examples/translation/train_translator.py --train multi30k/train --test multi30k/val \\
+    python examples/translation/train_translator.py --train multi30k/train --test multi30k/val \
         --source de --target en --out model
 
 A tokenizer of its own (byte-level BPE over both languages), a plain Transformer (M2M-100's, small), label smoothing,

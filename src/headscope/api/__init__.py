@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from headscope.api.results import Compared, Measured, Run, StudyResult, TwinHeads, compare, open_run, open_study, rerun
 from headscope.api.running import annotate, check_corpus, corpus_stats, keywords, load, measure, plan, run, train, view
-from headscope.api.studies import ablate, flow, probe_attention, probe_edge, probe_keywords, probe_structural, replicate, study, twins
+from headscope.api.studies import (
+    ablate,
+    flow,
+    probe_attention,
+    probe_edge,
+    probe_keywords,
+    probe_structural,
+    prune,
+    replicate,
+    study,
+    twins,
+)
 from headscope.core.document import Word
 from headscope.corpora import read
 
@@ -31,6 +42,7 @@ __all__ = [
     "probe_edge",
     "probe_keywords",
     "probe_structural",
+    "prune",
     "read",
     "replicate",
     "rerun",

@@ -14,6 +14,7 @@ from headscope.results.results import Results
 if TYPE_CHECKING:
     from headscope.engine.shards import Progress
     from headscope.models.model import Model
+    from headscope.studies.ablation.prune import PruneResult
 
 Texts = Corpus | str | Path | Sequence[str | Path]
 
@@ -72,12 +73,17 @@ def study(
     progress: Progress | None = None,
     **settings: Any,
 ) -> StudyResult:
-    """A study of a kind by the name it has in `run.json`, as `flow` or one that was added to
+    """The results of a study that is given by the name it has in `run.json`: `flow`, or one of your own that was added to
     `headscope.studies.registry.REGISTRY`.
 
     A model and corpora may be named, or given as they are. `out` is a folder for the results; `resume` goes on with
     what it holds, `overwrite` replaces it; `progress` is called with the share that is done, texts and tokens. All
     others are settings.
+
+    >>> import headscope as hs
+    >>> result = hs.study("flow", corpus="sampler", measures=["A"], parts=["trees"], limit=2, replicates=0)
+    >>> result["flow_tree_distances"]["measure"][0]
+    'A'
     """
     from headscope.studies.execute import execute
     from headscope.studies.registry import REGISTRY
@@ -198,6 +204,44 @@ def probe_structural(
     ['model', 'model', 'linear']
     """
     return study("structural_probe", model, out, corpus=corpus, dev=dev, **settings)
+
+
+def prune(
+    model: str | Path,
+    keep: float,
+    out: str | Path | None = None,
+    corpus: str | Path | Sequence[str | Path] = "sampler",
+    *,
+    by: str = "importance",
+    run: str | Path | None = None,
+    keep_shape: bool = False,
+    device: str | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> PruneResult:
+    """A smaller model without the heads that matter least, and what it scores beside the whole one on documents that had no
+    say in the choice (docs/ablation.md).
+
+    `keep` is the share of heads to keep. Heads go by `importance`, `drop`, `random`, or a quantity of a `run`. The smaller
+    model is saved into the folder `out`, if one is named; with `keep_shape` with zeros in place of the heads. `settings`
+    are those of `ablate`: `score`, `limit`, `max_length`, `seed`, ...
+
+    >>> import headscope as hs
+    >>> result = hs.prune("mini", 0.9, limit=6, replicates=0)
+    >>> result.smaller.layout.size
+    130
+    """
+    from headscope.models.prune import save
+    from headscope.studies.ablation.prune import prune_model, require_new_folder
+
+    names = [str(path) for path in ([corpus] if isinstance(corpus, str | Path) else corpus)]
+    asked = {"model": str(model), "corpus": names, **settings}
+    if out is not None:
+        require_new_folder(Path(out))
+    result = prune_model(asked, keep, by, Path(run) if run is not None else None, device, progress)
+    if out is not None:
+        save(result.smaller, Path(out), keep_shape)
+    return result
 
 
 def replicate(

@@ -48,16 +48,12 @@ def prune(
     --keep-shape it loads with AutoModel.from_pretrained.
     """
     from headscope.cli.progress import bar
-    from headscope.errors import RunError
     from headscope.models.prune import save
-    from headscope.models.saving import require_room
-    from headscope.studies.ablation.prune import parse_share, prune_model
+    from headscope.studies.ablation.prune import parse_share, prune_model, require_new_folder
     from headscope.studies.ablation.size_and_speed import size_table, speed_table
 
     share = parse_share(keep)
-    require_room(out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise RunError(f"{out} is there already", "Choose another folder with --out")
+    require_new_folder(out)
     settings: dict[str, Any] = {
         "model": model, "corpus": corpus or ["sampler"], "score": score, "limit": limit, "max_length": max_length,
         "format": format or old_format, "seed": seed,

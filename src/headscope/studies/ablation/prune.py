@@ -17,6 +17,7 @@ from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.prune import prune
+from headscope.models.saving import require_room
 from headscope.results.columns import StateColumns
 from headscope.results.specification import validated
 from headscope.results.table import Table
@@ -66,6 +67,13 @@ def prune_model(
     smaller = prune(model, [ids[place] for place in gone])
     texts = trial.testing_texts(trial.texts)
     return PruneResult(model, smaller, _score_table(trial, texts, gone), texts)
+
+
+def require_new_folder(out: Path) -> None:
+    """An error if a model cannot be saved there: the folder must not exist yet, or be empty."""
+    require_room(out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunError(f"{out} is there already", "Choose another folder with --out")
 
 
 def parse_share(text: str) -> float:
