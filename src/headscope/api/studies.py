@@ -73,8 +73,8 @@ def study(
     progress: Progress | None = None,
     **settings: Any,
 ) -> StudyResult:
-    """The results of a study that is given by the name it has in `run.json`: `flow`, or one of your own that was added to
-    `headscope.studies.registry.REGISTRY`.
+    """The results of a study that is given by the name it has in `run.json`: `flow`, or one of your own that was added
+    to `headscope.studies.registry.REGISTRY`.
 
     A model and corpora may be named, or given as they are. `out` is a folder for the results; `resume` goes on with
     what it holds, `overwrite` replaces it; `progress` is called with the share that is done, texts and tokens. All
@@ -219,12 +219,12 @@ def prune(
     progress: Progress | None = None,
     **settings: Any,
 ) -> PruneResult:
-    """A smaller model without the heads that matter least, and what it scores beside the whole one on documents that had no
-    say in the choice (docs/ablation.md).
+    """A smaller model without the heads that matter least, and what it scores beside the whole one on documents that
+    had no say in the choice (docs/ablation.md).
 
-    `keep` is the share of heads to keep. Heads go by `importance`, `drop`, `random`, or a quantity of a `run`. The smaller
-    model is saved into the folder `out`, if one is named; with `keep_shape` with zeros in place of the heads. `settings`
-    are those of `ablate`: `score`, `limit`, `max_length`, `seed`, ...
+    `keep` is the share of heads to keep. Heads go by `importance`, `drop`, `random`, or a quantity of a `run`. The
+    smaller model is saved into the folder `out`, if one is named; with `keep_shape` with zeros in place of the heads.
+    `settings` are those of `ablate`: `score`, `limit`, `max_length`, `seed`, ...
 
     >>> import headscope as hs
     >>> result = hs.prune("mini", 0.9, limit=6, replicates=0)
