@@ -21,7 +21,7 @@ import torch
 
 from common import Row, interleaved, machine, ratio, segments, spread, table, use_threads
 from headscope.encoding.texts import Encoded
-from headscope.models.asking import ask, asking_inputs, only, whole_of
+from headscope.models.answers import ask, asking_inputs, only, whole_of
 from headscope.models.gates import gates_without
 from headscope.models.importance import importance
 from headscope.models.load import load

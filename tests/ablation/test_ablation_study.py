@@ -19,7 +19,7 @@ from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import HeadscopeWarning, RunError
-from headscope.models.asking import ask, asking_inputs
+from headscope.models.answers import ask, asking_inputs
 from headscope.models.gates import gated, gates_without
 from headscope.models.importance import importance
 from headscope.models.model import Model

@@ -15,7 +15,7 @@ from headscope.cli.main import app
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
-from headscope.models.asking import ask
+from headscope.models.answers import ask
 from headscope.models.prune import prune
 from headscope.results.quantities import by_head
 from headscope.studies.ablation import task_figures as tasks

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from headscope.cli.tables import print_table
+from headscope.cli.printing.tables import print_table
 from headscope.results.table import Table
 
 COLUMNS = {

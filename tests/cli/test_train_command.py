@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli.main import app, main
 from headscope.cli.train import train
-from headscope.models.recipe import METRICS
+from headscope.models.finetuning.recipe import METRICS
 from headscope.stats.choices import TESTS
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pytest
 
 from headscope.core.document import Mention
 from headscope.corpora import check, read
-from headscope.corpora.brackets import Mark, Schema, parse_marks
+from headscope.corpora.readers.brackets import Mark, Schema, parse_marks
 from headscope.corpora.source import Flaw
 from headscope.errors import CorpusError
 

@@ -9,7 +9,7 @@ import pytest
 
 from headscope.core.document import Document, Edge, Sentence, Word
 from headscope.corpora import read
-from headscope.corpora.chunks import TaggedSpan, is_tag, tagged_chunks
+from headscope.corpora.readers.chunks import TaggedSpan, is_tag, tagged_chunks
 from headscope.errors import CorpusError
 
 Write = Callable[[str, str], Path]

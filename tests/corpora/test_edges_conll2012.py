@@ -9,7 +9,7 @@ import pytest
 
 from headscope.core.document import Edge, Sentence
 from headscope.corpora import read
-from headscope.corpora.chunks import TaggedSpan, bracketed_chunks
+from headscope.corpora.readers.chunks import TaggedSpan, bracketed_chunks
 
 Write = Callable[[str, str], Path]
 

@@ -9,7 +9,7 @@ import pytest
 
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.corpora import read
-from headscope.corpora.tokenise import sentences, word_spans
+from headscope.corpora.readers.tokenise import sentences, word_spans
 from headscope.errors import CorpusError
 
 Write = Callable[[str, str], Path]

@@ -75,7 +75,7 @@ def test_where_documents_are_declared_nothing_changes(columns: Write) -> None:
 
 
 def test_what_comes_after_the_first_sentences(columns: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headscope.corpora.conllu.AHEAD", 4)
+    monkeypatch.setattr("headscope.corpora.readers.conllu.AHEAD", 4)
     ids = ["a-1", "a-2", "b-1", "b-2", "b-3", None, "b-4", "b-1", "a-3"]
     corpus = read(columns("a.conllu", treebank(ids) + "\n# newdoc id = z\n" + treebank(["z-1", "y-1"])))
     assert shape(corpus) == [("a", 2), ("b", 3), ("a.conllu#3", 1), ("b#2", 1), ("b#3", 1), ("a#2", 1), ("z", 2)]
@@ -83,7 +83,7 @@ def test_what_comes_after_the_first_sentences(columns: Write, monkeypatch: pytes
 
 
 def test_no_more_of_the_file_is_read_than_is_looked_at(columns: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headscope.corpora.conllu.AHEAD", 8)
+    monkeypatch.setattr("headscope.corpora.readers.conllu.AHEAD", 8)
     path = columns("a.conllu", treebank([f"d{number}-{sentence}" for number in range(500) for sentence in (1, 2)]))
     corpus = read(path)
     assert next(iter(corpus)).id == "d0"

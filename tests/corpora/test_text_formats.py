@@ -8,7 +8,7 @@ import pytest
 
 from headscope.core.document import Document
 from headscope.corpora import read
-from headscope.corpora.text import split_paragraph
+from headscope.corpora.readers.text import split_paragraph
 
 Write = Callable[[str, str], Path]
 

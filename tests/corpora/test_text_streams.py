@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from headscope.corpora import files as corpus_files
 from headscope.corpora import read
 from headscope.corpora.files import Meter, lines
+from headscope.corpora.readers.text import CUT, LONGEST, plain_words, read_lines, read_text
 from headscope.corpora.source import Source
-from headscope.corpora.text import CUT, LONGEST, plain_words, read_lines, read_text
 from headscope.errors import CorpusError
 
 Write = Callable[[str, str], Path]

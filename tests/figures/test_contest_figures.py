@@ -20,8 +20,8 @@ from headscope.errors import HeadscopeWarning, RunError
 from headscope.figures import draw
 from headscope.report import page
 from headscope.report.contests import contests
-from headscope.results.choice import choice_note
 from headscope.results.results import Results
+from headscope.results.selection_note import choice_note
 from headscope.results.table import Table
 
 

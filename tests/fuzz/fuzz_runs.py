@@ -28,7 +28,7 @@ from safetensors.numpy import save
 import headscope as hs
 from headscope.app.limits import Limits
 from headscope.app.served_runs import ServedRuns, find_runs
-from headscope.cli.summary import summarise
+from headscope.cli.printing.summary import summarise
 from headscope.comparison.runs import compare
 from headscope.corpora import read
 from headscope.encoding.tokenizer import Tokenizer

@@ -18,7 +18,7 @@ import headscope as hs
 from headscope.core.heads import HeadLayout, Site
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
-from headscope.models.asking import ask, asking_inputs
+from headscope.models.answers import ask, asking_inputs
 from headscope.models.gates import gated
 from headscope.models.importance import Importance, importance, normalised
 from headscope.models.model import Model

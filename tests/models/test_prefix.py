@@ -11,7 +11,7 @@ from predicting import TINY, encoded, loaded
 
 import headscope as hs
 from headscope.models import prefix, restart
-from headscope.models.asking import ask, asking_inputs
+from headscope.models.answers import ask, asking_inputs
 from headscope.models.gates import gated, gates_without, mean_contexts
 from headscope.models.model import Model
 from headscope.models.prefix import ablated

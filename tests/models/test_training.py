@@ -21,10 +21,10 @@ from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.errors import HeadscopeError, ModelError
-from headscope.models.classifier import Classifier, share_of_rate
-from headscope.models.examples import UNLABELLED, examples
-from headscope.models.recipe import Check, TrainingRecipe
-from headscope.models.training import train
+from headscope.models.finetuning.classifier import Classifier, share_of_rate
+from headscope.models.finetuning.examples import UNLABELLED, examples
+from headscope.models.finetuning.recipe import Check, TrainingRecipe
+from headscope.models.finetuning.training import train
 
 SIZES: dict[str, Any] = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
 RECIPE = TrainingRecipe(epochs=4, batch=8, rate=5e-3, checks=1, held_out=0.3)

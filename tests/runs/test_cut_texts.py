@@ -15,7 +15,7 @@ from headscope.cli.main import app
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import TRUNCATED, Encoder
-from headscope.results.cut import cut_sentence
+from headscope.results.truncation import cut_sentence
 from headscope.studies.picking import picked
 
 # Words and tokens, which are the same:  0      1      2     3    4      5       6     7

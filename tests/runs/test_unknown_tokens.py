@@ -20,7 +20,7 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.engine.spec import make_spec
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.models.model import Model
-from headscope.results import unknown
+from headscope.results import unknown_tokens as unknown
 from headscope.results.counts import Counts, count
 from headscope.results.folder import Folder
 from headscope.runs.estimate import plan_run

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from headscope.core.paths import kind_of
 from headscope.corpora import Corpus, OnError, read
 from headscope.corpora.files import base_name
-from headscope.corpora.folders import TEXTS, folder_format
 from headscope.corpora.formats import guess_format
+from headscope.corpora.readers.folders import TEXTS, folder_format
 from headscope.errors import CorpusError, HeadscopeError
 
 INPUT = "-"

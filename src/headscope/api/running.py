@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from headscope.engine.spec import RunSpec
     from headscope.gallery.grids import Level, Specials
     from headscope.measures.own import Named
+    from headscope.models.finetuning.recipe import TrainedModel
     from headscope.models.model import Model
-    from headscope.models.recipe import TrainedModel
     from headscope.results.results import Results
     from headscope.runs.estimate import RunEstimate
     from headscope.studies.flow.influence import Layer
@@ -111,8 +111,8 @@ def train(
     >>> hs.train("train.tsv", "sst2", dev="dev.tsv", epochs=2)  # doctest: +SKIP
     >>> study = hs.ablate("sst2", "dev.tsv")  # doctest: +SKIP
     """
-    from headscope.models.recipe import TrainingRecipe
-    from headscope.models.training import train as train_model
+    from headscope.models.finetuning.recipe import TrainingRecipe
+    from headscope.models.finetuning.training import train as train_model
 
     known = [field.name for field in fields(TrainingRecipe)]
     if unknown := [name for name in recipe if name not in known]:

@@ -78,7 +78,7 @@ def _table(table: Table, format: str | None, out: Path | None) -> None:
 def _print(results: Results, found: Alike, grouping: Grouping, epsilons: list[float], count: int, chosen: bool) -> None:
     from rich.console import Console
 
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
     from headscope.comparison.alike_findings import group_table, groups_sentence, layers_sentence, twins_sentence, unit
 
     console = Console(highlight=False)

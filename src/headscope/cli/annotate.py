@@ -38,7 +38,7 @@ def annotate(
     from headscope.annotation import annotate as write
     from headscope.annotation import load_parser
     from headscope.annotation.texts import raw_texts
-    from headscope.cli.progress import bar
+    from headscope.cli.printing.progress import bar
 
     with raw_texts(files, format, on_error) as corpus:
         loaded = load_parser(parser, pipeline, language)

@@ -103,7 +103,7 @@ def _keys(found: Comparison, name: str, quantity: str | None) -> list[tuple[Any,
 
 
 def _print(found: Comparison, only: str | None, quantity: str | None, limit: int) -> None:
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
 
     for line in found.unlike:
         typer.echo(f"mind: {line}", err=True)
@@ -133,7 +133,7 @@ def _print_further(found: Comparison) -> None:
     """A further table, if the kind of study has one: of ablation whether a model misses on one task what it misses
     on another.
     """
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
     from headscope.errors import RunError
     from headscope.studies.registry import REGISTRY
 

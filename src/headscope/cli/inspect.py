@@ -19,7 +19,7 @@ def inspect(
     headscope inspect
     headscope inspect bert-base-uncased --length 512 --batch 8
     """
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
     from headscope.models.load import load
     from headscope.models.memory import estimate
     from headscope.results.table import Table

@@ -58,7 +58,7 @@ def keywords(
     from headscope.widget.keywords import KeywordView
 
     finder = _finder(model, learned, device, quiet)
-    from headscope.cli.progress import bar
+    from headscope.cli.printing.progress import bar
 
     with bar("finding", hidden=quiet) as progress:
         reading = _Texts(progress, len(documents))
@@ -74,7 +74,7 @@ def keywords(
     elif format == "csv":
         typer.echo(found.table.to_text("csv"), nl=False)
     else:
-        from headscope.cli.shading import print_keywords
+        from headscope.cli.printing.shading import print_keywords
 
         print_keywords(found)
     if not quiet and (out is not None or format != "table"):
@@ -113,7 +113,7 @@ def _finder(model: str | None, learned: Path | None, device: str | None, quiet: 
     loaded = load(model, device) if model is not None else None
     if learned is not None:
         return Finder.open(learned, loaded, device)
-    from headscope.cli.progress import bar
+    from headscope.cli.printing.progress import bar
 
     if not quiet:
         said = "learning from the 19 documents of the sampler, which takes some seconds; for more of your kind of text see --learned"
@@ -150,7 +150,7 @@ def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[li
 
 def _standard_input() -> Document:
     from headscope.core.document import Document
-    from headscope.corpora.text import text_paragraphs
+    from headscope.corpora.readers.text import text_paragraphs
 
     try:
         text = sys.stdin.buffer.read().decode("utf-8-sig")

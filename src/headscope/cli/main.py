@@ -11,7 +11,6 @@ from headscope.cli import (
     alike,
     annotate,
     compare,
-    corpus,
     doctor,
     importance,
     inspect,
@@ -28,8 +27,9 @@ from headscope.cli import (
     train,
     view,
 )
+from headscope.cli.corpora import commands as corpora
 from headscope.cli.options import examples
-from headscope.cli.signals import orderly
+from headscope.cli.printing.signals import orderly
 from headscope.cli.study import StudyGroup
 from headscope.cli.twins import TwinsCommand
 from headscope.errors import HeadscopeError
@@ -81,7 +81,7 @@ _VERBS = (
 )
 for verb in _VERBS:
     app.command(help=examples(verb.__doc__))(verb)
-app.add_typer(corpus.app, name="corpus")
+app.add_typer(corpora.app, name="corpus")
 app.add_typer(probe.app, name="probe")
 
 

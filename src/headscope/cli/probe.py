@@ -28,7 +28,7 @@ def join(
     from headscope.studies.edge_probe.join import joined
 
     results = joined([Results.open(path) for path in studies], out, overwrite)
-    from headscope.cli.summary import summarise
+    from headscope.cli.printing.summary import summarise
 
     summarise(results, quiet)
 

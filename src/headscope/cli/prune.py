@@ -47,7 +47,7 @@ def prune(
     The folder's README.md says how to load it: with headscope, or with a few lines of transformers. With
     --keep-shape it loads with AutoModel.from_pretrained.
     """
-    from headscope.cli.progress import bar
+    from headscope.cli.printing.progress import bar
     from headscope.models.prune import save
     from headscope.studies.ablation.prune import parse_share, prune_model, require_new_folder
     from headscope.studies.ablation.size_and_speed import size_table, speed_table
@@ -70,7 +70,7 @@ def prune(
 
 
 def _print(scores: Table, sizes: Table, speeds: Table | None) -> None:
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
 
     print_table(sizes, "what is left")
     print_table(scores, "what it scores on documents that had no say in the choice")

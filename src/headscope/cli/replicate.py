@@ -71,7 +71,7 @@ def _replicate(
     overwrite: bool,
     quiet: bool,
 ) -> Results:
-    from headscope.cli.progress import bar, interrupted
+    from headscope.cli.printing.progress import bar, interrupted
     from headscope.replication.study import replicate
 
     @contextmanager
@@ -88,7 +88,7 @@ def _replicate(
 
 
 def _documents(row: dict[str, Any]) -> str:
-    from headscope.results.few import counted
+    from headscope.results.few_documents import counted
 
     return "" if row.get("documents") is None else f", {counted(row['documents'])} documents"
 

@@ -34,9 +34,9 @@ def rerun(
     differs, by how much, and whether versions, the device or the number of threads were others.
     """
     from headscope.api import rerun as again
-    from headscope.cli.progress import bar
-    from headscope.cli.signals import exit_code, say
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.progress import bar
+    from headscope.cli.printing.signals import exit_code, say
+    from headscope.cli.printing.tables import print_table
 
     def tell(line: str) -> None:
         typer.echo(f"headscope: {line}", err=True)

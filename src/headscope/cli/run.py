@@ -69,7 +69,7 @@ def run(
     headscope run --maps saved1.npz --maps saved2.npz --out RUN
     """
     from headscope.cli.options import numbers
-    from headscope.cli.summary import summarise
+    from headscope.cli.printing.summary import summarise
     from headscope.errors import RunError
 
     given = {
@@ -126,7 +126,7 @@ def _settings(
 
 
 def _execute(spec: RunSpec, out: Path, quiet: bool, who: dict[str, Any], resume: bool, overwrite: bool, gallery: int) -> Results:
-    from headscope.cli.progress import bar, interrupted
+    from headscope.cli.printing.progress import bar, interrupted
     from headscope.runs.execute import execute
 
     with interrupted(out), bar("measuring", hidden=quiet) as progress:
@@ -134,7 +134,7 @@ def _execute(spec: RunSpec, out: Path, quiet: bool, who: dict[str, Any], resume:
 
 
 def _plan(spec: RunSpec, quiet: bool, device: str | None, workers: int | None, tried: int, readers: int) -> None:
-    from headscope.cli.progress import bar
+    from headscope.cli.printing.progress import bar
     from headscope.runs.estimate import plan_run
 
     with bar("planning", hidden=quiet) as progress:

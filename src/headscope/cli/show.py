@@ -58,9 +58,9 @@ def show(
     if format is not None:
         typer.echo((rows.head(limit) if limit else rows).to_text(format), nl=False)
         return
-    from headscope.cli.tables import print_table
-    from headscope.results.choice import choice_note
-    from headscope.results.cut import cut_sentence
+    from headscope.cli.printing.tables import print_table
+    from headscope.results.selection_note import choice_note
+    from headscope.results.truncation import cut_sentence
 
     shown = rows.head(limit or 40)
     measure = next((name for name in results.measures if table == name or table.startswith(f"{name}_")), "")
@@ -71,7 +71,7 @@ def show(
 
 
 def _contents(results: Results) -> None:
-    from headscope.cli.summary import summarise
+    from headscope.cli.printing.summary import summarise
 
     typer.echo("tables: " + ", ".join(f"{name} ({len(results[name])} rows)" for name in results))
     if results.study == "replication":

@@ -108,9 +108,9 @@ def run_study(
     study: Study, settings: Mapping[str, Any], out: Path | None, device: str | None, resume: bool, overwrite: bool, quiet: bool
 ) -> Results:
     """Do what the settings say, with a progress bar, and print what was found."""
-    from headscope.cli.progress import bar, interrupted
-    from headscope.cli.signals import say
-    from headscope.cli.summary import summarise
+    from headscope.cli.printing.progress import bar, interrupted
+    from headscope.cli.printing.signals import say
+    from headscope.cli.printing.summary import summarise
     from headscope.studies.execute import execute
 
     spec = study.make(settings, "the options")

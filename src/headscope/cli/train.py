@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from headscope.models.recipe import Check, TrainedModel, TrainingRecipe
+    from headscope.models.finetuning.recipe import Check, TrainedModel, TrainingRecipe
 
 Option = typer.Option
 
@@ -49,7 +49,7 @@ def train(
     and label. What is held out is never learnt from; the state that does best on it is kept, and its score is
     printed beside that of the majority class.
     """
-    from headscope.models.recipe import TrainingRecipe
+    from headscope.models.finetuning.recipe import TrainingRecipe
 
     recipe = TrainingRecipe(
         labels=labels, epochs=epochs, batch=batch, rate=rate, warmup=warmup, weight_decay=weight_decay, checks=checks,  # type: ignore[arg-type]
@@ -71,10 +71,10 @@ def _train(
     overwrite: bool,
     quiet: bool,
 ) -> TrainedModel:
-    from headscope.cli.progress import bar
-    from headscope.cli.signals import exit_code, say
+    from headscope.cli.printing.progress import bar
+    from headscope.cli.printing.signals import exit_code, say
     from headscope.corpora import read
-    from headscope.models.training import train
+    from headscope.models.finetuning.training import train
 
     given = read(*corpus, format=format)
     apart = read(*dev, format=format) if dev else None

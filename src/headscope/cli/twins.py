@@ -38,7 +38,7 @@ class TwinsCommand(StudyCommand):
 
 def _print_pairs(results: Results, count: int) -> None:
     """The closest pairs of heads that are each other's twins."""
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
     from headscope.results.table import Table
     from headscope.studies.twins.findings import mutual_rows
 

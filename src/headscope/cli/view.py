@@ -96,7 +96,7 @@ def view(
     if out is not None:
         typer.echo(shown.save(out))
         return
-    from headscope.cli.terminal import print_grids
+    from headscope.cli.printing.terminal import print_grids
 
     print_grids(shown.grids(), shown.signature)
 

@@ -15,7 +15,7 @@ import numpy as np
 from headscope.core.names import printable
 from headscope.corpora.files import base_name
 from headscope.errors import RunError
-from headscope.results.few import documents_range
+from headscope.results.few_documents import documents_range
 from headscope.results.results import Results
 from headscope.results.specification import Role
 from headscope.results.table import Table

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headscope.core.automatic import KEY, parser_of
-from headscope.corpora.blocks import LineBlock, blocks
 from headscope.corpora.files import lines
+from headscope.corpora.readers.blocks import LineBlock, blocks
 
 SOUGHT = KEY.encode()  # what a file must hold if it has such a comment
 

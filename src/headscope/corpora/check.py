@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from headscope.corpora.blocks import Comment, LineBlock, blocks
 from headscope.corpora.checks import RULES, RuleViolation
 from headscope.corpora.checks.columns import id_problems, row_problems
 from headscope.corpora.checks.graph import Enhanced, head_problems, root_problems
@@ -20,9 +19,10 @@ from headscope.corpora.checks.sentence import CheckedNode, CheckedSentence, tree
 from headscope.corpora.checks.shapes import shape_problems
 from headscope.corpora.checks.values import value_problems
 from headscope.corpora.checks.words import word_problems
-from headscope.corpora.conll2012 import read_conll2012
 from headscope.corpora.files import lines
 from headscope.corpora.formats import guess_format, resolve
+from headscope.corpora.readers.blocks import Comment, LineBlock, blocks
+from headscope.corpora.readers.conll2012 import read_conll2012
 from headscope.corpora.source import Flaw, Source
 from headscope.errors import CorpusError, HeadscopeError
 

@@ -16,9 +16,9 @@ from headscope.core.document import Document
 from headscope.core.tally import Tally
 from headscope.corpora.automatic import SOUGHT, marks
 from headscope.corpora.files import Meter, digest, joint_hash
-from headscope.corpora.folders import KEYS, folder_hash, listing, stems
 from headscope.corpora.formats import PAIRED, PLAIN, READERS
 from headscope.corpora.names import Unique
+from headscope.corpora.readers.folders import KEYS, folder_hash, listing, stems
 from headscope.corpora.source import Source
 from headscope.errors import CorpusError, HeadscopeError
 

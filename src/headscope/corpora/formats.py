@@ -12,21 +12,21 @@ from pathlib import Path
 
 from headscope.core.document import Document
 from headscope.core.paths import kind_of
-from headscope.corpora import jsonl, tables
-from headscope.corpora.bio import read_bio
-from headscope.corpora.conll2012 import read_conll2012
-from headscope.corpora.conllu import read_conllu
 from headscope.corpora.files import base_name, require_file
-from headscope.corpora.folders import KEYS, folder_format, read_folder
-from headscope.corpora.gap import read_gap
-from headscope.corpora.jsonl import read_jsonl
-from headscope.corpora.semeval import read_semeval
+from headscope.corpora.readers import jsonl, tables
+from headscope.corpora.readers.bio import read_bio
+from headscope.corpora.readers.conll2012 import read_conll2012
+from headscope.corpora.readers.conllu import read_conllu
+from headscope.corpora.readers.folders import KEYS, folder_format, read_folder
+from headscope.corpora.readers.gap import read_gap
+from headscope.corpora.readers.jsonl import read_jsonl
+from headscope.corpora.readers.semeval import read_semeval
+from headscope.corpora.readers.spans import read_spans
+from headscope.corpora.readers.tables import read_table
+from headscope.corpora.readers.text import read_lines, read_text
+from headscope.corpora.readers.winobias import read_winobias
 from headscope.corpora.sniff import sniffed
 from headscope.corpora.source import Source
-from headscope.corpora.spans import read_spans
-from headscope.corpora.tables import read_table
-from headscope.corpora.text import read_lines, read_text
-from headscope.corpora.winobias import read_winobias
 from headscope.errors import CorpusError, HeadscopeError
 
 SAMPLER = "sampler"

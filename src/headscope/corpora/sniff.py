@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from headscope.corpora.bio import looks_tagged
 from headscope.corpora.files import lines
-from headscope.corpora.semeval import looks_like_item
+from headscope.corpora.readers.bio import looks_tagged
+from headscope.corpora.readers.semeval import looks_like_item
 from headscope.errors import HeadscopeError
 
 _LINES = 20  # enough to get past a heading

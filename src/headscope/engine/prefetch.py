@@ -25,8 +25,8 @@ from headscope.core.document import Document
 from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
-from headscope.corpora.folders import KEYS
 from headscope.corpora.names import Unique
+from headscope.corpora.readers.folders import KEYS
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.engine.child_processes import end_with_parent, uninterrupted
 from headscope.errors import HeadscopeError

@@ -25,7 +25,7 @@ from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.models.predictions import class_number
 from headscope.results.counts import Counts
-from headscope.results.unknown import require_known, warning
+from headscope.results.unknown_tokens import require_known, warning
 
 
 class Progress(Protocol):

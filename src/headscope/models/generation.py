@@ -9,7 +9,7 @@ import torch
 
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
-from headscope.models.asking import whole_of
+from headscope.models.answers import whole_of
 from headscope.models.load import quietly
 
 if TYPE_CHECKING:

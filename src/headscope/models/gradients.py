@@ -16,7 +16,7 @@ from headscope.core.slope import Slope
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.models import capture
-from headscope.models.asking import ask, asking_inputs, only, whole_of
+from headscope.models.answers import ask, asking_inputs, only, whole_of
 from headscope.models.predictions import Predictions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from headscope.core.heads import HeadLayout
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
-from headscope.models.asking import ask, asking_inputs, only, whole_of
+from headscope.models.answers import ask, asking_inputs, only, whole_of
 from headscope.models.contexts import changed
 from headscope.models.importance_choices import BATCH_TEXTS, AbsOver, Normalise
 from headscope.models.model import Model

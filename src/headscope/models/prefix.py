@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from headscope.encoding.texts import Encoded
-from headscope.models.asking import ask, asking_inputs, only, whole_of
+from headscope.models.answers import ask, asking_inputs, only, whole_of
 from headscope.models.gates import gated
 from headscope.models.model import Model
 from headscope.models.predictions import Predictions

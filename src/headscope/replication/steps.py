@@ -85,8 +85,8 @@ def check_settings(context: StepContext, step: Step) -> None:
 
 def clear(context: StepContext) -> None:
     """Mark what steps wrote before as gone, so that nothing of it is taken for a part of what begins now."""
+    from headscope.models.finetuning.training import RECORD
     from headscope.models.saving import invalidate
-    from headscope.models.training import RECORD
     from headscope.results.folder import Folder
 
     for step in context.recipe.steps:
@@ -123,7 +123,7 @@ def _with_trained(
     """A study of a model that a step has trained, on what that was not trained on: its dev corpus, or the documents
     it held out.
     """
-    from headscope.models.examples import held_out
+    from headscope.models.finetuning.examples import held_out
 
     assert step.model is not None
     trained = context.recipe.step(step.model)
@@ -163,7 +163,7 @@ def _spec(context: StepContext, step: Step, corpus: tuple[str, ...], dev: tuple[
 
 
 def _training(context: StepContext, step: Step) -> Any:
-    from headscope.models.recipe import TrainingRecipe as Training
+    from headscope.models.finetuning.recipe import TrainingRecipe as Training
 
     return Training(**context.settings(step))
 
@@ -172,8 +172,8 @@ def _train(context: StepContext, step: Step, corpus: tuple[str, ...], out: Path,
     """Train the step's model, unless that is done."""
     from dataclasses import asdict
 
+    from headscope.models.finetuning.training import RECORD, train
     from headscope.models.saving import is_whole
-    from headscope.models.training import RECORD, train
 
     recipe, texts, dev = _training(context, step), read(*corpus), context.dev(step)
     tried = read(*dev) if dev is not None else None

@@ -20,7 +20,7 @@ from headscope.report.studies import study_section
 from headscope.report.summary import sentences
 from headscope.results.behaviour import BROAD
 from headscope.results.errors import of_runs
-from headscope.results.few import counted, few_documents
+from headscope.results.few_documents import counted, few_documents
 from headscope.results.folder import write_atomically
 from headscope.results.results import Results
 from headscope.results.table import display

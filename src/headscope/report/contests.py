@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from headscope.report.published import RULES, TABLE1_SOURCE, table1
-from headscope.results.choice import choice_note
-from headscope.results.cut import cut_sentence
-from headscope.results.few import counted, note
+from headscope.results.few_documents import counted, note
 from headscope.results.results import Results
+from headscope.results.selection_note import choice_note
 from headscope.results.table import interval, with_error
+from headscope.results.truncation import cut_sentence
 
 ABOUT = {
     "relations": "How often the word that a word attends to most (dependent to governor), or that attends to it most (governor to "

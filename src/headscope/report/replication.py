@@ -11,7 +11,7 @@ from headscope.errors import RunError
 from headscope.figures import known_figures
 from headscope.report.studies import picture
 from headscope.report.summary import sentences
-from headscope.results.few import counted
+from headscope.results.few_documents import counted
 from headscope.results.results import Results
 from headscope.views.findings import findings
 from headscope.views.page import shell

@@ -7,7 +7,7 @@ from typing import Any
 
 from headscope.drawing.saving import render
 from headscope.figures import draw
-from headscope.results.few import counted
+from headscope.results.few_documents import counted
 from headscope.results.results import Results
 from headscope.results.table import display
 from headscope.studies.registry import REGISTRY

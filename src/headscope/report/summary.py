@@ -8,9 +8,9 @@ from typing import Any
 from headscope.comparison.alike_findings import STRUCTURE, layers_sentence, twins_sentence
 from headscope.core.heads import HeadId
 from headscope.results.behaviour import HALF, surely
-from headscope.results.cut import cut_sentence
 from headscope.results.results import Results
 from headscope.results.table import interval
+from headscope.results.truncation import cut_sentence
 from headscope.views.findings import whose
 
 _HABITS = {

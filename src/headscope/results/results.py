@@ -11,13 +11,13 @@ from headscope.core.batch import CLS, SEP
 from headscope.core.heads import HeadLayout, Site
 from headscope.core.state import State, States
 from headscope.errors import RunError, StaleError
+from headscope.results.empty_measures import uncounted
 from headscope.results.files import checksum
 from headscope.results.folder import STATES, Folder, read_states
 from headscope.results.gallery import REMEDY, Gallery
 from headscope.results.manifest import check_complete
 from headscope.results.signature import describe
 from headscope.results.table import Table
-from headscope.results.uncounted import uncounted
 
 if TYPE_CHECKING:
     from headscope.measures import Measure

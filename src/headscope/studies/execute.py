@@ -20,7 +20,7 @@ from headscope.results.provenance import made
 from headscope.results.results import Results
 from headscope.results.signature import annotation_of, identity, key, signature
 from headscope.results.table import Table
-from headscope.results.unknown import warning
+from headscope.results.unknown_tokens import warning
 from headscope.studies.base import Study, StudyContext, Work
 from headscope.studies.registry import REGISTRY
 from headscope.studies.spec import StudySpec

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from headscope.corpora.checks.rules import RuleViolation, rule
-from headscope.corpora.conllu_rows import Row
+from headscope.corpora.readers.conllu_rows import Row
 from headscope.corpora.source import natural, quoted
 
 _EMPTY = rule("empty-column", 1, "no column is empty", "Write _ for what is not there")

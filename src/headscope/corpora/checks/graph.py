@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from headscope.corpora.checks.rules import RuleViolation, rule
 from headscope.corpora.checks.sentence import CheckedSentence
-from headscope.corpora.conllu_rows import Row
 from headscope.corpora.labels import RELATIONS
+from headscope.corpora.readers.conllu_rows import Row
 from headscope.corpora.source import natural, quoted
 from headscope.corpora.tree import roots, tree_faults
 

@@ -6,10 +6,10 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from headscope.corpora.blocks import LineBlock
 from headscope.corpora.checks.rules import RuleViolation, rule
-from headscope.corpora.conllu_rows import Row, parse_row
 from headscope.corpora.files import Line, opened
+from headscope.corpora.readers.blocks import LineBlock
+from headscope.corpora.readers.conllu_rows import Row, parse_row
 from headscope.corpora.source import Flaw, quoted
 
 FILE = rule("unreadable-file", 1, "the file can be read and holds something", "Copy or download the file again")

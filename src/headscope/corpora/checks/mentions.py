@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from headscope.corpora.brackets import MOST_OPEN, Mark, Schema, parse_marks, too_many_open
 from headscope.corpora.checks.rules import RuleViolation, rule
 from headscope.corpora.checks.sentence import CheckedNode, CheckedSentence
-from headscope.corpora.conllu_rows import Row
+from headscope.corpora.readers.brackets import MOST_OPEN, Mark, Schema, parse_marks, too_many_open
+from headscope.corpora.readers.conllu_rows import Row
 from headscope.corpora.source import Flaw, natural, quoted
 
 _FORM = rule("entity-format", 2, "brackets open as (id-fields and close as id)", "Write the brackets as in (1-person(2-place)1)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from headscope.corpora.blocks import Comment
 from headscope.corpora.checks.rules import RuleViolation, rule
 from headscope.corpora.checks.sentence import NEW_DOCUMENT, NEW_PARAGRAPH, CheckedSentence
+from headscope.corpora.readers.blocks import Comment
 from headscope.corpora.source import quoted
 
 _NO_ID = rule("sent-id-missing", 2, "a sentence has a # sent_id", "Add # sent_id = and an id")

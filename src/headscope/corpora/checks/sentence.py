@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from headscope.corpora.blocks import Comment, LineBlock
-from headscope.corpora.conllu_rows import Row
+from headscope.corpora.readers.blocks import Comment, LineBlock
+from headscope.corpora.readers.conllu_rows import Row
 from headscope.corpora.source import natural
 
 NEW_DOCUMENT = ("newdoc", "newdoc id")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from headscope.corpora.checks.columns import NAMES
 from headscope.corpora.checks.rules import RuleViolation, rule
-from headscope.corpora.conllu_rows import Row
 from headscope.corpora.labels import RELATIONS, UPOS
+from headscope.corpora.readers.conllu_rows import Row
 from headscope.corpora.source import quoted
 
 _TAG = rule("upos", 2, "UPOS is one of the 17 universal tags", f"Take one of {', '.join(sorted(UPOS))}")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from headscope.encoding.texts import Encoded
-from headscope.models.asking import ask
+from headscope.models.answers import ask
 from headscope.models.model import Model
 from headscope.models.prefix import ablated
 from headscope.stats.classification import F1, Accuracy, Matthews

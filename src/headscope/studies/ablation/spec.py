@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from headscope.corpora.fields import PAIRS
+from headscope.corpora.readers.fields import PAIRS
 from headscope.corpora.tags import Tagging
 from headscope.encoding.choices import Unit
 from headscope.errors import RunError

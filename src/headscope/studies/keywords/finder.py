@@ -14,8 +14,8 @@ import numpy as np
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora import SAMPLER, Corpus, read
-from headscope.corpora.text import text_paragraphs
-from headscope.corpora.tokenise import sentence, word_spans
+from headscope.corpora.readers.text import text_paragraphs
+from headscope.corpora.readers.tokenise import sentence, word_spans
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.engine.shards import Progress
 from headscope.errors import RunError

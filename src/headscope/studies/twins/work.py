@@ -17,7 +17,7 @@ from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.random import untrained
 from headscope.results.table import Table
-from headscope.results.unknown import warning
+from headscope.results.unknown_tokens import warning
 from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 from headscope.studies.twins.heads import LETTERS, TABLES, Heads, Twins

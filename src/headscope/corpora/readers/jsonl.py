@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headscope.core.document import Document
-from headscope.corpora.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
 from headscope.corpora.files import Line, lines
-from headscope.corpora.json_values import parsed, string, whole, wrong
+from headscope.corpora.readers.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
+from headscope.corpora.readers.json_values import parsed, string, whole, wrong
 from headscope.corpora.source import Flaw, Source, quoted
 from headscope.errors import HeadscopeError
 

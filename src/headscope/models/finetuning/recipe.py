@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headscope.errors import ModelError
-from headscope.models.examples import LABELS, Labels
+from headscope.models.finetuning.examples import LABELS, Labels
 
 METRICS = ("accuracy", "f1", "f1_macro", "f1_micro", "matthews", "keyphrase_tokens", "keyphrase_spans")
 

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from headscope.core.document import Document
-from headscope.corpora.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
 from headscope.corpora.files import Line
+from headscope.corpora.readers.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
 from headscope.corpora.source import Flaw, Source, natural, quoted, sound
 from headscope.errors import HeadscopeError
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from headscope.core.document import Document, Sentence, Word
-from headscope.corpora.blocks import LineBlock, blocks
-from headscope.corpora.brackets import Schema
-from headscope.corpora.draft import Anchor, Draft
 from headscope.corpora.files import Line
-from headscope.corpora.frames import edges_in, report_brackets
+from headscope.corpora.readers.blocks import LineBlock, blocks
+from headscope.corpora.readers.brackets import Schema
+from headscope.corpora.readers.draft import Anchor, Draft
+from headscope.corpora.readers.frames import edges_in, report_brackets
 from headscope.corpora.source import Flaw, Source, natural, quoted, sound
 
 _COLUMNS = 12

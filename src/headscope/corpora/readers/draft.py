@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from headscope.core.document import Document, Edge, Sentence
-from headscope.corpora.brackets import UNIT, Chains, Schema, parse_marks
+from headscope.corpora.readers.brackets import UNIT, Chains, Schema, parse_marks
 from headscope.corpora.source import Flaw, Source
 
 

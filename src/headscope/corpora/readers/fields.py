@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from headscope.core.document import Sentence
-from headscope.corpora.text import plain_words, split_paragraph, text_paragraphs
+from headscope.corpora.readers.text import plain_words, split_paragraph, text_paragraphs
 
 PAIRS = (
     ("a", "b"),

@@ -23,7 +23,7 @@ def print_keywords(found: KeywordView) -> None:
     """Print every text and the list of its phrases, then what the weights were learnt from."""
     from rich.console import Console
 
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
     from headscope.results.table import Table
 
     console = Console(highlight=False)

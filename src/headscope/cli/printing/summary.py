@@ -9,11 +9,11 @@ import typer
 
 from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
-from headscope.results.choice import choice_note
-from headscope.results.cut import cut_sentence
 from headscope.results.errors import of_runs
-from headscope.results.few import counted, few_documents, note
+from headscope.results.few_documents import counted, few_documents, note
 from headscope.results.results import BASELINES, Results
+from headscope.results.selection_note import choice_note
+from headscope.results.truncation import cut_sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +74,7 @@ def _print_findings(console: Console, results: Results) -> None:
 
 def _print_summary(results: Results) -> None:
     """What a study found on each of its questions."""
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
     from headscope.results.table import Table
 
     table = results["summary"]
@@ -109,7 +109,7 @@ def _print_alike(console: Console, results: Results) -> None:
 
 def _print_best(results: Results, name: str) -> None:
     """The best head of each label, as Clark et al.'s Table 1 has it."""
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
     from headscope.results.table import Table, interval, with_error
 
     best = results[f"{name}_best"]

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from headscope.core.document import Document, Mention
 from headscope.corpora.files import Line
+from headscope.corpora.readers.tokenise import Span, sentences, word_spans
 from headscope.corpora.source import Flaw, Source, natural, quoted, sound
-from headscope.corpora.tokenise import Span, sentences, word_spans
 
 _COLUMNS = ("Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 _TRUTH = {"TRUE": True, "FALSE": False}

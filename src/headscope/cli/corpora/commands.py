@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.corpus_compare import compare
+from headscope.cli.corpora.comparison import compare
 from headscope.cli.options import examples
 from headscope.core.automatic import sentence, summed_up
 from headscope.corpora import Finding
@@ -39,7 +39,7 @@ def stats(
     headscope corpus stats sampler --beside en_ewt-ud-dev.conllu.xz --beside en_gum-ud-dev.conllu.xz
     headscope corpus stats sampler --beside en.conllu --all --model none --markdown > table.md
     """
-    from headscope.cli.corpus_stats import TokenCounter, named, print_side_by_side, print_stats
+    from headscope.cli.corpora.stats import TokenCounter, named, print_side_by_side, print_stats
     from headscope.corpora import read
 
     corpora = named([paths, *([path] for path in beside or [])])
@@ -117,7 +117,7 @@ def whose(paths: Sequence[str]) -> dict[str, str]:
 
 
 def _print_counts(findings: Sequence[Finding]) -> None:
-    from headscope.cli.tables import print_table
+    from headscope.cli.printing.tables import print_table
     from headscope.corpora.checks import RULES
     from headscope.results.table import Table
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from headscope.core.document import Document, Mention
-from headscope.corpora.conll2012 import read_conll2012
+from headscope.corpora.readers.conll2012 import read_conll2012
 from headscope.corpora.resolution.lists import listed
 from headscope.corpora.source import Source
 

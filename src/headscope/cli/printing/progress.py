@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.cli.signals import exit_code, say
+from headscope.cli.printing.signals import exit_code, say
 
 if TYPE_CHECKING:
     from headscope.engine.shards import Progress

@@ -20,10 +20,10 @@ from headscope.core.tally import Tally
 from headscope.corpora.corpus import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.errors import HeadscopeError, ModelError
-from headscope.models.classifier import Classifier, optimiser
-from headscope.models.examples import LabelledExample, examples, held_out, names_of, some
+from headscope.models.finetuning.classifier import Classifier, optimiser
+from headscope.models.finetuning.examples import LabelledExample, examples, held_out, names_of, some
+from headscope.models.finetuning.recipe import Check, TrainedModel, TrainingRecipe
 from headscope.models.load import load, quietly
-from headscope.models.recipe import Check, TrainedModel, TrainingRecipe
 from headscope.models.saving import require_room, written_whole
 from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.scores import make_score

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headscope.core.document import Word
-from headscope.corpora.draft import Anchor
 from headscope.corpora.files import Line
+from headscope.corpora.readers.draft import Anchor
 from headscope.corpora.source import Flaw, natural, quoted, sound
 from headscope.corpora.tree import tree_faults
 

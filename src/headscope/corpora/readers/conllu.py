@@ -13,10 +13,10 @@ from itertools import chain, islice
 
 from headscope.core.document import Document, Sentence
 from headscope.corpora.automatic import Marks
-from headscope.corpora.blocks import LineBlock, blocks
-from headscope.corpora.brackets import Schema
-from headscope.corpora.conllu_rows import Parsed, parse_sentence, stray_anchors
-from headscope.corpora.draft import Draft
+from headscope.corpora.readers.blocks import LineBlock, blocks
+from headscope.corpora.readers.brackets import Schema
+from headscope.corpora.readers.conllu_rows import Parsed, parse_sentence, stray_anchors
+from headscope.corpora.readers.draft import Draft
 from headscope.corpora.source import Flaw, Source
 from headscope.corpora.tree import roots
 

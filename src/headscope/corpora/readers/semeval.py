@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from headscope.core.document import Document, Edge
 from headscope.corpora.files import Line
+from headscope.corpora.readers.tokenise import Span, sentence, word_spans
 from headscope.corpora.source import Flaw, Source, quoted, sound
-from headscope.corpora.tokenise import Span, sentence, word_spans
 
 _ITEM = re.compile(r'([0-9]+)(?:\t|\s+(?="))')
 _TAG = re.compile(r"<(/?)e([12])>")

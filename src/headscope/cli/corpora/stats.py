@@ -10,15 +10,15 @@ from pathlib import Path
 
 import typer
 
-from headscope.cli.corpus_overview import SPREAD, encoding, overview
-from headscope.cli.tables import print_markdown, print_table
+from headscope.cli.corpora.overview import SPREAD, encoding, overview
+from headscope.cli.printing.tables import print_markdown, print_table
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, Stats, stats
 from headscope.corpora.distribution import Offsets
 from headscope.corpora.files import base_name
 from headscope.errors import HeadscopeError
 from headscope.results.table import Table, display
-from headscope.results.unknown import warning
+from headscope.results.unknown_tokens import warning
 
 _COUNTED: dict[str, Callable[[Stats], Counter[str]]] = {
     "relations": lambda counted: counted.relations,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headscope.core.document import Edge
-from headscope.corpora.chunks import TaggedSpan, bracketed_chunks
+from headscope.corpora.readers.chunks import TaggedSpan, bracketed_chunks
 from headscope.corpora.source import Flaw, Source, quoted
 
 _FRAMESET, _ENTITIES, _ARGUMENTS = 7, 10, 11  # columns; those of arguments go on up to the last, which is coreference

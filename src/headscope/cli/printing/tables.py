@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.results.few import counted, note
+from headscope.results.few_documents import counted, note
 from headscope.results.table import Table, display
 
 if TYPE_CHECKING:

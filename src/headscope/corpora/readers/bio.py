@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headscope.core.document import Document, Edge, Sentence, Word
-from headscope.corpora.brackets import Schema
-from headscope.corpora.chunks import is_tag, tagged_chunks
-from headscope.corpora.draft import Draft
 from headscope.corpora.files import Line
+from headscope.corpora.readers.brackets import Schema
+from headscope.corpora.readers.chunks import is_tag, tagged_chunks
+from headscope.corpora.readers.draft import Draft
 from headscope.corpora.source import Flaw, Source, quoted, sound
 
 _START = "-DOCSTART-"

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from headscope.core.document import Document, Edge, Sentence, Word
-from headscope.corpora.brackets import Schema
-from headscope.corpora.draft import Draft
-from headscope.corpora.json_values import parsed, string, whole, wrong
+from headscope.corpora.readers.brackets import Schema
+from headscope.corpora.readers.draft import Draft
+from headscope.corpora.readers.json_values import parsed, string, whole, wrong
 from headscope.corpora.source import Flaw, Source, quoted
 
 TASK = "spans"  # of targets that do not name theirs

@@ -17,8 +17,8 @@ from headscope.core.document import Document
 from headscope.core.names import printable
 from headscope.core.paths import kind_of
 from headscope.corpora.files import base_name, content_hash, opened
+from headscope.corpora.readers.text import read_text
 from headscope.corpora.source import Flaw, Source, quoted, sound
-from headscope.corpora.text import read_text
 from headscope.errors import CorpusError
 
 TEXTS = (".txt", ".abstr")

@@ -56,7 +56,7 @@ def compare(
 
 
 def _print_scores(agreement: AgreementReport, limit: int | None, markdown: bool) -> None:
-    from headscope.cli.tables import print_markdown, print_table
+    from headscope.cli.printing.tables import print_markdown, print_table
     from headscope.corpora.agreement.comparison import WORDS
 
     show = print_markdown if markdown else print_table

@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
 
 from headscope.errors import ModelError
-from headscope.models.examples import UNLABELLED, LabelledExample
+from headscope.models.finetuning.examples import UNLABELLED, LabelledExample
 from headscope.models.model import Model
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""`headscope corpus`: look at a corpus before running a model over it."""

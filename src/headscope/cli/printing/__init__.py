@@ -1,0 +1,1 @@
+"""What the command line prints: tables, summaries, texts in colour, progress; and how signals end it."""

@@ -1,0 +1,1 @@
+"""Readers, one module per format: from a file to documents, streaming."""
