@@ -1,4 +1,4 @@
-"""Names that a newcomer can guess: one public class per name, modules called by what they hold, packages of a size to look through."""
+"""Names: one public class per name, modules called by what they hold, packages small enough to look through."""
 
 from __future__ import annotations
 

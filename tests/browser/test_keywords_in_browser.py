@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from browsing import Visitor, violations
 
-from headscope.studies.keywords.finder import Found, TrainedFinder, plain
+from headscope.studies.keywords.finder import KeywordResult, TrainedFinder, plain
 from headscope.studies.keywords.phrases import phrases
 from headscope.views.shaded import page
 
 TEXT = "The cat <script>document.title = 'gone'</script> sat on <img src=https://example.org/x.png> the mat.\n\nA dog came " + "x" * 200
 
 
-def found(text: str) -> Found:
+def found(text: str) -> KeywordResult:
     """A text whose words weigh from 0 to 1 in turn, so that every shade is there."""
     document = plain(text)
     weights = np.linspace(0, 1, len(document.words))[::-1]
-    return Found(
+    return KeywordResult(
         document, weights, tuple(phrases(document, weights, 0.2)), 0.2, TrainedFinder("mini", "", "some <b>corpus</b>", 3, 0.5, "3 folds")
     )
 

@@ -16,7 +16,7 @@ from headscope.errors import CorpusError, RunError
 if TYPE_CHECKING:
     from headscope.core.document import Document
     from headscope.engine.shards import Progress
-    from headscope.studies.keywords.finder import Finder, Found
+    from headscope.studies.keywords.finder import Finder, KeywordResult
     from headscope.widget.keywords import KeywordView
 
 Option = typer.Option
@@ -93,7 +93,7 @@ class _Texts:
     done: int = 0
     tokens: int = 0
 
-    def find(self, finder: Finder, document: Document) -> Found:
+    def find(self, finder: Finder, document: Document) -> KeywordResult:
         """The keywords of the next text."""
         before = self.tokens
 

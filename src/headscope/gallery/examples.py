@@ -49,7 +49,7 @@ class ViewedText:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptExample:
+class SkillExample:
     """A text kept for a skill."""
 
     rank: tuple[float, bool, int]
@@ -68,7 +68,7 @@ class BestExamples:
         self._skills = skills
         self._measures = measures
         self._place = {head: (kind, number) for kind, heads in layout.by_kind().items() for number, head in enumerate(heads)}
-        self._kept: list[list[KeptExample]] = [[] for _ in skills]
+        self._kept: list[list[SkillExample]] = [[] for _ in skills]
         self._bar = np.zeros(len(skills))  # the score below which a text is not kept
         of: dict[tuple[str, str], list[int]] = {}
         for number, skill in enumerate(skills):
@@ -96,11 +96,11 @@ class BestExamples:
         part = window(text, self._measures[skill.measure], skill.label)
         kind, head = self._place[skill.head]
         map = quantised(seen.cut(kind, part)[head].cpu().numpy())
-        kept[:] = [*(one for one in kept if one not in rivals), KeptExample(rank, seen.reading, text, part, value, n, map)]
+        kept[:] = [*(one for one in kept if one not in rivals), SkillExample(rank, seen.reading, text, part, value, n, map)]
         kept.sort(key=lambda one: one.rank, reverse=True)
         self._bar[number] = kept[-1].rank[0] if len(kept) == skill.examples else 0
 
-    def examples(self) -> list[tuple[Skill, KeptExample]]:
+    def examples(self) -> list[tuple[Skill, SkillExample]]:
         """What was kept, by head: if it is too much, the second texts go first, and then those of smaller lifts."""
         # Skills come with the largest lift first.
         ranked = sorted((place, number) for number, kept in enumerate(self._kept) for place in range(len(kept)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from headscope.core.names import printable
-from headscope.studies.keywords.finder import Found
+from headscope.studies.keywords.finder import KeywordResult
 from headscope.views.page import STYLE
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -47,7 +47,7 @@ _PAGE = """<!doctype html>
 """
 
 
-def page(texts: Sequence[Found], top: int, signature: str) -> str:
+def page(texts: Sequence[KeywordResult], top: int, signature: str) -> str:
     """The whole page; it loads and runs nothing, and what stands in a text stays text."""
     one = len(texts) == 1
     shades = "".join(f'<i style="background:rgba(var(--hue),calc({value}*var(--depth)))">{value:.1f}</i>' for value in SHADES)
@@ -62,7 +62,7 @@ def page(texts: Sequence[Found], top: int, signature: str) -> str:
     )
 
 
-def _section(found: Found, top: int, number: int, heading: bool) -> str:
+def _section(found: KeywordResult, top: int, number: int, heading: bool) -> str:
     title = f"<h2>{_safe(found.document.id)}</h2>\n" if heading else ""
     notes = "".join(f'<p class="note">{_safe(note)}.</p>\n' for note in found.notes)
     rows = "\n".join(
@@ -75,7 +75,7 @@ def _section(found: Found, top: int, number: int, heading: bool) -> str:
     return f'<section>\n{title}{notes}<div class="text">\n{_text(found, top, number)}\n</div>\n{table if rows else nothing}\n</section>'
 
 
-def _text(found: Found, top: int, number: int) -> str:
+def _text(found: KeywordResult, top: int, number: int) -> str:
     """The paragraphs, their words shaded and the phrases underlined; the first place of a phrase can be linked to."""
     best = found.phrases[:top]
     opens = {start: "" for phrase in best for start, _ in phrase.places}

@@ -12,7 +12,7 @@ from headscope.errors import RunError
 from headscope.results.folder import write_atomically
 from headscope.results.signature import versions
 from headscope.results.table import Table
-from headscope.studies.keywords.finder import Finder, Found
+from headscope.studies.keywords.finder import Finder, KeywordResult
 from headscope.studies.keywords.phrases import Phrase
 from headscope.widget.files import suffix_of
 
@@ -29,7 +29,7 @@ class KeywordView:
     `finder` finds more in other texts without learning anew: `hs.keywords(other, learned=found.finder)`.
     """
 
-    def __init__(self, texts: Sequence[Found], finder: Finder, top: int = TOP) -> None:
+    def __init__(self, texts: Sequence[KeywordResult], finder: Finder, top: int = TOP) -> None:
         if not texts:
             raise RunError("there is no text", "Give at least one")
         if top < 1:

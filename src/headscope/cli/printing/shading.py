@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from headscope.studies.keywords.finder import Found
+    from headscope.studies.keywords.finder import KeywordResult
     from headscope.widget.keywords import KeywordView
 
 LEAST = 0.2  # fainter words keep the colours of the terminal
@@ -48,7 +48,7 @@ def print_keywords(found: KeywordView) -> None:
     console.print(found.signature, style="dim", soft_wrap=True, markup=False)
 
 
-def _paragraphs(found: Found, top: int, console: Console) -> list[Text]:
+def _paragraphs(found: KeywordResult, top: int, console: Console) -> list[Text]:
     from rich.text import Text
 
     under = {place for phrase in found.phrases[:top] for start, end in phrase.places for place in range(start, end)}

@@ -61,7 +61,7 @@ class TrainedFinder:
 
 
 @dataclass(frozen=True)
-class Found:
+class KeywordResult:
     """A text with the chance of each word to be part of a keyphrase, and its phrases, the best first."""
 
     document: Document
@@ -144,7 +144,7 @@ class Finder:
                 return parts, texts
             spare = 2 * spare + 1
 
-    def find(self, text: str | Document, progress: Progress | None = None) -> Found:
+    def find(self, text: str | Document, progress: Progress | None = None) -> KeywordResult:
         """The words and phrases of a text that matter. One longer than `length` is read in windows that overlap by
         half.
         """
@@ -180,7 +180,7 @@ class Finder:
                 " each word is weighed where it stands furthest from a window's edge"
             )
         cut = float(_chance(np.array(self.cut)))
-        return Found(document, weights, tuple(phrases(document, weights, cut)), cut, self.trained, tuple(notes))
+        return KeywordResult(document, weights, tuple(phrases(document, weights, cut)), cut, self.trained, tuple(notes))
 
 
 def learn(model: Model, corpus: Corpus | None = None, name: str = SAMPLER, folds: int = 5, progress: Progress | None = None) -> Finder:

@@ -13,7 +13,7 @@ from headscope.core.document import Word
 from headscope.drawing.theme import COLOURS, sign, theme
 from headscope.drawing.words import INK, label, width_of
 from headscope.errors import RunError
-from headscope.studies.keywords.finder import Found
+from headscope.studies.keywords.finder import KeywordResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _SIZE, _STEP, _PARAGRAPH = 9.0, 0.225, 0.09  # points of a word; inches between 
 _WIDTH, _EDGE, _LIST = 5.6, 0.15, 2.6  # inches of the text, around it, and of the list of phrases
 
 
-def draw(found: Found, top: int, signature: str) -> Figure:
+def draw(found: KeywordResult, top: int, signature: str) -> Figure:
     """The text to the left, its best phrases to the right."""
     from matplotlib.figure import Figure
 
@@ -50,7 +50,7 @@ def draw(found: Found, top: int, signature: str) -> Figure:
     return figure
 
 
-def _places(found: Found) -> tuple[list[tuple[float, float, float]], float]:
+def _places(found: KeywordResult) -> tuple[list[tuple[float, float, float]], float]:
     """Where each word stands, in inches from the upper left corner (left, middle, width), and how low the last line
     is.
     """
@@ -83,7 +83,7 @@ def _together(words: Iterable[Word]) -> Iterator[list[Word]]:
         yield group
 
 
-def _shade(axes: Axes, found: Found, places: list[tuple[float, float, float]], top: int) -> None:
+def _shade(axes: Axes, found: KeywordResult, places: list[tuple[float, float, float]], top: int) -> None:
     from matplotlib.collections import LineCollection, PatchCollection
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
@@ -102,7 +102,7 @@ def _shade(axes: Axes, found: Found, places: list[tuple[float, float, float]], t
     axes.add_collection(LineCollection(lines, colors=COLOURS[1], linewidths=1.6), autolim=False)
 
 
-def _list(axes: Axes, found: Found, top: int) -> None:
+def _list(axes: Axes, found: KeywordResult, top: int) -> None:
     left, right = _WIDTH + 2 * _EDGE, _WIDTH + 2 * _EDGE + _LIST
     axes.plot([left - _EDGE / 2] * 2, [_EDGE, _EDGE + _STEP * (len(found.phrases[:top]) + 1)], color="0.8", linewidth=0.6)
     for x, text, side in ((left, "best phrases", "left"), (right - 0.42, "score", "right"), (right, "places", "right")):
