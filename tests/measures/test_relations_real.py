@@ -30,13 +30,14 @@ FILES = [
 @pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")  # mini does not know Japanese; what is counted here needs no model
 def test_offset_baselines_equal_a_plain_count(file: str) -> None:
     """Of the first documents, by loops: for each relation the offset that is right most often, cut to the sentence."""
-    corpus = Corpus.of(islice(hs.read(file if file == "sampler" else str(Path(str(DATA)) / file)), 6))
+    corpus = Corpus.of(islice(hs.read(file if file == "sampler" else str(Path(str(DATA)) / file)), 3))
     run = hs.run(
         "mini",
         corpus,
         {"relations": {"least": 1, "punct": "include", "control": "none"}},
         max_length=250,
         replicates=0,
+        gallery=0,
         layers=[1],
         allow_unknown=True,
     )
@@ -58,11 +59,11 @@ def test_offset_baselines_equal_a_plain_count(file: str) -> None:
 
 
 def test_heads_of_the_embedded_model_on_ewt() -> None:
-    """On half of EWT dev: heads far above the offset for determiners, objects, cases, possessors and auxiliaries;
+    """On a quarter of EWT dev: heads far above the offset for determiners, objects, cases, possessors and auxiliaries;
     little of all.
     """
-    corpus = Corpus.of(islice(hs.read(str(Path(str(DATA)) / "ud/en_ewt-ud-dev.conllu.xz")), 120))
-    best = hs.run("mini", corpus, ["relations"], replicates=100).results["relations_best"]
+    corpus = Corpus.of(islice(hs.read(str(Path(str(DATA)) / "ud/en_ewt-ud-dev.conllu.xz")), 70))
+    best = hs.run("mini", corpus, ["relations"], replicates=100, gallery=0).results["relations_best"]
     rows = {row["label"]: row for row in best}
     for label, head, least in (("det", "3-10", 0.85), ("case", "3-10", 0.75), ("obj", "8-4", 0.65), ("nmod:poss", "3-10", 0.7)):
         assert rows[label]["heads"] == head

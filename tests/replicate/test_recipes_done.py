@@ -241,7 +241,10 @@ def test_roles_and_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (('verb = "run"', 'verb = "walk"'), r"two\.toml: steps\.first\.verb = 'walk': Input should be 'run'"),
+        (
+            ('verb = "run"', 'verb = "walk"'),
+            r"verb = 'walk': no step can do 'walk': use one of run, train, flow",
+        ),
         (('place = "§1"', 'palce = "§1"'), r"two\.toml: claims\.next\.(place is missing|palce: there is no such key)"),
         (('expect = "above"\nthreshold = 0', 'expect = "above"'), r"next: expect = \"above\" needs threshold"),
         (('where = { step = "first"', 'where = { step = "frist"'), r"claim next: there is no step 'frist'"),
