@@ -102,8 +102,8 @@ def test_the_best_heads_of_the_exercises(best: dict[str, dict[str, Any]]) -> Non
         for number, name in zip(numbers, ("value", "baseline", "lift", "in_sample"), strict=True):
             assert number in ("", f"{row[name]:.2f}".removeprefix("0")), (label, name)
     for few, said in ((False, 0.01), (True, 0.05)):
-        flattery = [row["in_sample"] - row["value"] for row in best.values() if (row["n"] < 100) == few]
-        assert round(sum(flattery) / len(flattery), 2) == said
+        bias = [row["in_sample"] - row["value"] for row in best.values() if (row["n"] < 100) == few]
+        assert round(sum(bias) / len(bias), 2) == said
 
 
 def test_the_surface_patterns_of_the_exercises(syntax: hs.Run) -> None:

@@ -16,7 +16,7 @@ from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
 from headscope.core.paths import kind_of
 from headscope.errors import RunError, StaleError
-from headscope.results.errors import of_runs
+from headscope.results.errors import blame_folder
 from headscope.results.results import Results
 from headscope.views.run import corpus_name, flat_heads, model_name
 
@@ -192,7 +192,7 @@ def heads(results: Results) -> list[str]:
     return list(map(str, flat_heads(results.manifest.get("sites", ()))))
 
 
-@of_runs
+@blame_folder
 def summary(results: Results) -> dict[str, Any]:
     """A run in a few fields."""
     return {

@@ -15,7 +15,7 @@ from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
 from headscope.measures.base import Champion
 from headscope.measures.own import OWN
-from headscope.results.errors import of_runs
+from headscope.results.errors import blame_folder
 from headscope.results.results import Results
 from headscope.stats.inference import Support, interval
 from headscope.stats.resampled import Resampled
@@ -42,7 +42,7 @@ TITLES = {
 }
 
 
-@of_runs
+@blame_folder
 def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Sequence[str] | None = None) -> Comparison:
     """What runs have in common, and how it differs: each minus the one that `to` names, counted from 1, or all pairs.
 

@@ -89,7 +89,7 @@ class Dispatch:
         self._deaths: Counter[int] = Counter()  # by shard
         self._aside: list[tuple[ShardJob, str]] = []
         self._beyond = 0  # shards done since
-        self._stillborn = 0  # workers in a row that died before they were ready
+        self._early_deaths = 0  # workers in a row that died before they were ready
 
     def __iter__(self) -> Iterator[tuple[int, States]]:
         """Numbers and states of all shards, as they are done."""
@@ -125,7 +125,7 @@ class Dispatch:
         if event.what == "ready":
             self._beginning.discard(event.worker)
             self._lines[event.worker] = deque()
-            self._stillborn = 0
+            self._early_deaths = 0
         elif event.what == "done":
             self._beyond += bool(self._aside)
             yield self._lines[event.worker].popleft().number, event.answer
@@ -140,7 +140,7 @@ class Dispatch:
         self._pool.dismiss(event.worker)
         if event.worker in self._beginning:
             self._beginning.discard(event.worker)
-            self._stillborn += 1
+            self._early_deaths += 1
         line = self._lines.pop(event.worker, deque())
         if line:
             first = line[0]  # what it had in hand
@@ -150,10 +150,10 @@ class Dispatch:
         self._again.extendleft(reversed(line))
         if len(self._aside) >= ASIDE:
             raise self._set_aside()
-        if self._stillborn < TRIES:
+        if self._early_deaths < TRIES:
             self._beginning.add(self._pool.hire(self._start))
         elif not self._lines and not self._beginning:
-            raise RunError(f"{self._stillborn} workers in a row died before they could begin ({why})", self._pool.remedy)
+            raise RunError(f"{self._early_deaths} workers in a row died before they could begin ({why})", self._pool.remedy)
 
     def _set_aside(self) -> RunError:
         job, why = self._aside[0]

@@ -11,7 +11,7 @@ from headscope.errors import RunError
 from headscope.figures import alike, contests, curves, dendrogram, heatmap, matrix, table2
 from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
 from headscope.figures.alike import AlikeChoices
-from headscope.results.errors import of_runs
+from headscope.results.errors import blame_folder
 from headscope.results.results import Results
 from headscope.studies.registry import REGISTRY
 
@@ -53,7 +53,7 @@ def known_figures() -> dict[str, str]:
     return {**RUN_FIGURES, **studies}
 
 
-@of_runs
+@blame_folder
 def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Figure:
     """The figure called `name`, drawn from a run or a study. `choices` are those that the figure takes: figures of
     distances the fields of headscope.figures.alike.AlikeChoices, table2 the direction of heads, figures of studies

@@ -19,7 +19,7 @@ from headscope.report.sections import figures, glance, section
 from headscope.report.studies import study_section
 from headscope.report.summary import sentences
 from headscope.results.behaviour import BROAD
-from headscope.results.errors import of_runs
+from headscope.results.errors import blame_folder
 from headscope.results.few_documents import counted, few_documents
 from headscope.results.folder import write_atomically
 from headscope.results.results import Results
@@ -73,7 +73,7 @@ def style() -> str:
     return (files("headscope.report") / "style.css").read_text(encoding="utf-8")
 
 
-@of_runs
+@blame_folder
 def body(results: Results, studies: Sequence[Results] = ()) -> str:
     """The inside of the page, as HTML: text and tables, and places for the views to be drawn in."""
     for study in studies:

@@ -91,7 +91,7 @@ def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
         "rule_accuracy": interval(row["baseline"], row["baseline_low"], row["baseline_high"]),
         "lifted": interval(row["lift"], row["lift_low"], row["lift_high"]),
         "seen": f"{row['in_sample']:.2f} ({row['in_sample_head']})",
-        "flattery": interval(row["in_sample"] - row["crossfit"]),
+        "selection_bias": interval(row["in_sample"] - row["crossfit"]),
         "by_chance": with_error(row["chance"], row.get("chance_error")),
         "published": f"{known[1]:.1f} %, {known[2]:.1f} % ({known[0]})" if known else "",
         "towards": towards(row["direction"]),

@@ -8,7 +8,7 @@ from typing import Any
 from headscope.comparison.base import Comparison
 from headscope.comparison.runs import compare
 from headscope.core.heads import HeadId
-from headscope.results.errors import of_runs
+from headscope.results.errors import blame_folder
 from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.views.numbers import rounded
@@ -18,7 +18,7 @@ from headscope.views.words import about
 _NUMBERS = ("a", "b", "difference", "low", "high")
 
 
-@of_runs
+@blame_folder
 def comparison(a: Results, b: Results, names: tuple[str, str] | None = None) -> dict[str, Any]:
     """Everything that the view shows of two runs."""
     found = compare([a, b], names=names)

@@ -12,7 +12,7 @@ from headscope.core.heads import HeadId
 from headscope.core.names import printable
 from headscope.figures import RUN_FIGURES, curves
 from headscope.figures.contests import WORDS
-from headscope.results.errors import of_runs
+from headscope.results.errors import blame_folder
 from headscope.results.results import BASELINES, Results
 from headscope.views.alike import alike_data
 from headscope.views.gallery import gallery_data, readable
@@ -20,7 +20,7 @@ from headscope.views.numbers import rounded
 from headscope.views.words import GRADIENTS, UNBOUNDED, about
 
 
-@of_runs
+@blame_folder
 def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
     """Everything that the views show of a run."""
     return {
@@ -39,7 +39,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
     }
 
 
-@of_runs
+@blame_folder
 def model_name(results: Results) -> str:
     """What a run's model is called on pages."""
     settings = results.manifest["settings"]
@@ -47,7 +47,7 @@ def model_name(results: Results) -> str:
     return f"{name} (random weights)" if settings.get("weights") == "random" else name
 
 
-@of_runs
+@blame_folder
 def corpus_name(results: Results) -> str:
     """What its corpus is called, and whether a parser annotated it."""
     name = printable(", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ())))

@@ -9,7 +9,7 @@ import typer
 
 from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
-from headscope.results.errors import of_runs
+from headscope.results.errors import blame_folder
 from headscope.results.few_documents import counted, few_documents, note
 from headscope.results.results import BASELINES, Results
 from headscope.results.selection_note import choice_note
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headscope.results.table import Table
 
 
-@of_runs
+@blame_folder
 def summarise(results: Results, quiet: bool = False) -> None:
     """Print what was measured and which heads stand out; `quiet` leaves only the warnings, on standard error."""
     if quiet:

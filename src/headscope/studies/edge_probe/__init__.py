@@ -41,7 +41,7 @@ class EdgeProbeStudy(Study):
     )
     published = (
         "Published: Tenney et al. 2019, for BERT-base. Selectivity is what the probe with all layers scores beyond one that was trained on "
-        "labels by lot, one for each word type (Hewitt and Liang 2019): where it is small, the probe could have learned the words by "
+        "random labels, one for each word type (Hewitt and Liang 2019): where it is small, the probe could have learned the words by "
         "heart. K is in bits: 0 where all layers are alike."
     )
     figures = (
@@ -67,7 +67,7 @@ class EdgeProbeStudy(Study):
         ),
         StudyFigure(
             "layerscores",
-            "F1 by layer: cumulative, single layers, and labels by lot",
+            "F1 by layer: cumulative, single layers, and random labels",
             "scores",
             "edge_scores",
             "probe edge",

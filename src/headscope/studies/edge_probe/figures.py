@@ -152,7 +152,7 @@ def _bars(axes: Axes, x: Sequence[int], height: Any, low: Any, high: Any, colour
 
 
 def scores(results: Results, kind: str | None = None) -> Figure:
-    """F1 by layer: with layers 0 to l, with layer l alone where that was tried, and for labels by lot."""
+    """F1 by layer: with layers 0 to l, with layer l alone where that was tried, and for random labels."""
     from matplotlib.figure import Figure
 
     tasks = list(dict.fromkeys(results["edge_tasks"]["task"]))
@@ -171,7 +171,7 @@ def scores(results: Results, kind: str | None = None) -> Figure:
                     axes.plot(part["layer"], part["score"], MARKERS[number] + "-", color=COLOURS[number], markersize=3, label=label)
             part = own.where(probe="cumulative")
             if not math.isnan(part["control"][0]):
-                axes.plot(part["layer"], part["control"], color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="labels by lot")
+                axes.plot(part["layer"], part["control"], color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="random labels")
             axes.set_title(named(task), fontsize=9, loc="left")
             axes.set_xticks(range(0, max(part["layer"]) + 1, 2))
         for axes in grid[len(tasks) :]:

@@ -31,7 +31,7 @@ def _control(rows: list[dict[str, Any]]) -> Iterator[str]:
     tried = [row for row in rows if not math.isnan(row["control"])]
     if tried:
         told = ", ".join(f"{row['task']} {row['selectivity']:+.2f}" for row in tried)
-        yield f"Selectivity, F1 of all layers beyond that for labels by lot: {told}."
+        yield f"Selectivity, F1 of all layers beyond that for random labels: {told}."
 
 
 def _turns(tables: Mapping[str, Table]) -> Iterator[str]:

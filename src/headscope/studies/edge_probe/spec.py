@@ -69,7 +69,7 @@ class EdgeSpec(HiddenStatesSpec):
     held_out: float = Field(0.1, gt=0, lt=1)
     select: Literal["held_out", "dev"] | None = None
     single: bool = Field(False, description="also probe each layer alone")
-    control: bool = Field(True, description="also train probes on labels by lot, for selectivity")
+    control: bool = Field(True, description="also train probes on random labels, for selectivity")
     negatives: Negatives = Field(
         "keep", description="expected layer: keep layers that make it worse (the paper), clip them, or running_max"
     )

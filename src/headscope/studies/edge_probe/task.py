@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from headscope.studies.edge_probe.training import Tell
 
-CONTROL_SEED = 0  # of labels by lot: the same for all seeds of probes, so that these differ by the probes alone
+CONTROL_SEED = 0  # of random labels: the same for all seeds of probes, so that these differ by the probes alone
 
 
 class Task:
@@ -140,7 +140,7 @@ class Task:
 
 
 class Control:
-    """Labels by lot, with the frequencies that label sets have in the edges given: those that a probe is trained on.
+    """Random labels, with the frequencies that label sets have in the edges given: those that a probe is trained on.
 
     The type of an edge is the last word of its first span, without regard to case, which not every model sees. Its
     labels depend on the type, the task and the seed, and on nothing else: not on the order of edges, nor on the
@@ -162,5 +162,5 @@ class Control:
         return self._labels[bisect_right(self._ends, number % self._ends[-1])]
 
     def relabelled(self, edges: Iterable[Edge], words: Sequence[Word]) -> list[Edge]:
-        """The same spans with labels by lot; `words` are those that the edges count."""
+        """The same spans with random labels; `words` are those that the edges count."""
         return [replace(edge, labels=self.labels(edge.task, words[edge.first[1] - 1].form)) for edge in edges]
