@@ -105,15 +105,22 @@ class StudyGroup(TyperGroup):
 
 
 def run_study(
-    study: Study, settings: Mapping[str, Any], out: Path | None, device: str | None, resume: bool, overwrite: bool, quiet: bool
+    study: Study,
+    settings: Mapping[str, Any],
+    out: Path | None,
+    device: str | None,
+    resume: bool,
+    overwrite: bool,
+    quiet: bool,
+    where: str = "the options",
 ) -> Results:
-    """Do what the settings say, with a progress bar, and print what was found."""
+    """Do what the settings say, with a progress bar, and print what was found. `where` says in errors where they come from."""
     from headscope.cli.printing.progress import bar, interrupted
     from headscope.cli.printing.signals import say
     from headscope.cli.printing.summary import summarise
     from headscope.studies.execute import execute
 
-    spec = study.make(settings, "the options")
+    spec = study.make(settings, where)
     folder = out or study.usual_folder(spec)
     tell = None if quiet else say
     with interrupted(folder), bar(study.doing, hidden=quiet) as progress:
@@ -138,7 +145,8 @@ def _call(study: Study, **given: Any) -> Results:
         out = out or (Path(named) if named is not None else None)
     settings |= {name: _value(spec.model_fields[name], value) for name, value in given.items() if value is not None}
     _require(study, settings)
-    return run_study(study, settings, out, device, resume, overwrite, quiet)
+    where = str(kept) if kept is not None else "the options"
+    return run_study(study, settings, out, device, resume, overwrite, quiet, where)
 
 
 def _require(study: Study, settings: Mapping[str, Any]) -> None:

@@ -118,8 +118,11 @@ def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Seq
 def read_spec(path: Path) -> dict[str, Any]:
     """The settings in a TOML file."""
     if found := problem_of(path):
-        raise RunError(f"{path}: {found[0]}", f"{found[1]}; it should be a TOML file with a run's settings, which options can give as well")
+        raise RunError(f"{path}: {found[0]}", f"{found[1]}; it should be a TOML file with settings, which options can give as well")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # numbers of 5000 digits, and brackets nested as deep, are no TOMLDecodeError
         raise RunError(f"{path} is not a TOML file ({error})", "docs/runs.md has an example") from None
+    if not isinstance(settings.get("out", ""), str):
+        raise RunError(f"{path}: out = {settings['out']!r}: it should be the name of a folder", 'Write it as text, as in out = "RUN"')
+    return settings
