@@ -20,7 +20,8 @@ def annotate(
     parser: Annotated[str | None, Option(help="spacy or stanza [default: the one that is installed]")] = None,
     pipeline: Annotated[str | None, Option(help="its pipeline, by name or folder [default: the usual one of the language]")] = None,
     language: Annotated[str, Option(help="language of the texts, as in en, de, fi")] = "en",
-    format: Annotated[str | None, Option(help="text, lines, jsonl, csv or tsv, if the file name does not tell")] = None,
+    format: Annotated[str | None, Option("--corpus-format", help="text, lines, jsonl, csv or tsv, if the file name does not tell")] = None,
+    old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     on_error: Annotated[str, Option(help="raise, or skip bad lines and count them")] = "raise",
     overwrite: Annotated[bool, Option("--overwrite", help="replace the file that is there")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
@@ -40,6 +41,7 @@ def annotate(
     from headscope.annotation.texts import raw_texts
     from headscope.cli.printing.progress import bar
 
+    format = format or old_format
     with raw_texts(files, format, on_error) as corpus:
         loaded = load_parser(parser, pipeline, language)
         with bar("annotating", hidden=quiet) as progress:

@@ -35,6 +35,7 @@ def keywords(
     read_as: Annotated[str | None, Option(help="corpus format of the files, if their names do not tell")] = None,
     on_error: Annotated[str, Option(help="raise, or skip what is bad in a file and count it")] = "raise",
     device: Annotated[str | None, Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
+    dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no notes")] = False,
 ) -> None:
     """Find the keywords of a text of your own, and see it shaded by what the heads find important.
@@ -57,7 +58,7 @@ def keywords(
         raise RunError(f"a picture shows one text, not {len(documents):,}", "Write a page: -o page.html")
     from headscope.widget.keywords import KeywordView
 
-    finder = _finder(model, learned, device, quiet)
+    finder = _finder(model, learned, device, dtype, quiet)
     from headscope.cli.printing.progress import bar
 
     with bar("finding", hidden=quiet) as progress:
@@ -106,11 +107,11 @@ class _Texts:
         return found
 
 
-def _finder(model: str | None, learned: Path | None, device: str | None, quiet: bool) -> Finder:
+def _finder(model: str | None, learned: Path | None, device: str | None, dtype: str, quiet: bool) -> Finder:
     from headscope.models.load import load
     from headscope.studies.keywords.finder import Finder, learn
 
-    loaded = load(model, device) if model is not None else None
+    loaded = load(model, device, dtype) if model is not None else None
     if learned is not None:
         return Finder.open(learned, loaded, device)
     from headscope.cli.printing.progress import bar
@@ -119,7 +120,7 @@ def _finder(model: str | None, learned: Path | None, device: str | None, quiet: 
         said = "learning from the 19 documents of the sampler, which takes some seconds; for more of your kind of text see --learned"
         typer.echo(f"headscope: {said}", err=True)
     with bar("learning", hidden=quiet) as progress:
-        return learn(loaded or load("mini", device), progress=progress)
+        return learn(loaded or load("mini", device, dtype), progress=progress)
 
 
 def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[list[Document], list[tuple[str, str]]]:

@@ -27,6 +27,8 @@ def prune(
     max_length: Annotated[int, Option(help="tokens a text may have")] = 128,
     format: Annotated[str | None, Option("--corpus-format", help="format of the corpus, if the file name does not tell")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
+    on_error: Annotated[str, Option(help="raise, or skip bad sentences and count them")] = "raise",
+    dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
     speed: Annotated[bool, Option("--speed", help="also measure how much faster it is, at batches of 1, 4, 16 and 64")] = False,
     keep_shape: Annotated[
         bool, Option("--keep-shape", help="write zeros for the heads instead of smaller matrices: no faster, but every tool can load it")
@@ -56,7 +58,7 @@ def prune(
     require_new_folder(out)
     settings: dict[str, Any] = {
         "model": model, "corpus": corpus or ["sampler"], "score": score, "limit": limit, "max_length": max_length,
-        "format": format or old_format, "seed": seed,
+        "format": format or old_format, "on_error": on_error, "dtype": dtype, "seed": seed,
     }  # fmt: skip
     with bar("weighing heads", hidden=quiet) as progress:
         result = prune_model(settings, share, by, run, device, progress)

@@ -12,7 +12,9 @@ Option = typer.Option
 
 def rerun(
     run: Annotated[Path, typer.Argument(help="folder of a run or a study")],
-    out: Annotated[Path | None, Option(help="folder for the new one [default: beside it, and removed if it is identical]")] = None,
+    out: Annotated[
+        Path | None, Option("--out", "-o", help="folder for the new one [default: beside it, and removed if it is identical]")
+    ] = None,
     model: Annotated[str | None, Option(help="where the model is now, if not where it was")] = None,
     other: Annotated[str | None, Option(help="where the other model of twins is now, if not where it was")] = None,
     corpus: Annotated[list[str] | None, Option(help="where the corpus is now; may be repeated")] = None,

@@ -19,7 +19,7 @@ def run(
     model: Annotated[str | None, Option(help="mini (embedded), a local folder, or a hub id [default: mini]")] = None,
     corpus: Annotated[list[str] | None, Option(help="file, or 'sampler' (embedded); may be repeated [default: sampler]")] = None,
     measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations; your own: FILE.py:CLASS")] = None,
-    out: Annotated[Path | None, Option(help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
     option: Annotated[list[str] | None, Option("--option", "-O", help="option of a measure: -O entropy.level=word")] = None,
     folds: Annotated[int | None, Option(help="parts of the documents; each scores the best heads of all others [default: 2]")] = None,
     preset: Annotated[str | None, Option(help="recommended, paper, or reference (what the released code did)")] = None,
@@ -29,8 +29,9 @@ def run(
     word_rows: Annotated[str | None, Option(help="a word's row: mean of its tokens' rows, first, or max [default: mean]")] = None,
     segment_ids: Annotated[str | None, Option(help="pair (0 and 1) or zeros, for two-part inputs")] = None,
     layers: Annotated[str | None, Option(help="only these layers, counted from 1: 1-4,12")] = None,
-    limit: Annotated[int | None, Option(help="stop after so many texts")] = None,
-    format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
+    limit: Annotated[int | None, Option(help="stop after so many texts; 0: all of them [default: all]")] = None,
+    format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not tell")] = None,
+    old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     allow_unknown: Annotated[
         bool | None, Option("--allow-unknown", help="measure words although over 30 % of the tokens are unknown to the model")
     ] = None,
@@ -72,6 +73,7 @@ def run(
     from headscope.cli.printing.summary import summarise
     from headscope.errors import RunError
 
+    format = format or old_format
     given = {
         "model": model, "corpus": corpus or None, "preset": preset, "unit": unit, "max_length": max_length, "overlong": overlong,
         "segment_ids": segment_ids, "word_rows": word_rows, "layers": None if layers is None else numbers(layers), "limit": limit,

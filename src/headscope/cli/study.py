@@ -114,7 +114,7 @@ def run_study(
     quiet: bool,
     where: str = "the options",
 ) -> Results:
-    """Do what the settings say, with a progress bar, and print what was found. `where` says in errors where they come from."""
+    """Do what the settings say, with a progress bar, and print what was found. `where` names their source in errors."""
     from headscope.cli.printing.progress import bar, interrupted
     from headscope.cli.printing.signals import say
     from headscope.cli.printing.summary import summarise

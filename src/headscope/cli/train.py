@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,11 +30,13 @@ def train(
     metric: Annotated[
         str | None, Option(help="accuracy, f1, f1_macro, f1_micro, matthews, keyphrase_tokens, keyphrase_spans [default: by --labels]")
     ] = None,
-    limit: Annotated[int | None, Option(help="texts to learn from, drawn by the seed [default: all]", min=1)] = None,
+    limit: Annotated[int, Option(help="texts to learn from, drawn by the seed; 0: all of them", min=0)] = 0,
     max_length: Annotated[int, Option(help="tokens a text may have; longer ones are cut")] = 128,
     seed: Annotated[int, Option(help="seed of the new head, the order of texts, and what is held out")] = 0,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
-    format: Annotated[str | None, Option(help="corpus format, if the file name does not tell")] = None,
+    format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not tell")] = None,
+    old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
+    on_error: Annotated[str, Option(help="raise, or skip bad lines and count them")] = "raise",
     overwrite: Annotated[bool, Option("--overwrite", help="replace the trained model in the folder")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress, no summary")] = False,
 ) -> None:
@@ -51,23 +53,23 @@ def train(
     """
     from headscope.models.finetuning.recipe import TrainingRecipe
 
+    format = format or old_format
     recipe = TrainingRecipe(
         labels=labels, epochs=epochs, batch=batch, rate=rate, warmup=warmup, weight_decay=weight_decay, checks=checks,  # type: ignore[arg-type]
-        patience=patience, held_out=held_out, metric=metric, limit=limit, max_length=max_length, seed=seed,
+        patience=patience, held_out=held_out, metric=metric, limit=limit or None, max_length=max_length, seed=seed,
     )  # fmt: skip
-    trained = _train(recipe, corpus, dev or [], out, model, device, format, overwrite, quiet)
+    trained = _train(recipe, [corpus, dev or []], out, model, device, {"format": format, "on_error": on_error}, overwrite, quiet)
     if not quiet:
         _print(trained, recipe)
 
 
 def _train(
     recipe: TrainingRecipe,
-    corpus: list[str],
-    dev: list[str],
+    files: list[list[str]],
     out: Path,
     model: str,
     device: str | None,
-    format: str | None,
+    how: dict[str, Any],
     overwrite: bool,
     quiet: bool,
 ) -> TrainedModel:
@@ -76,8 +78,8 @@ def _train(
     from headscope.corpora import read
     from headscope.models.finetuning.training import train
 
-    given = read(*corpus, format=format)
-    apart = read(*dev, format=format) if dev else None
+    given, apart = (read(*paths, **how) if paths else None for paths in files)
+    assert given is not None
 
     def tell(check: Check) -> None:
         if not quiet:

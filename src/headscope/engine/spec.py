@@ -62,6 +62,12 @@ class RunSpec(Specification):
                 raise ValueError(f"{name} names nothing")
         return self
 
+    @field_validator("limit", mode="before")
+    @classmethod
+    def _all(cls, value: object) -> object:
+        """0 for no limit."""
+        return None if value == 0 and not isinstance(value, bool) else value
+
     @field_validator("corpus", mode="before")
     @classmethod
     def _one_corpus(cls, value: object) -> object:

@@ -22,7 +22,10 @@ app = typer.Typer(help="Look at a corpus before running a model over it.", no_ar
 
 def stats(
     paths: Annotated[list[str], typer.Argument(help="files, or 'sampler'")],
-    format: Annotated[str | None, typer.Option(help="conllu, conll2012, jsonl, bio, spans or another, if the file does not tell")] = None,
+    format: Annotated[
+        str | None, typer.Option("--corpus-format", help="conllu, conll2012, jsonl, bio, spans or another, if the file does not tell")
+    ] = None,
+    old_format: Annotated[str | None, typer.Option("--format", hidden=True)] = None,
     on_error: Annotated[str, typer.Option(help="raise, or skip bad sentences and count them")] = "raise",
     model: Annotated[str, typer.Option(help="whose tokenizer counts split words and overlong texts; 'none' for neither")] = "mini",
     unit: Annotated[str | None, typer.Option(help="what one input would be: sentence, paragraph, document, pair, segment")] = None,
@@ -42,6 +45,7 @@ def stats(
     from headscope.cli.corpora.stats import TokenCounter, named, print_side_by_side, print_stats
     from headscope.corpora import read
 
+    format = format or old_format
     corpora = named([paths, *([path] for path in beside or [])])
     opened = {name: read(*files, format=format, on_error=on_error) for name, files in corpora.items()}  # type: ignore[arg-type]
     tokenizer = None if model == "none" else TokenCounter(model, unit, max_length)

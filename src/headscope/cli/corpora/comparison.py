@@ -23,7 +23,8 @@ def compare(
     json: Annotated[Path | None, typer.Option(help="write scores and differences to this file")] = None,
     every_label: Annotated[bool, typer.Option("--all", help="every relation, not the 20 most frequent")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="tables in Markdown, to standard output")] = False,
-    format: Annotated[str | None, typer.Option(help="conllu, conllx or conll2012, if the name does not tell")] = None,
+    format: Annotated[str | None, typer.Option("--corpus-format", help="conllu, conllx or conll2012, if the name does not tell")] = None,
+    old_format: Annotated[str | None, typer.Option("--format", hidden=True)] = None,
     replicates: Annotated[int, typer.Option(help="bootstrap replicates for intervals over documents", min=0)] = 500,
     seed: Annotated[int, typer.Option(help="seed of the bootstrap")] = 0,
 ) -> None:
@@ -36,6 +37,7 @@ def compare(
     from headscope.corpora.agreement import compare as compare_annotations
     from headscope.corpora.agreement import read_annotation
 
+    format = format or old_format
     agreement = compare_annotations(read_annotation(first, format), read_annotation(second, format), replicates, seed)
     if json is not None:
         _write(agreement, json)
