@@ -82,7 +82,7 @@ def test_a_mistake_is_one_line(table: Path, tmp_path: Path, monkeypatch: pytest.
 
 def test_every_option_and_score_is_documented() -> None:
     page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-    plain = {"corpus", "out", "model", "dev", "device", "format", "overwrite", "quiet", "labels", "max_length"}
+    plain = {"corpus", "out", "model", "dev", "device", "format", "old_format", "on_error", "overwrite", "quiet", "labels", "max_length"}
     for name in inspect.signature(train).parameters:
         assert name in plain or f"`--{name.replace('_', '-')}`" in page, name
     for metric in METRICS:

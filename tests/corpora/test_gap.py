@@ -83,7 +83,7 @@ def test_bad_lines(write: Write, bad: str, problem: str, kind: str) -> None:
 
 
 def test_a_table_of_something_else(write: Write) -> None:
-    with pytest.raises(CorpusError, match=r"line 1 of .*: the first line names 0 columns 'Text'.*or another --format"):
+    with pytest.raises(CorpusError, match=r"line 1 of .*: the first line names 0 columns 'Text'.*or another --corpus-format"):
         list(read(write("gap-x.tsv", "sentence\tlabel\nfine\t1\n")))
 
 

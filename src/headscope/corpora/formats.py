@@ -81,7 +81,7 @@ def guess_format(path: Path) -> str:
         if fnmatchcase(name, pattern):
             return sniffed(path, format)
     known = ", ".join(f"{pattern} ({format})" for pattern, format in _NAMES.items())
-    remedy = f"Name one with --format: {', '.join(READERS)}"
+    remedy = f"Name one with --corpus-format: {', '.join(READERS)}"
     raise CorpusError(path, None, f"the name does not tell the format; known are {known}", remedy)
 
 
@@ -96,7 +96,7 @@ def common_format(paths: tuple[Path, ...], format: str | None) -> str:
     guesses = {guess_format(path): path for path in reversed(paths)}
     if len(guesses) > 1:
         found = ", ".join(f"{path.name} is {format}" for format, path in guesses.items())
-        raise HeadscopeError(f"the files are of different formats: {found}", "Read them one at a time, or name one format with --format")
+        raise HeadscopeError(f"the files are of different formats: {found}", "Read them one at a time, or name one format with --corpus-format")
     return next(iter(guesses))
 
 

@@ -92,7 +92,7 @@ def _row(line: Line) -> list[str]:
         raise Flaw(line.number, "no tag", problem, "Put a tab between the word and its tag, O if it is part of nothing")
     if not is_tag(columns[-1]):
         problem = f"tag {quoted(columns[-1])} in the last column of {quoted(line.text)}"
-        raise Flaw(line.number, "no such tag", problem, "Write O, B-person, I-person and the like, or name another --format")
+        raise Flaw(line.number, "no such tag", problem, "Write O, B-person, I-person and the like, or name another --corpus-format")
     if not columns[0].strip():
         raise Flaw(line.number, "empty form", f"the word is empty in {quoted(line.text)}", "Write the word into the first column")
     return columns

@@ -39,7 +39,7 @@ def _header(line: Line) -> list[str]:
     for needed in _COLUMNS:
         if names.count(needed) != 1:
             problem = f"the first line names {names.count(needed)} columns {needed!r}: {quoted(line.text)}"
-            raise Flaw(line.number, "no header", problem, f"Name the columns {', '.join(_COLUMNS)}, or another --format")
+            raise Flaw(line.number, "no header", problem, f"Name the columns {', '.join(_COLUMNS)}, or another --corpus-format")
     return names
 
 
