@@ -96,7 +96,9 @@ def common_format(paths: tuple[Path, ...], format: str | None) -> str:
     guesses = {guess_format(path): path for path in reversed(paths)}
     if len(guesses) > 1:
         found = ", ".join(f"{path.name} is {format}" for format, path in guesses.items())
-        raise HeadscopeError(f"the files are of different formats: {found}", "Read them one at a time, or name one format with --corpus-format")
+        raise HeadscopeError(
+            f"the files are of different formats: {found}", "Read them one at a time, or name one format with --corpus-format"
+        )
     return next(iter(guesses))
 
 

@@ -105,7 +105,9 @@ def _row(line: Line, position: int) -> _Row:
     columns = _split(sound(line))
     if len(columns) < _COLUMNS:
         problem = f"{len(columns)} columns where at least {_COLUMNS} are needed in {quoted(line.text)}"
-        raise Flaw(line.number, "wrong number of columns", problem, "Complete the columns, name another --corpus-format if this file has one")
+        raise Flaw(
+            line.number, "wrong number of columns", problem, "Complete the columns, name another --corpus-format if this file has one"
+        )
     if natural(columns[2]) != position:
         remedy = "Number the words 0, 1, 2 ... and put a blank line between sentences"
         raise Flaw(line.number, "bad id", f"id {quoted(columns[2])} where word {position} is expected", remedy)
