@@ -365,7 +365,7 @@ def test_a_gallery_that_fails_does_not_take_the_run_with_it(mini: Model, tmp_pat
     def fails(*given: object) -> Gallery:
         raise MemoryError("no room")
 
-    monkeypatch.setattr(hang, "curate", fails)
+    monkeypatch.setattr(hang, "build_gallery", fails)
     run = hs.run(mini, "sampler", ["positions"], tmp_path / "run", limit=4, replicates=0)
     assert run.results.gallery is None
     again = hs.open_run(tmp_path / "run")
@@ -385,7 +385,7 @@ def test_a_run_ended_while_it_makes_its_gallery_is_complete(mini: Model, tmp_pat
     def killed(*given: object) -> Gallery:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hang, "curate", killed)
+    monkeypatch.setattr(hang, "build_gallery", killed)
     with pytest.raises(KeyboardInterrupt):
         hs.run(mini, "sampler", ["positions", "relations"], tmp_path / "run", **settings)
     monkeypatch.undo()

@@ -48,7 +48,7 @@ class GalleryReading:
     measures: frozenset[str]
 
 
-def curate(plan: Plan, readings: Sequence[GalleryReading], look: Look, tables: Mapping[str, Table], rows: Rows) -> Gallery:
+def build_gallery(plan: Plan, readings: Sequence[GalleryReading], look: Look, tables: Mapping[str, Table], rows: Rows) -> Gallery:
     """The gallery of a run with these tables."""
     layout = plan.layout
     scorer = _Scorer([measure for measure in plan.measures if skilled(measure, tables)], layout, rows)

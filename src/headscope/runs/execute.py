@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from headscope.engine.shards import Progress, RunWork, require_labels
 from headscope.engine.spec import RunSpec
 from headscope.engine.worker import WorkerSetup
 from headscope.errors import RunError
-from headscope.gallery.attach import TOO_LONG, hang
+from headscope.gallery.attach import TOO_LONG, attach_gallery
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.results.folder import Folder
@@ -62,32 +63,110 @@ def execute(
     if folder is not None:
         look_first(folder, resume, overwrite)
     with engines.pool_for(engine, workers, device, address, gpus_per_worker) as pool:
-        return _execute(spec, folder, model, corpus, device, pool, readers, resume, overwrite, progress, gallery)
+        spec, runner, corpus, kind = set_up(spec, model, corpus, device, pool)
+        spec = _sharded_as_begun(spec, folder) if resume else spec
+        return _Execution(spec, runner, corpus, kind, folder, pool, readers, resume, progress, gallery).results(overwrite)
 
 
-def _execute(
-    spec: RunSpec,
-    folder: Folder | None,
-    model: Model | None,
-    corpus: Corpus | None,
-    device: str | None,
-    pool: WorkerPool | None,
-    readers: int,
-    resume: bool,
-    overwrite: bool,
-    progress: Progress | None,
-    gallery: int,
-) -> Results:
-    spec, runner, corpus, kind = set_up(spec, model, corpus, device, pool)
-    spec = _sharded_as_begun(spec, folder) if resume else spec
-    contents = {"model": runner.model.fingerprint, "corpus": corpus.hash()}
-    now = identity(spec, kind, contents, runner.plan.measures) | annotation_of(corpus)
-    with folder.locked() if folder is not None else nullcontext():
-        if folder is not None and (finished := prepare(folder, _as_begun(folder, now), resume, overwrite)) is not None:
-            hung = folder.gallery.exists() and finished.manifest.get("gallery") is not None  # a kill may part the two
-            lacking = gallery and not hung and TOO_LONG not in finished.manifest["dropped"]
-            return _complete(finished, spec, runner, corpus, progress, gallery) if lacking else finished
-        return _run(spec, runner, corpus, folder, now, pool, readers, resume, progress, gallery)
+@dataclass(frozen=True)
+class _Execution:
+    """One run: what it is to do, with what, and where its results go."""
+
+    spec: RunSpec
+    runner: ShardRunner
+    corpus: Corpus
+    device: str
+    folder: Folder | None
+    pool: WorkerPool | None
+    readers: int
+    resume: bool
+    progress: Progress | None
+    gallery: int
+
+    def results(self, overwrite: bool) -> Results:
+        """What is in the folder, if that is this run, finished; or else what is computed now."""
+        contents = {"model": self.runner.model.fingerprint, "corpus": self.corpus.hash()}
+        now = identity(self.spec, self.device, contents, self.runner.plan.measures) | annotation_of(self.corpus)
+        folder = self.folder
+        with folder.locked() if folder is not None else nullcontext():
+            if folder is not None and (finished := prepare(folder, _as_begun(folder, now), self.resume, overwrite)) is not None:
+                # A kill may come between a run's tables and its gallery.
+                has_gallery = folder.gallery.exists() and finished.manifest.get("gallery") is not None
+                lacking = self.gallery and not has_gallery and TOO_LONG not in finished.manifest["dropped"]
+                return self._with_gallery(finished) if lacking else finished
+            return self._compute(now)
+
+    def _compute(self, now: dict[str, Any]) -> Results:
+        """The tables of all shards, those of an interrupted run included, and the gallery."""
+        spec, folder, pool = self.spec, self.folder, self.pool
+        model, plan = self.runner.model, self.runner.plan
+        manifest = {
+            "status": "running",
+            "signature": signature(spec, now, plan.measures),
+            "settings": spec.model_dump(mode="json"),
+            "identity": now,
+            "capture": model.capture,
+            **made(spec.model_dump(), now["settings"]["device"], folder, None if pool is None else pool.threads(), gallery=self.gallery),
+        }
+        if folder is not None:
+            folder.write_manifest(manifest)
+        started = time.monotonic()
+        ledger = Ledger(folder, _key(now), self.resume)
+        sampled = samples(spec, self.runner, self.gallery)
+        work = RunWork(self.corpus, model, spec, sampled, ledger.done, self.progress, self.readers)
+        done = (
+            engines.local(work, self.runner)
+            if pool is None
+            else Dispatch(work, pool, WorkerSetup.of(spec, pool.device, pool.threads(), model))
+        )
+        failing = 0
+        for number, states in done:
+            failing += len(failures.failures(states))
+            ledger.add(number, states)
+            work.tell()
+            if failing > failures.MOST:
+                raise RunError(
+                    f"{spec.model} failed on more than {failures.MOST:,} texts", "Check the model, and that the corpus is what it reads"
+                )
+        tally = work.dropped()
+        dropped = tally.lines(read=False)
+        if ledger.merged is None:
+            raise RunError(f"nothing to measure: no text is left of {', '.join(spec.corpus)}", "; ".join(dropped))
+        failed, name = failures.failures(ledger.merged), printable(Path(spec.model).name)
+        if failed and spec.on_error == "raise":
+            raise failures.error(failed, name, kept=folder is not None)
+        if failed:
+            dropped.append(failures.line(failed, name))
+        report = {
+            "seconds": round(time.monotonic() - started, 3),
+            "counts": {**work.counts[0].numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
+            "readings": [
+                {"unit": way.unit, "overlong": way.overlong, "measures": sorted(way.measures), **counts.described()}
+                for way, counts in zip(work.ways, work.counts, strict=True)
+            ],
+            "unknown_tokens": work.least_known.unknown_tokens(),
+            "warnings": work.warnings(),
+            "read": tally.lines(read=True),
+            "dropped": dropped,
+            "failed": [vars(failure) for failure in failed],
+        }
+        for _, sample in sampled:
+            sample.leave_out(failure.text for failure in failed)
+        results = Results.make({**manifest, **report}, plan.measures, failures.without(ledger.merged), plan.layout, folder)
+        return attach_gallery(results, plan, sampled, self.runner.look, spec.word_rows or "mean") if self.gallery else results
+
+    def _with_gallery(self, results: Results) -> Results:
+        """A finished run with the gallery that it lacks. The corpus is read again, for the sample; no number is
+        computed anew.
+        """
+        assert results.path is not None
+        sampled = samples(self.spec, self.runner, self.gallery)
+        for _ in RunWork(self.corpus, self.runner.model, self.spec, sampled, lambda shard: True, self.progress):
+            pass
+        for _, sample in sampled:
+            sample.leave_out(failed["text"] for failed in results.manifest.get("failed", ()))
+        attach_gallery(results, self.runner.plan, sampled, self.runner.look, self.spec.word_rows or "mean")
+        return Results.open(results.path)
 
 
 def set_up(
@@ -164,86 +243,7 @@ def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
             raise RunError(f"{name} needs {layer}, and {', '.join(spec.corpus)} has none", remedy)
 
 
-def _run(
-    spec: RunSpec,
-    runner: ShardRunner,
-    corpus: Corpus,
-    folder: Folder | None,
-    now: dict[str, Any],
-    pool: WorkerPool | None,
-    readers: int,
-    resume: bool,
-    progress: Progress | None,
-    gallery: int,
-) -> Results:
-    model, plan = runner.model, runner.plan
-    manifest = {
-        "status": "running",
-        "signature": signature(spec, now, plan.measures),
-        "settings": spec.model_dump(mode="json"),
-        "identity": now,
-        "capture": model.capture,
-        **made(spec.model_dump(), now["settings"]["device"], folder, None if pool is None else pool.threads(), gallery=gallery),
-    }
-    if folder is not None:
-        folder.write_manifest(manifest)
-    started = time.monotonic()
-    ledger = Ledger(folder, _key(now), resume)
-    sampled = samples(spec, runner, gallery)
-    work = RunWork(corpus, model, spec, sampled, ledger.done, progress, readers)
-    done = engines.local(work, runner) if pool is None else Dispatch(work, pool, WorkerSetup.of(spec, pool.device, pool.threads(), model))
-    failing = 0
-    for number, states in done:
-        failing += len(failures.failures(states))
-        ledger.add(number, states)
-        work.tell()
-        if failing > failures.MOST:
-            raise RunError(
-                f"{spec.model} failed on more than {failures.MOST:,} texts", "Check the model, and that the corpus is what it reads"
-            )
-    tally = work.dropped()
-    dropped = tally.lines(read=False)
-    if ledger.merged is None:
-        raise RunError(f"nothing to measure: no text is left of {', '.join(spec.corpus)}", "; ".join(dropped))
-    failed, name = failures.failures(ledger.merged), printable(Path(spec.model).name)
-    if failed and spec.on_error == "raise":
-        raise failures.error(failed, name, kept=folder is not None)
-    if failed:
-        dropped.append(failures.line(failed, name))
-    report = {
-        "seconds": round(time.monotonic() - started, 3),
-        "counts": {**work.counts[0].numbers(), "shards": ledger.next, "resumed_shards": ledger.resumed},
-        "readings": [
-            {"unit": way.unit, "overlong": way.overlong, "measures": sorted(way.measures), **counts.described()}
-            for way, counts in zip(work.ways, work.counts, strict=True)
-        ],
-        "unknown_tokens": work.least_known.unknown_tokens(),
-        "warnings": work.warnings(),
-        "read": tally.lines(read=True),
-        "dropped": dropped,
-        "failed": [vars(one) for one in failed],
-    }
-    for _, sample in sampled:
-        sample.leave_out(one.text for one in failed)
-    results = Results.make({**manifest, **report}, plan.measures, failures.without(ledger.merged), plan.layout, folder)
-    return hang(results, plan, sampled, runner.look, spec.word_rows or "mean") if gallery else results
-
-
 def samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[CorpusReading, Sample]]:
     """The ways in which a run reads its corpus, and for each what the gallery will be made of."""
     ways = readings(runner.plan.measures, spec.unit or "sentence", spec.overlong or "drop")
     return [(way, Sample(size, runner.plan.layout)) for way in ways]
-
-
-def _complete(results: Results, spec: RunSpec, runner: ShardRunner, corpus: Corpus, progress: Progress | None, gallery: int) -> Results:
-    """A finished run with the gallery that it lacks. The corpus is read again, for the sample; no number is worked
-    out anew.
-    """
-    assert results.path is not None
-    sampled = samples(spec, runner, gallery)
-    for _ in RunWork(corpus, runner.model, spec, sampled, lambda shard: True, progress):
-        pass
-    for _, sample in sampled:
-        sample.leave_out(failed["text"] for failed in results.manifest.get("failed", ()))
-    hang(results, runner.plan, sampled, runner.look, spec.word_rows or "mean")
-    return Results.open(results.path)

@@ -25,7 +25,7 @@ from headscope.engine.opening import look_first
 from headscope.engine.plan import CorpusReading, Plan
 from headscope.engine.sample import SIZE, Sample
 from headscope.errors import MeasureError
-from headscope.gallery.attach import hang
+from headscope.gallery.attach import attach_gallery
 from headscope.measures import make
 from headscope.results.folder import Folder
 from headscope.results.results import Results
@@ -228,7 +228,11 @@ def measure_maps(
         if folder is not None:
             folder.clear()
         results = Results.make(manifest, built, accumulator.states, plan.layout, folder)
-        return hang(results, plan, [(CorpusReading("sentence", "drop", frozenset(measures)), sample)], look, rows) if gallery else results
+        return (
+            attach_gallery(results, plan, [(CorpusReading("sentence", "drop", frozenset(measures)), sample)], look, rows)
+            if gallery
+            else results
+        )
 
 
 def _tensor(maps: Float[np.ndarray, "head query key"]) -> Float[torch.Tensor, "1 head query key"]:
