@@ -10,7 +10,7 @@ import numpy as np
 from headscope.core.heads import HeadId
 from headscope.results.columns import StateColumns
 from headscope.results.results import Results
-from headscope.results.table import Table
+from headscope.results.table import Table, columns_of
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.contrast import contrast
 from headscope.stats.inference import Support, interval
@@ -54,7 +54,7 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
                     "documents": len(weights),
                 }
             )
-    return Table.of({name: [row[name] for row in rows] for name in rows[0]})
+    return Table.from_rows(rows)
 
 
 def _f1(
@@ -87,7 +87,7 @@ def curve_table(
                 at = {"threshold": value if by == "threshold" else None, "heads": heads if by == "threshold" else value}
                 scores = _f1(KeyphraseF1(level), numbers[:, step, place], units, weights)
                 rows.append({"by": by, "level": NAMES[level], **at, **scores, "n": len(documents), "documents": len(weights)})
-    return Table.of({name: [row[name] for row in rows] for name in rows[0]})
+    return Table.from_rows(rows)
 
 
 def ranking_table(heads: Table) -> Table:
@@ -97,7 +97,7 @@ def ranking_table(heads: Table) -> Table:
     """
     rows = sorted(heads, key=lambda row: (row["loss"], row["layer"], row["head"], row["received"]))
     columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1))}
-    columns |= {name: [row[name] for row in rows] for name in ("kind", "layer", "head", "received")}
+    columns |= columns_of(rows, ("kind", "layer", "head", "received"))
     columns |= {
         "cross_entropy": [row["loss"] for row in rows],
         "low": [row["loss_low"] for row in rows],
@@ -105,7 +105,7 @@ def ranking_table(heads: Table) -> Table:
         "constant": [row["loss"] + row["gain"] for row in rows],
     }
     rest = ("gain", "gain_low", "gain_high", "effect", "auc", "n", "documents")
-    return Table.of({**columns, **{name: [row[name] for row in rows] for name in rest}})
+    return Table.of(columns | columns_of(rows, rest))
 
 
 def _units(
@@ -139,7 +139,7 @@ def weight_table(weights: Mapping[str, Float64[np.ndarray, "fold how head"]], he
                 }
             )
     columns = ("system", "kind", "layer", "head", "received", "weight", "spread", "share")
-    return Table.of({name: [row[name] for row in rows] for name in columns})
+    return Table.from_rows(rows, columns)
 
 
 def summary(scores: Table, heads: Table) -> Table:
