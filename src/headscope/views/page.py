@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headscope.core.names import printable
 from headscope.errors import HeadscopeError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # Only what is written in the page may run; saved pictures are made by way of data: and blob: images.
 POLICY = (
@@ -58,6 +61,13 @@ def shell(title: str, body: str, data: Mapping[str, Any], *, style: str = "") ->
     return _PAGE.format(
         policy=POLICY, title=escape(printable(title)), style=STYLE + style, body=printable(body), data=encode(data), script=_script()
     )
+
+
+def templates(package: str, folder: str = "") -> Environment:
+    """The templates in a folder of a package. Everything put in is escaped, unless it says itself that it is HTML."""
+    from jinja2 import Environment, PackageLoader
+
+    return Environment(loader=PackageLoader(package, folder), autoescape=True, trim_blocks=True, lstrip_blocks=True)
 
 
 def encode(data: Any) -> str:
