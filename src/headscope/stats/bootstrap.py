@@ -42,6 +42,20 @@ def poisson_weights(documents: Sequence[str], replicates: int, seed: int = 0) ->
     return weights
 
 
+def numbered(documents: Sequence[str]) -> tuple[Int64[np.ndarray, "item"], list[str]]:
+    """The number of each item's document, and the documents, each once, in the order in which they come."""
+    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
+    return np.array([number[name] for name in documents], dtype=np.int64), list(number)
+
+
+def document_weights(
+    documents: Sequence[str], replicates: int, seed: int = 0
+) -> tuple[Int64[np.ndarray, "item"], Float64[np.ndarray, "document replicate+1"]]:
+    """The number of each item's document, and the bootstrap weights of the documents."""
+    units, names = numbered(documents)
+    return units, poisson_weights(names, replicates, seed)
+
+
 def key_of(document: str) -> int:
     """A number of 64 bits that stands for a document wherever it is met."""
     return (hash64(document) + 2**63) % 2**64 - 2**63  # as a signed number
