@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 
 from headscope.core.hashing import digest
+from headscope.encoding.batches import pooled
 from headscope.studies.attention_probe.batch import ParsedSentence, SentenceBatch, pieces
 from headscope.studies.attention_probe.maps import SPECIALS, Store
 from headscope.studies.attention_probe.probes import Probe
@@ -80,12 +81,8 @@ def steps(trees: Sequence[ParsedSentence], names: Sequence[str], recipe: Attenti
         return [list(range(start, min(start + recipe.batch, len(trees)))) for start in range(0, len(trees), recipe.batch)]
     lot = {place: digest(f"{recipe.seed}/{epoch}", names[place]) for place in range(len(trees))}
     order = sorted(lot, key=lot.__getitem__)
-    plan = []
-    for start in range(0, len(order), _BUCKET * recipe.batch):
-        bucket = sorted(order[start : start + _BUCKET * recipe.batch], key=lambda place: (len(trees[place]), lot[place]))
-        batches = [bucket[first : first + recipe.batch] for first in range(0, len(bucket), recipe.batch)]
-        plan += sorted(batches, key=lambda step: min(lot[place] for place in step))
-    return plan
+    pools = pooled(order, recipe.batch, _BUCKET, lambda place: (len(trees[place]), lot[place]))
+    return [step for batches in pools for step in sorted(batches, key=lambda step: min(lot[place] for place in step))]
 
 
 def train(
