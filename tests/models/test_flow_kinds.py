@@ -20,7 +20,7 @@ from headscope.kernels import kernel
 from headscope.models.capture import implementation
 from headscope.models.jacobian import values
 from headscope.models.jacobian.choices import ALL_KINDS, KINDS
-from headscope.models.jacobian.flow import flow, flow_of
+from headscope.models.jacobian.flow import flow
 from headscope.models.jacobian.rollout import edges, maxflow, rollout
 from headscope.models.jacobian.values import value_norms
 from headscope.models.load import load
@@ -203,7 +203,7 @@ def plain_norms(model: Model, name: str, inputs: dict[str, torch.Tensor]) -> np.
 def test_kinds_of_models(name: str) -> None:
     model = tiny(name)
     inputs = text(model)
-    found = flow_of(model, inputs, ("A", "rollout", "maxflow", "norms"))
+    found = flow(model, inputs, ("A", "rollout", "maxflow", "norms"))
     assert list(found.values) == ["A", "rollout", "maxflow", "norms"]
     assert set(found.method.values()) == {"exact"}
     assert {matrix.dtype for matrix in found.values.values()} == {np.dtype(np.float64)}
@@ -223,36 +223,36 @@ def test_kinds_of_models(name: str) -> None:
 def test_every_architecture_has_norms(name: str) -> None:
     network = build(name)
     model = Model("tiny", network, None, *find_sites(network))  # type: ignore[arg-type]
-    found = flow_of(model, text(model), ("norms",)).values["norms"]
+    found = flow(model, text(model), ("norms",)).values["norms"]
     assert found.shape == (2, 6, 6)
     assert (np.diagonal(found, axis1=1, axis2=2) > 0).all()
 
 
 def test_half_precision() -> None:
     model = tiny("bert")
-    expected = flow_of(model, text(model), ("norms",)).values["norms"]
+    expected = flow(model, text(model), ("norms",)).values["norms"]
     model.network.bfloat16()
-    np.testing.assert_allclose(flow_of(model, text(model), ("norms",)).values["norms"], expected, rtol=0.3, atol=0.03 * expected.max())
+    np.testing.assert_allclose(flow(model, text(model), ("norms",)).values["norms"], expected, rtol=0.3, atol=0.03 * expected.max())
 
 
 def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny("bert")
     with pytest.raises(MeasureError, match=r"between 6 tokens .* more than 5\. Ask for rollout instead, or allow it with longest=6"):
-        flow_of(model, text(model), ("maxflow",), longest=5)
+        flow(model, text(model), ("maxflow",), longest=5)
     dense = model.network.encoder.layer[1].attention.output.dense
     dense.register_forward_pre_hook(lambda module, args: (args[0] * 1.01,))
     with pytest.raises(
         MeasureError, match=r"BertModel has no linear map that takes what the heads of layer 2 give as it is\. .* A or rollout"
     ):
-        flow_of(model, text(model), ("norms",))
+        flow(model, text(model), ("norms",))
     model = tiny("mpnet")
     model.network.encoder.layer[0].attention.attn.o.register_forward_pre_hook(lambda module, args: (args[0] * 1.01,))
     with pytest.raises(MeasureError, match=r"MPNetModel has no linear map that takes what the heads of layer 1 give"):
-        flow_of(model, text(model), ("norms",))
+        flow(model, text(model), ("norms",))
     assert kernel("no_such_kernel") is None
     monkeypatch.setattr("headscope.models.jacobian.rollout.kernel", lambda name: None)
     with pytest.raises(MeasureError, match="Install it with pip install numba"):
-        flow_of(model, text(model), ("maxflow",))
+        flow(model, text(model), ("maxflow",))
 
 
 def test_the_embedded_model() -> None:

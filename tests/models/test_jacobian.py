@@ -24,7 +24,7 @@ from headscope.models.capture import implementation
 from headscope.models.jacobian import linear, products, targets
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.blocks import read as read_block
-from headscope.models.jacobian.flow import Flow, Pairs, flow, flow_of
+from headscope.models.jacobian.flow import Flow, Pairs, flow
 from headscope.models.jacobian.layers import check_chain, drops, record
 from headscope.models.jacobian.norms import NormReading
 from headscope.models.load import load
@@ -164,7 +164,7 @@ def test_the_closed_form_is_the_jacobian(name: str, shape: str) -> None:
     with Wide():
         expected = autograd(model.network, inputs)
         for norm in ("frobenius", "sum", "mean", "spectral"):
-            found = flow_of(model, inputs, ("G",), norm)
+            found = flow(model, inputs, ("G",), norm)
             assert (found.method["G"], found.errors["G"], found.notes) == ("exact", None, ())
             np.testing.assert_allclose(found.values["G"], Jacobians.norms(expected.layer, norm), rtol=1e-8, atol=1e-14)
     if shape == "padded":
@@ -182,7 +182,7 @@ def test_products_with_unit_vectors_are_the_jacobian(name: str, shape: str, monk
     inputs = text(model, *TEXTS[shape])
     expected = autograd(model.network, inputs)
     for norm in ("frobenius", "sum", "mean", "spectral") if shape != "several" else ("frobenius", "spectral"):
-        found = flow_of(model, inputs, ("G", "G*"), norm, method="exact")
+        found = flow(model, inputs, ("G", "G*"), norm, method="exact")
         assert found.errors == {"G": None, "G*": None}
         for kind, jacobians in (("G", expected.layer), ("G*", expected.start)):
             wanted = Jacobians.norms(jacobians, norm)
@@ -196,7 +196,7 @@ def test_a_chain_of_known_blocks_is_the_jacobian(name: str) -> None:
     with Wide():
         expected = autograd(model.network, inputs)
         for norm in ("frobenius", "sum"):
-            found = flow_of(model, inputs, ("G*",), norm, method="exact").values["G*"]
+            found = flow(model, inputs, ("G*",), norm, method="exact").values["G*"]
             np.testing.assert_allclose(found, Jacobians.norms(expected.start, norm), rtol=1e-8, atol=1e-14)
 
 
@@ -210,20 +210,20 @@ def test_dropout_is_the_same_for_everything(name: str) -> None:
     model.network.eval()
     before = torch.get_rng_state()
     for norm in ("frobenius", "sum"):
-        found = flow_of(model, inputs, ("A", "G", "G*"), norm, method="exact", seed=11, mode="train")
+        found = flow(model, inputs, ("A", "G", "G*"), norm, method="exact", seed=11, mode="train")
         np.testing.assert_allclose(found.values["G"], Jacobians.norms(expected.layer, norm), rtol=1e-8, atol=1e-12)
         np.testing.assert_allclose(found.values["G*"], Jacobians.norms(expected.start, norm), rtol=1e-8, atol=1e-12)
-    other = flow_of(model, inputs, ("G", "norms"), "sum", seed=12, mode="train").values
+    other = flow(model, inputs, ("G", "norms"), "sum", seed=12, mode="train").values
     assert np.abs(other["G"] - found.values["G"]).max() > 1e-3 * found.values["G"].max()
     assert np.isfinite(other["norms"]).all()
     assert drops(model.network, inputs)
     assert not model.network.training
     assert torch.equal(torch.get_rng_state(), before)
-    still = flow_of(model, inputs, ("A",)).values["A"]
+    still = flow(model, inputs, ("A",)).values["A"]
     np.testing.assert_allclose(still.sum(1), 1, rtol=1e-6)
     if name != "bart":  # which drops no attention
         assert np.abs(found.values["A"].sum(1) - 1).max() > 0.01, "what dropout took is missing"
-    sketched = flow_of(model, inputs, ("G*",), probes=8, seed=11, mode="train", method="sketch")
+    sketched = flow(model, inputs, ("G*",), probes=8, seed=11, mode="train", method="sketch")
     wanted, errors = Jacobians.norms(expected.start, "frobenius"), sketched.errors["G*"]
     assert errors is not None
     assert np.abs((sketched.values["G*"] - wanted)[wanted > 0] / errors[wanted > 0]).mean() < 2.5
@@ -234,14 +234,14 @@ def test_dropout_that_cannot_be_drawn_again() -> None:
     draws = iter(range(1, 100))
     model.network.encoder.layer[1].register_forward_hook(lambda module, args, out: out * next(draws))
     with pytest.raises(ModelError, match=r"BertLayer did not drop the same numbers again .* Use mode=\"eval\""):
-        flow_of(model, text(model, 4, 4), ("G",), mode="train")
+        flow(model, text(model, 4, 4), ("G",), mode="train")
 
 
 def test_padding_changes_nothing() -> None:
     model = tiny("gpt2")
     wide, bare = ({name: tensor[:, :width] for name, tensor in text(model, 4, 6).items()} for width in (6, 4))
     for norm in ("frobenius", "sum"):
-        found, expected = (flow_of(model, inputs, norm=norm, method="exact").values for inputs in (wide, bare))
+        found, expected = (flow(model, inputs, norm=norm, method="exact").values for inputs in (wide, bare))
         for kind in ("A", "G", "G*"):
             np.testing.assert_allclose(found[kind][:, :4, :4], expected[kind], rtol=1e-10, atol=1e-14)
 
@@ -256,7 +256,7 @@ def test_any_activation_has_its_derivative(activation: str) -> None:
         parameter.mul_(8)
     model = wrap(network)
     inputs = text(model, 5, 5)
-    found = flow_of(model, inputs, ("G",))
+    found = flow(model, inputs, ("G",))
     assert found.method["G"] == "exact"
     np.testing.assert_allclose(found.values["G"], Jacobians.norms(autograd(network, inputs).layer, "frobenius"), rtol=1e-8)
 
@@ -267,11 +267,11 @@ def test_the_size_of_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
         inputs = text(model, 7, 7)
         for norm in ("frobenius", "spectral", "sum"):
             with monkeypatch.context() as small, Wide():
-                expected = flow_of(model, inputs, norm=norm, probes=4)
+                expected = flow(model, inputs, norm=norm, probes=4)
                 small.setattr(targets, "HELD", 9000)  # three targets
                 small.setattr(products, "HELD", 7 * 16 * 10)
                 small.setattr(products, "CHUNK", 7 * 16 * 3)
-                found = flow_of(model, inputs, norm=norm, probes=4)
+                found = flow(model, inputs, norm=norm, probes=4)
             for kind in ("A", "G", "G*"):
                 np.testing.assert_allclose(found.values[kind], expected.values[kind], rtol=1e-10)
 
@@ -279,8 +279,8 @@ def test_the_size_of_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_sketches_err_as_they_say() -> None:
     model = tiny("gpt2")
     inputs = text(model, 7, 7)
-    exact = flow_of(model, inputs, method="exact").values
-    drawn = [flow_of(model, inputs, ("G", "G*"), probes=12, method="sketch", seed=100 * seed) for seed in range(60)]
+    exact = flow(model, inputs, method="exact").values
+    drawn = [flow(model, inputs, ("G", "G*"), probes=12, method="sketch", seed=100 * seed) for seed in range(60)]
     for kind in ("G", "G*"):
         assert {found.method[kind] for found in drawn} == {"sketch"}
         values = np.stack([found.values[kind] for found in drawn])
@@ -292,13 +292,13 @@ def test_sketches_err_as_they_say() -> None:
         ratio = values.std(0, ddof=1)[seen] / errors.mean(0)[seen]
         assert 0.85 < np.median(ratio) < 1.2
         assert ((values - exact[kind])[:, seen] ** 2).mean() ** 0.5 < 0.2 * exact[kind].max()
-    again = flow_of(model, inputs, ("G", "G*"), probes=12, method="sketch", seed=100)
+    again = flow(model, inputs, ("G", "G*"), probes=12, method="sketch", seed=100)
     assert all(np.array_equal(again.values[kind], drawn[1].values[kind]) for kind in ("G", "G*"))
 
 
 def test_more_probes_than_features_are_not_drawn() -> None:
     model = tiny("deberta-v2")
-    found = flow_of(model, text(model, 3, 3), probes=16)
+    found = flow(model, text(model, 3, 3), probes=16)
     assert found.method == {"A": "exact", "G": "exact", "G*": "exact"}
 
 
@@ -309,7 +309,7 @@ def test_every_architecture_has_all_three(name: str) -> None:
     with implementation(model.network, "eager"):
         out = model.network(**inputs, output_attentions=True, use_cache=False)
     maps = out.encoder_attentions if model.encoder_decoder else out.attentions
-    found = flow_of(model, inputs, probes=3)
+    found = flow(model, inputs, probes=3)
     np.testing.assert_allclose(found.values["A"], [layer[0].double().mean(0).T for layer in maps], rtol=1e-6)
     for kind in ("A", "G", "G*"):
         values = found.values[kind]
@@ -322,7 +322,7 @@ def test_every_architecture_has_all_three(name: str) -> None:
     assert any("taken backwards" in note for note in found.notes) == (name == "gpt_oss")  # its experts know no forward mode
     # What a layer does to the embeddings is what the first layer does to its input.
     if found.method["G"] == "exact":
-        first = flow_of(model, inputs, ("G*",), method="exact").values["G*"][0]
+        first = flow(model, inputs, ("G*",), method="exact").values["G*"][0]
         np.testing.assert_allclose(first, found.values["G"][0], rtol=1e-3, atol=1e-5 * first.max())
 
 
@@ -330,20 +330,20 @@ def test_a_block_that_is_not_what_its_name_says_is_sketched() -> None:
     model = tiny("bert")
     inputs = text(model, 4, 4)
     hook = model.network.encoder.layer[1].attention.output.register_forward_hook(lambda module, args, out: out * 1.01)
-    found = flow_of(model, inputs, ("G",), probes=4)
+    found = flow(model, inputs, ("G",), probes=4)
     assert found.method["G"] == "sketch"
     assert found.errors["G"] is not None
     assert found.notes[0].startswith("G: BertLayer put together again differs from the model by ")
     hook.remove()
     model.network.encoder.layer[1].attention.output.dense = torch.nn.Identity()
-    assert "BertLayer is not built as expected" in flow_of(model, inputs, ("G",), probes=4).notes[0]
+    assert "BertLayer is not built as expected" in flow(model, inputs, ("G",), probes=4).notes[0]
     model = tiny("gpt2")
     model.network.wte.weight[:, 3] += 3000  # a state far larger than what a block adds to it
-    assert flow_of(model, inputs, ("G",), probes=4).method["G"] == "exact"
+    assert flow(model, inputs, ("G",), probes=4).method["G"] == "exact"
     model.network.h[1].attn.register_forward_hook(lambda module, args, out: (out[0] * 1.01, *out[1:]))
-    assert flow_of(model, inputs, ("G",), probes=4).notes[0].startswith("G: GPT2Block put together again differs from the model by ")
+    assert flow(model, inputs, ("G",), probes=4).notes[0].startswith("G: GPT2Block put together again differs from the model by ")
     model = tiny("deberta-v2")
-    assert flow_of(model, inputs, ("G",), probes=4).notes == (
+    assert flow(model, inputs, ("G",), probes=4).notes == (
         "G: DebertaV2Layer is no block that is known",
         "G: sketched with 4 probes a layer",
     )
@@ -353,9 +353,9 @@ def test_half_precision_is_differentiated_in_float32() -> None:
     for name, kind in (("bert", "G"), ("gpt2", "G"), ("gpt2", "G*")):
         model, inputs = tiny(name), text(tiny(name), 5, 5)
         model.network.bfloat16()
-        found = flow_of(model, inputs, (kind,), method="exact")  # type: ignore[arg-type]
+        found = flow(model, inputs, (kind,), method="exact")  # type: ignore[arg-type]
         assert found.method[kind] == "exact"
-        expected = flow_of(wrap(model.network.double()), inputs, (kind,), method="exact").values[kind]  # type: ignore[arg-type]
+        expected = flow(wrap(model.network.double()), inputs, (kind,), method="exact").values[kind]  # type: ignore[arg-type]
         seen = expected > 1e-3 * expected.max()
         assert np.median(np.abs(found.values[kind][seen] / expected[seen] - 1)) < 0.1
 
@@ -399,7 +399,7 @@ def test_what_is_wrong_is_said() -> None:
         ({"probes": 1}, "1 probes give no standard error. Use at least 2"),
     ):
         with pytest.raises(MeasureError, match=message):
-            flow_of(model, inputs, **options)
+            flow(model, inputs, **options)
     layers = record(model.network, model.sites, inputs)
     with pytest.raises(ModelError, match=r"layer 2 of this model was given something else than layer 1 returned\. G\* follows"):
         check_chain([layers[1], layers[0]])
@@ -435,8 +435,8 @@ def test_some_pairs_have_the_numbers_of_all(norm: Any) -> None:
     """
     model = tiny("bert")
     inputs = text(model, 7, 7)
-    whole = flow_of(model, inputs, ("A", "G", "G*"), norm, probes=4, seed=3)
-    some = flow_of(model, inputs, ("A", "G", "G*"), norm, probes=4, seed=3, pairs=Pairs([2, 5], [4]))
+    whole = flow(model, inputs, ("A", "G", "G*"), norm, probes=4, seed=3)
+    some = flow(model, inputs, ("A", "G", "G*"), norm, probes=4, seed=3, pairs=Pairs([2, 5], [4]))
     np.testing.assert_array_equal(some.values["A"], whole.values["A"])
     np.testing.assert_allclose(some.values["G"][:, :, 4], whole.values["G"][:, :, 4], rtol=1e-6)
     np.testing.assert_allclose(some.values["G*"][:, [2, 5]], whole.values["G*"][:, [2, 5]], rtol=1e-5)

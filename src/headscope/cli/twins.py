@@ -39,7 +39,7 @@ class TwinsCommand(StudyCommand):
 def _print_pairs(results: Results, count: int) -> None:
     """The closest pairs of heads that are each other's twins."""
     from headscope.cli.printing.tables import print_table
-    from headscope.results.table import Table
+    from headscope.results.table import Table, columns_of
     from headscope.studies.twins.findings import mutual_rows
 
     table = results["twins"]
@@ -49,6 +49,6 @@ def _print_pairs(results: Results, count: int) -> None:
         columns = {
             names[0]: [f"{row['layer']}-{row['head']}" for row in rows],
             names[1]: [row["twin"] for row in rows],
-            **{name: [row[name] for row in rows] for name in ("distance", "low", "high", "support", "own_distance", "words")},
+            **columns_of(rows, ("distance", "low", "high", "support", "own_distance", "words")),
         }
         print_table(Table.of(columns), f"\nthe {len(rows)} closest pairs of each other's twins")

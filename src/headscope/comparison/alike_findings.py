@@ -101,7 +101,7 @@ def group_table(found: Alike, grouping: Grouping) -> Table:
                 "members": " ".join(str(found.heads[place]) for place in places),
             }
         )
-    return Table.of({column: [row[column] for row in rows] for column in rows[0]}, {"signature": found.signature})
+    return Table.from_rows(rows, metadata={"signature": found.signature})
 
 
 def doing(labels: list[str]) -> str:

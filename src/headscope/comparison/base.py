@@ -197,11 +197,6 @@ def corrected(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "p": float(p)} for row, p in zip(rows, holm(np.array([row["p"] for row in rows])), strict=True)]
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """A table of rows that all have the same columns."""
-    return Table.of({name: [row[name] for row in rows] for name in rows[0]} if rows else {})
-
-
 def _told(results: Results) -> dict[str, str]:
     settings, identity = results.manifest["settings"], results.manifest["identity"]
     found: dict[str, str] = {}

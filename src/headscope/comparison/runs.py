@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.comparison.base import Comparison, adjusted, chosen_pairs, corrected, names_of, same_draws, table, unlike
+from headscope.comparison.base import Comparison, adjusted, chosen_pairs, corrected, names_of, same_draws, unlike
 from headscope.core.heads import HeadLayout
 from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
@@ -17,6 +17,7 @@ from headscope.measures.base import Champion
 from headscope.measures.own import OWN
 from headscope.results.errors import blame_folder
 from headscope.results.results import Results
+from headscope.results.table import Table
 from headscope.stats.inference import Support, interval
 from headscope.stats.resampled import Resampled
 
@@ -91,8 +92,8 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
         tuple(left_out),
         _KEYS,
         TITLES,
-        {name: table(level.values) for name, level in levels.items() if level.values},
-        {name: table(corrected(level.differences)) for name, level in levels.items() if level.differences},
+        {name: Table.from_rows(level.values) for name, level in levels.items() if level.values},
+        {name: Table.from_rows(corrected(level.differences)) for name, level in levels.items() if level.differences},
     )
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.comparison.base import Comparison, chosen_pairs, corrected, names_of, table, unlike
+from headscope.comparison.base import Comparison, chosen_pairs, corrected, names_of, unlike
 from headscope.comparison.runs import APART, PAIRED, differences
 from headscope.errors import RunError
 from headscope.results.results import Results
+from headscope.results.table import Table
 from headscope.studies.base import BOUNDS, ComparedTable
 from headscope.studies.registry import REGISTRY
 
@@ -72,8 +73,8 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
         tuple(left_out),
         {name: _keys(known[name]) for name in found},
         {name: known[name].title for name in found},
-        {name: table(values) for name, (values, _) in found.items()},
-        {name: table(corrected(rows)) for name, (_, rows) in found.items()},
+        {name: Table.from_rows(values) for name, (values, _) in found.items()},
+        {name: Table.from_rows(corrected(rows)) for name, (_, rows) in found.items()},
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections import Counter
+
+from headscope.core.hashing import hash64
 
 _LEAST = 1 << 12
 _FULL = 0.6  # share of places taken at which there are made more
@@ -23,7 +24,7 @@ class DocumentNames:
         """Remember a name; whether it is new."""
         if self._count >= _FULL * len(self._places):
             self._grow()
-        return self._put(int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1)
+        return self._put(hash64(name.encode("utf-8", "surrogatepass")) or 1)
 
     def __len__(self) -> int:
         return self._count

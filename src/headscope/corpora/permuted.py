@@ -7,7 +7,6 @@ they are.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.core.document import Document, Sentence, Word
+from headscope.core.hashing import hash64
 from headscope.stats.bootstrap import GOLDEN, mix
 
 DRAWS = 8  # permutations of the trees
@@ -39,7 +39,7 @@ class Trees:
         for name, sentence in islice(named, LOOK):
             if _is_tree(sentence):
                 bare = (Word("", upos=word.upos, xpos=word.xpos, head=word.head, relation=word.relation) for word in sentence)
-                keyed.setdefault(len(sentence), []).append((_hash(name), tuple(words.setdefault(word, word) for word in bare)))
+                keyed.setdefault(len(sentence), []).append((hash64(name), tuple(words.setdefault(word, word) for word in bare)))
         self._circles: dict[int, _Circle] = {}
         for lengths in _together({size: len(trees) for size, trees in keyed.items()}):
             circle = _Circle([tree for size in lengths for tree in keyed[size]], seed)
@@ -56,7 +56,7 @@ class Trees:
         if circle is None or not _is_tree(words):
             return ()
         size = len(words)
-        return tuple((*tree[:size], *(None,) * (size - len(tree))) for tree in circle.partners(_hash(name)))
+        return tuple((*tree[:size], *(None,) * (size - len(tree))) for tree in circle.partners(hash64(name)))
 
 
 class _Circle:
@@ -65,7 +65,7 @@ class _Circle:
     def __init__(self, keyed: Sequence[tuple[int, Tree]], seed: int) -> None:
         self._trees = [tree for _, tree in keyed]
         self._number = {key: number for number, (key, _) in enumerate(keyed)}
-        salts = np.arange(1, DRAWS + 1, dtype=np.uint64)[:, None] * GOLDEN + np.uint64(_hash(f"permutation {seed}"))
+        salts = np.arange(1, DRAWS + 1, dtype=np.uint64)[:, None] * GOLDEN + np.uint64(hash64(f"permutation {seed}"))
         order = mix(np.array([key for key, _ in keyed], dtype=np.uint64) ^ mix(salts)).argsort(1)
         self._next: NDArray[np.int64] = np.empty_like(order)
         np.put_along_axis(self._next, order, np.roll(order, -1, 1), 1)
@@ -108,7 +108,3 @@ def _is_tree(words: Sequence[Word]) -> bool:
 
 def _named(document: Document) -> Iterable[tuple[str, Sentence]]:
     return ((f"{document.id}/{number}", sentence) for number, sentence in enumerate(document.sentences))
-
-
-def _hash(name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")

@@ -4,9 +4,9 @@ once).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ class Costs(Protocol):
 
 
 Text = TypeVar("Text", bound=Costs)
+Item = TypeVar("Item")
 
 
 def shards(texts: Iterable[Text], tokens: int) -> Iterator[list[Text]]:
@@ -43,14 +44,29 @@ def shards(texts: Iterable[Text], tokens: int) -> Iterator[list[Text]]:
 
 def batches(texts: Sequence[Encoded], tokens: int) -> Iterator[list[Encoded]]:
     """The texts sorted by length and grouped so that a padded batch holds at most `tokens` tokens (or one text)."""
-    batch: list[Encoded] = []
-    for text in sorted(texts, key=lambda text: (text.cost, text.id)):
-        if batch and (len(batch) + 1) * text.cost > tokens:
+    ordered = sorted(texts, key=lambda text: (text.cost, text.id))
+    return grouped(ordered, lambda batch, text: (len(batch) + 1) * text.cost > tokens)
+
+
+def grouped(items: Iterable[Item], full: Callable[[list[Item], Item], bool]) -> Iterator[list[Item]]:
+    """Consecutive items in batches. `full` says that a batch has no room for the item that follows."""
+    batch: list[Item] = []
+    for item in items:
+        if batch and full(batch, item):
             yield batch
             batch = []
-        batch.append(text)
+        batch.append(item)
     if batch:
         yield batch
+
+
+def pooled(order: Sequence[int] | np.ndarray, size: int, pool: int, key: Callable[[int], Any]) -> Iterator[list[list[int]]]:
+    """Batches of `size` items, `pool` of them at a time: items that follow each other are sorted by a key, such as
+    their length, to pad less.
+    """
+    for start in range(0, len(order), pool * size):
+        items = sorted(order[start : start + pool * size], key=key)
+        yield [items[first : first + size] for first in range(0, len(items), size)]
 
 
 def token_side(texts: Sequence[Encoded]) -> Side:

@@ -4,10 +4,10 @@ hashes.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from heapq import heapify, heappush, heappushpop
 
+from headscope.core.hashing import hash64
 from headscope.core.heads import HeadLayout
 from headscope.encoding.texts import Encoded
 from headscope.engine.map_memory import MOST, map_bytes
@@ -82,4 +82,4 @@ class _Least:
 
 def order(text: Encoded | PackedText) -> int:
     """A number that depends on the text's id alone."""
-    return int.from_bytes(hashlib.blake2b(text.id.encode(), digest_size=8).digest(), "little")
+    return hash64(text.id)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from headscope.core.batch import MapBatch, Side
+from headscope.core.hashing import hash64
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.errors import MeasureError
@@ -166,7 +166,7 @@ def sampled(side: Side, chosen: Bool[np.ndarray, "text position"], size: int, se
 
 
 def _bits(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return hash64(text.encode("utf-8", "surrogatepass"))
 
 
 def _summed(

@@ -4,7 +4,6 @@ its class; or tags.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 
 from headscope.core.batch import WORD
+from headscope.core.hashing import hash64
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.stats.bootstrap import GOLDEN, mix
@@ -104,7 +104,6 @@ def _masked(
 
 def _lots(text: Encoded, key: str, count: int) -> UInt64[np.ndarray, "lot token"]:
     """Numbers that pass for random, for each token."""
-    digest = hashlib.blake2b(key.encode() + text.ids.astype(np.int64).tobytes(), digest_size=8).digest()
-    start = np.uint64(int.from_bytes(digest, "little"))
+    start = np.uint64(hash64(key.encode() + text.ids.astype(np.int64).tobytes()))
     steps = np.arange(1, count * len(text.ids) + 1, dtype=np.uint64) * GOLDEN
     return mix(start + steps).reshape(count, -1)

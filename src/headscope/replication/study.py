@@ -137,7 +137,7 @@ def _cook(
         claims.append(row(claim, outcome, differing(context, claim, done), recipe.repeats.get(claim.id, "")))
     signed = {"signature": manifest["signature"]}
     tables = {
-        "claims": Table.of({name: [one[name] for one in claims] for name in claims[0]}, signed),
+        "claims": Table.from_rows(claims, metadata=signed),
         "steps": Table.of(_steps(context, done, reasons), signed),
     }
     complete = {

@@ -27,7 +27,7 @@ from headscope.results.table import display
 from headscope.views.alike import measured
 from headscope.views.findings import whose
 from headscope.views.gallery import readable
-from headscope.views.page import shell
+from headscope.views.page import shell, templates
 from headscope.views.run import corpus_name, flat_heads, model_name, run_data
 
 _HEAD = re.compile(r"\b(?:(?:decoder|cross)/)?[0-9]+-[0-9]+\b")
@@ -80,10 +80,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         if study.study is None:
             raise RunError(f"{study.path} is a run, not a study", "Name the run first, then studies, as headscope flow writes them")
     looked_at = [*([results] if results.study is not None else []), *studies]
-    from jinja2 import Environment
-
-    template = (files("headscope.report") / "body.html.jinja").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = templates("headscope.report")
     environment.filters["linked"] = partial(_linked, set(map(str, flat_heads(results.manifest["sites"]))))
     gallery, damaged = readable(results)
     parts: dict[str, Any] = {
@@ -97,7 +94,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         "map": measured(results) or (gallery is not None and gallery.points is not None),
         "alike": alike_section(results),
     }
-    return environment.from_string(template).render(
+    return environment.get_template("body.html.jinja").render(
         manifest={**results.manifest, "dropped": [*results.manifest.get("dropped", ()), *([damaged] if damaged else [])]},
         model=model_name(results),
         corpus=corpus_name(results),

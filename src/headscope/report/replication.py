@@ -14,7 +14,7 @@ from headscope.report.summary import sentences
 from headscope.results.few_documents import counted
 from headscope.results.results import Results
 from headscope.views.findings import findings
-from headscope.views.page import shell
+from headscope.views.page import shell, templates
 from headscope.views.run import model_name
 
 STUDY = "replication"
@@ -39,21 +39,21 @@ def replication_page(results: Results) -> str:
 
 
 def _body(results: Results) -> str:
-    from jinja2 import Environment
-
-    template = (files("headscope.report") / "replication.html.jinja").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     present = set(results["claims"]["verdict"])
-    return environment.from_string(template).render(
-        paper=results.manifest["paper"],
-        model=model_name(results),
-        signature=results.signature,
-        findings=results.manifest["findings"],
-        legend=[line for line in LEGEND if line[0] in present],
-        groups=[group(list(rows), results) for _, rows in groupby(results["claims"], key=lambda row: row["step"])],
-        steps=[_step(row, results) for row in results["steps"]],
-        manifest=results.manifest,
-        counted=counted,
+    return (
+        templates("headscope.report")
+        .get_template("replication.html.jinja")
+        .render(
+            paper=results.manifest["paper"],
+            model=model_name(results),
+            signature=results.signature,
+            findings=results.manifest["findings"],
+            legend=[line for line in LEGEND if line[0] in present],
+            groups=[group(list(rows), results) for _, rows in groupby(results["claims"], key=lambda row: row["step"])],
+            steps=[_step(row, results) for row in results["steps"]],
+            manifest=results.manifest,
+            counted=counted,
+        )
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +18,6 @@ from headscope.errors import RunError
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-from typing import TYPE_CHECKING
 
 FORMATS = ("csv", "json", "markdown", "latex")
 _LATEX = str.maketrans({"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "|": r"\textbar{}"})
@@ -40,6 +39,13 @@ class Table:
     def of(cls, columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> Table:
         """A table from columns of equal length."""
         return cls(pa.table({name: pa.array(values) for name, values in columns.items()}).replace_schema_metadata(dict(metadata or {})))
+
+    @classmethod
+    def from_rows(
+        cls, rows: Iterable[Mapping[str, Any]], columns: Iterable[str] | None = None, metadata: Mapping[str, str] | None = None
+    ) -> Table:
+        """A table from rows; its columns are those of `columns_of`."""
+        return cls.of(columns_of(rows, columns), metadata)
 
     def __len__(self) -> int:
         return int(self.arrow.num_rows)
@@ -152,6 +158,12 @@ class Table:
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
         more = f"\n... {len(self) - len(shown)} more rows" if len(self) > len(shown) else ""
         return "\n".join(lines) + more
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str] | None = None) -> dict[str, list[Any]]:
+    """The columns of rows by name: those named, also if there are no rows; without names, those of the first row."""
+    rows = list(rows)
+    return {name: [row[name] for row in rows] for name in (rows[0] if names is None and rows else names or ())}
 
 
 def display(value: object) -> str:

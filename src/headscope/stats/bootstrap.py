@@ -6,12 +6,13 @@ replicate), so shards, workers and resumed runs agree on it without talking to e
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from headscope.core.hashing import hash64
 
 if TYPE_CHECKING:
     from jaxtyping import Float64, Int64, UInt64
@@ -33,8 +34,7 @@ def mix(x: UInt64[np.ndarray, "..."]) -> UInt64[np.ndarray, "..."]:
 
 def poisson_weights(documents: Sequence[str], replicates: int, seed: int = 0) -> Float64[np.ndarray, "document replicate+1"]:
     """Bootstrap weights of documents, one column a replicate; column 0 is the data as they are (all ones)."""
-    keys = [hashlib.blake2b(f"{seed}\x1f{name}".encode(), digest_size=8).digest() for name in documents]
-    start = np.array([int.from_bytes(key, "little") for key in keys], dtype=np.uint64)
+    start = np.array([hash64(seed, name) for name in documents], dtype=np.uint64)
     steps = np.arange(1, replicates + 1, dtype=np.uint64) * GOLDEN
     bits = mix(start[:, None] + steps[None, :])
     weights = np.ones((len(documents), replicates + 1))
@@ -42,14 +42,28 @@ def poisson_weights(documents: Sequence[str], replicates: int, seed: int = 0) ->
     return weights
 
 
+def numbered(documents: Sequence[str]) -> tuple[Int64[np.ndarray, "item"], list[str]]:
+    """The number of each item's document, and the documents, each once, in the order in which they come."""
+    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
+    return np.array([number[name] for name in documents], dtype=np.int64), list(number)
+
+
+def document_weights(
+    documents: Sequence[str], replicates: int, seed: int = 0
+) -> tuple[Int64[np.ndarray, "item"], Float64[np.ndarray, "document replicate+1"]]:
+    """The number of each item's document, and the bootstrap weights of the documents."""
+    units, names = numbered(documents)
+    return units, poisson_weights(names, replicates, seed)
+
+
 def key_of(document: str) -> int:
     """A number of 64 bits that stands for a document wherever it is met."""
-    return int.from_bytes(hashlib.blake2b(document.encode(), digest_size=8).digest(), "little", signed=True)
+    return (hash64(document) + 2**63) % 2**64 - 2**63  # as a signed number
 
 
 def group_of(document: str, groups: int = GROUPS) -> int:
     """The group, of a fixed number, that a document belongs to wherever it is met."""
-    return key_of(document) % 2**64 % groups
+    return hash64(document) % groups
 
 
 def groups_of(keys: Int64[np.ndarray, "*shape"]) -> Int64[np.ndarray, "*shape"]:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.errors import MeasureError
-from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.bootstrap import document_weights, numbered
 from headscope.stats.choices import TESTS, Test
 from headscope.stats.inference import Support, interval, p_value
 from headscope.stats.scores import Score
 from headscope.stats.significance import benjamini_hochberg, holm, paired, welch
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Float64, Int64
+    from jaxtyping import Bool, Float, Float64
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ def contrast(
     start, scores = score.of(one), score.of(others)
     gap = _minus(scores, start)
     drawn = replicated_differences(score, one, others, names, replicates, seed)
-    number, units = _numbered(names)
-    chosen = test if test is not None else "mcnemar" if score.one_each and len(number) == len(one) else "bootstrap"
-    support = Support.of(np.bincount(units, score.sizes(one), len(number)))
+    units, unique = numbered(names)
+    chosen = test if test is not None else "mcnemar" if score.one_each and len(unique) == len(one) else "bootstrap"
+    support = Support.of(np.bincount(units, score.sizes(one), len(unique)))
     low, high = interval(gap, drawn, support, confidence=confidence)
     by_documents = chosen == "bootstrap"
     p = p_value(gap, drawn, support) if by_documents else np.where(support.usable, _tested(score, one, others, chosen), np.nan)
-    return Contrast(float(start), np.asarray(scores), gap, low, high, np.asarray(p), chosen, len(one), len(number))
+    return Contrast(float(start), np.asarray(scores), gap, low, high, np.asarray(p), chosen, len(one), len(unique))
 
 
 def replicated_differences(
@@ -100,16 +100,9 @@ def replicated_differences(
     seed: int,
 ) -> Float64[np.ndarray, "replicate *system"]:
     """How the differences come out where documents are drawn again, the same for the base and all systems."""
-    number, units = _numbered(documents)
-    weights = poisson_weights(number, replicates, seed)[:, 1:]
-    start = score.resampled(base, units, weights)
-    return _minus(score.resampled(systems, units, weights), start.reshape(-1, *[1] * (systems.ndim - 2)))
-
-
-def _numbered(documents: Sequence[str]) -> tuple[list[str], Int64[np.ndarray, "example"]]:
-    """The documents, each once, and for each example the number of its own."""
-    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
-    return list(number), np.array([number[name] for name in documents], dtype=np.int64)
+    units, weights = document_weights(documents, replicates, seed)
+    start = score.resampled(base, units, weights[:, 1:])
+    return _minus(score.resampled(systems, units, weights[:, 1:]), start.reshape(-1, *[1] * (systems.ndim - 2)))
 
 
 def mcnemar(base: Bool[np.ndarray, "example"], systems: Bool[np.ndarray, "*system example"]) -> Float64[np.ndarray, "*system"]:

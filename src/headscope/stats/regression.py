@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.bootstrap import document_weights
 from headscope.stats.inference import Support, interval, p_value
 from headscope.stats.significance import two_sided
 
@@ -77,14 +77,13 @@ def ols_interval(
 
     NaN with too few documents, or where the terms cannot be told apart.
     """
-    names = list(dict.fromkeys(documents))
-    of = [names.index(name) for name in documents]
-    weights = poisson_weights(names, replicates, seed)[of]
+    units, drawn = document_weights(documents, replicates, seed)
+    weights = drawn[units]
     terms, wanted = np.asarray(design, dtype=np.float64), np.asarray(values, dtype=np.float64)
     products = np.einsum("nr,ni,nj->rij", weights, terms, terms, optimize=True)
     sums = np.einsum("nr,ni,nc->ric", weights, terms, wanted, optimize=True)
     found = np.full(sums.shape, np.nan)
     fine = np.linalg.cond(products) < SINGULAR
     found[fine] = np.linalg.solve(products[fine], sums[fine])
-    support = Support.of(np.bincount(of, minlength=len(names)))
+    support = Support.of(np.bincount(units, minlength=len(drawn)))
     return *interval(found[0], found[1:], support), p_value(found[0], found[1:], support)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.bootstrap import numbered, poisson_weights
 from headscope.stats.inference import Bounds, Support, interval, p_value
 
 if TYPE_CHECKING:
@@ -100,13 +100,12 @@ def _by_document(
     values: Float[np.ndarray, "n *shape"], documents: Sequence[str]
 ) -> tuple[Float64[np.ndarray, "document *shape"], Float64[np.ndarray, "document *shape"], list[str]]:
     """Sums and counts of what is not NaN."""
-    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
-    of = np.array([number[name] for name in documents], dtype=np.int64)
+    of, names = numbered(documents)
     given = np.isfinite(values)
-    sums, counts = np.zeros((2, len(number), *np.shape(values)[1:]))
+    sums, counts = np.zeros((2, len(names), *np.shape(values)[1:]))
     np.add.at(sums, of, np.where(given, values, 0))
     np.add.at(counts, of, given)
-    return sums, counts, list(number)
+    return sums, counts, names
 
 
 def _means(

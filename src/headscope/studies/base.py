@@ -204,9 +204,10 @@ class Study(ABC):
         """An error for results that cannot be made again from what their folder holds."""
         return
 
-    @abstractmethod
     def findings(self, results: Results) -> list[str]:
-        """What was found, in plain sentences."""
+        """What was found, in plain sentences: those of the study's module `findings`."""
+        found: list[str] = import_module(f"{type(self).__module__}.findings").sentences(results)
+        return found
 
     def replicates(self, results: Results) -> ReplicatedTables:
         """Numbers with their replicates by table and key, for studies that keep what they saw of single documents."""

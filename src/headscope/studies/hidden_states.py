@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
+from headscope.encoding.batches import grouped
 from headscope.encoding.texts import Encoded
 from headscope.engine.shards import Progress
 from headscope.errors import RunError
@@ -174,14 +175,8 @@ def _shards(places: Sequence[int], item: int) -> Iterator[range]:
 
 def _batches(texts: Sequence[Encoded], shard: range, tokens: int) -> Iterator[list[int]]:
     """The texts of a shard sorted by length, so that a padded batch holds at most `tokens` tokens (or one text)."""
-    batch: list[int] = []
-    for number in sorted(shard, key=lambda number: len(texts[number])):
-        if batch and (len(batch) + 1) * len(texts[number]) > tokens:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
+    ordered = sorted(shard, key=lambda number: len(texts[number]))
+    return grouped(ordered, lambda batch, number: (len(batch) + 1) * len(texts[number]) > tokens)
 
 
 def _key(model: Model, texts: Sequence[Encoded], layers: tuple[int, ...], level: Level, dtype: DType) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from itertools import count, islice
 from typing import NamedTuple
 
+from headscope.core.hashing import digest
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded
@@ -47,7 +47,7 @@ def picked(
     before = tally.take() if tally is not None else Tally()
     total = count()
     candidates = (_Candidate(next(total), text, [one.take() for one in tallies()]) for text in texts)
-    drawn = nsmallest(limit, candidates, key=lambda one: hashlib.blake2b(f"{seed}\x1f{one.text.id}".encode()).digest())
+    drawn = nsmallest(limit, candidates, key=lambda one: digest(seed, one.text.id))
     drawn.sort(key=lambda one: one.number)
     whole = len(drawn) == next(total)
     for place, one in enumerate(tallies()):

@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headscope.core.names import printable
 from headscope.errors import HeadscopeError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # Only what is written in the page may run; saved pictures are made by way of data: and blob: images.
 POLICY = (
@@ -36,16 +39,17 @@ _PAGE = """<!doctype html>
 <style>{style}</style>
 </head>
 <body>
-<noscript><p><strong>This page draws its views with JavaScript, which is switched off here. Nothing is loaded from anywhere:
+{body}
+</body>
+</html>
+"""
+_SCRIPTED = """<noscript><p><strong>This page draws its views with JavaScript, which is switched off here. Nothing is loaded from anywhere:
 all it needs is in this file.</strong></p></noscript>
 {body}
 <script type="application/json" id="headscope-data">{data}</script>
 <script type="module">
 {script}
-</script>
-</body>
-</html>
-"""
+</script>"""
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
@@ -55,9 +59,21 @@ def shell(title: str, body: str, data: Mapping[str, Any], *, style: str = "") ->
     Elements of `body` with `data-view` are filled by the bundle from `data` ("run", "text", "comparison":
     frontend/src/main.tsx).
     """
-    return _PAGE.format(
-        policy=POLICY, title=escape(printable(title)), style=STYLE + style, body=printable(body), data=encode(data), script=_script()
-    )
+    return whole_page(title, _SCRIPTED.format(body=printable(body), data=encode(data), script=_script()), POLICY, style)
+
+
+def whole_page(title: str, body: str, policy: str, style: str) -> str:
+    """A whole page in the style of all pages, to which `style` adds. `body` and `style` are trusted; `title` may be any
+    text.
+    """
+    return _PAGE.format(policy=policy, title=escape(printable(title)), style=STYLE + style, body=body)
+
+
+def templates(package: str, folder: str = "") -> Environment:
+    """The templates in a folder of a package. Everything put in is escaped, unless it says itself that it is HTML."""
+    from jinja2 import Environment, PackageLoader
+
+    return Environment(loader=PackageLoader(package, folder), autoescape=True, trim_blocks=True, lstrip_blocks=True)
 
 
 def encode(data: Any) -> str:

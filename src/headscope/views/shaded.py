@@ -7,7 +7,7 @@ from html import escape
 
 from headscope.core.names import printable
 from headscope.studies.keywords.finder import KeywordResult
-from headscope.views.page import STYLE
+from headscope.views.page import whole_page
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 SHADES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the key
@@ -25,41 +25,28 @@ _STYLE = (
     "th:nth-child(2),td:nth-child(2){text-align:left;overflow-wrap:anywhere}"
     ".signature{font:.76rem/1.5 ui-monospace,monospace;color:var(--faint);overflow-wrap:anywhere;margin-top:2.5rem}"
 )
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
+_BODY = """<main>
 <h1>{title}</h1>
 <p>{trained}.</p>
 <p class="key">{key}</p>
 {sections}
 <p class="signature">{signature}</p>
-</main>
-</body>
-</html>
-"""
+</main>"""
 
 
 def page(texts: Sequence[KeywordResult], top: int, signature: str) -> str:
     """The whole page; it loads and runs nothing, and what stands in a text stays text."""
     one = len(texts) == 1
     shades = "".join(f'<i style="background:rgba(var(--hue),calc({value}*var(--depth)))">{value:.1f}</i>' for value in SHADES)
-    return _PAGE.format(
-        policy=POLICY,
-        title=_safe(f"Keywords: {texts[0].document.id}" if one else f"Keywords of {len(texts):,} texts"),
-        style=STYLE + _STYLE,
+    title = f"Keywords: {texts[0].document.id}" if one else f"Keywords of {len(texts):,} texts"
+    body = _BODY.format(
+        title=_safe(title),
         trained=_safe(texts[0].trained.sentence),
         key=f"The stronger its shade, the likelier a word is part of a keyphrase: {shades} Underlined: the best phrases, up to {top}.",
         sections="\n".join(_section(found, top, number, heading=not one) for number, found in enumerate(texts, 1)),
         signature=_safe(signature),
     )
+    return whole_page(title, body, POLICY, _STYLE)
 
 
 def _section(found: KeywordResult, top: int, number: int, heading: bool) -> str:

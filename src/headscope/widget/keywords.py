@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.errors import RunError
-from headscope.results.folder import write_atomically
 from headscope.results.signature import versions
 from headscope.results.table import Table
 from headscope.studies.keywords.finder import Finder, KeywordResult
 from headscope.studies.keywords.phrases import Phrase
-from headscope.widget.files import suffix_of
+from headscope.widget.files import save_view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,14 +90,7 @@ class KeywordView:
 
     def save(self, path: str | Path) -> Path:
         """Write a page (.html) or a picture (.svg, .pdf, .png), and return where it is."""
-        target = Path(path)
-        if suffix_of(target) == "html":
-            write_atomically(target, self.page().encode())
-        else:
-            from headscope.drawing.saving import save
-
-            save(self.plot(), target)
-        return target
+        return save_view(path, self.page, self.plot)
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, which can run nothing."""

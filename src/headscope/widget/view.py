@@ -19,11 +19,10 @@ from headscope.gallery.highlight import Highlight, find_highlight
 from headscope.gallery.texts import look, quantised
 from headscope.models.jacobian.choices import Kind as Measure
 from headscope.models.model import Model
-from headscope.results.folder import write_atomically
 from headscope.studies.flow.influence import Influence, Layer, find_layers, find_measures
 from headscope.views.influence import first_shown, held_influence, offered, pack_influence
 from headscope.views.text import ROOM, WHY, LoadedText, look_at, opening_of, signature, text_data, text_page, title_of, with_choice
-from headscope.widget.files import PICTURES, suffix_of
+from headscope.widget.files import PICTURES, save_view, suffix_of
 from headscope.widget.shown import Shown
 
 if TYPE_CHECKING:
@@ -192,14 +191,7 @@ class View(Shown):
         """Write the view as a page (.html) that works offline, or its figure (.svg, .pdf, .png), and return where it
         is.
         """
-        target = Path(path)
-        if suffix_of(target) == "html":
-            write_atomically(target, self.page().encode())
-        else:
-            from headscope.drawing.saving import save
-
-            save(self.figure(), target)
-        return target
+        return save_view(path, self.page, self.figure)
 
     def notes(self, path: str | Path | None = None) -> list[str]:
         """What a reader should know of the text, and of the file if the view is saved as `path`; nothing if all is

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader
+    from headscope.views.page import templates
 
-    environment = Environment(loader=PackageLoader("headscope.app"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = templates("headscope.app", "templates")
     environment.filters["address"] = lambda name: quote(name, safe="")
     return environment
 

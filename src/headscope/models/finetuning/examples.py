@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from headscope.core.document import Document
+from headscope.core.hashing import hash64
 from headscope.core.tally import Tally
 from headscope.corpora.tags import OUTSIDE, tags_in
 from headscope.encoding.texts import Encoded, Encoder
@@ -81,11 +81,6 @@ def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, na
     return found
 
 
-def lot(seed: int, what: str) -> int:
-    """A number that passes for random, and depends on nothing but these."""
-    return int.from_bytes(hashlib.blake2b(f"{seed}\x1f{what}".encode(), digest_size=8).digest(), "little")
-
-
 def held_out(documents: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
     """The documents to learn from, and about `share` of them to be kept apart.
 
@@ -95,7 +90,7 @@ def held_out(documents: Sequence[Document], share: float, seed: int) -> tuple[li
     parts: tuple[list[Document], list[Document]] = ([], [])
     for document in documents:
         opening = " ".join(sentence.text for sentence in next(document.paragraphs(), ()))
-        parts[lot(seed, opening) < share * 2**64].append(document)
+        parts[hash64(seed, opening) < share * 2**64].append(document)
     return parts
 
 
@@ -103,5 +98,5 @@ def some(documents: Sequence[Document], limit: int | None, seed: int) -> list[Do
     """`limit` of the documents, drawn by the seed and their ids, in their order."""
     if limit is None or limit >= len(documents):
         return list(documents)
-    chosen = set(sorted(range(len(documents)), key=lambda place: lot(seed, documents[place].id))[:limit])
+    chosen = set(sorted(range(len(documents)), key=lambda place: hash64(seed, documents[place].id))[:limit])
     return [document for place, document in enumerate(documents) if place in chosen]

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ import torch
 from headscope.core.document import Document
 from headscope.core.tally import Tally
 from headscope.corpora.corpus import Corpus
+from headscope.encoding.batches import pooled
 from headscope.encoding.texts import Encoder
 from headscope.errors import HeadscopeError, ModelError
 from headscope.models.finetuning.classifier import Classifier, optimiser
@@ -150,11 +152,7 @@ def _batches(learnt: Sequence[LabelledExample], plan: TrainingRecipe) -> Iterato
     rng = np.random.default_rng(plan.seed)
     for _ in range(plan.epochs):
         order = rng.permutation(len(learnt))
-        parts: list[np.ndarray] = []
-        for start in range(0, len(order), 50 * plan.batch):
-            pool = order[start : start + 50 * plan.batch]
-            pool = pool[np.argsort([len(learnt[place].text) for place in pool], kind="stable")]
-            parts += [pool[first : first + plan.batch] for first in range(0, len(pool), plan.batch)]
+        parts = list(chain.from_iterable(pooled(order, plan.batch, 50, lambda place: len(learnt[place].text))))
         for number in rng.permutation(len(parts)):
             yield [learnt[place] for place in parts[number]]
 

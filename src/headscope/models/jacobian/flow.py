@@ -58,7 +58,7 @@ class Flow:
 
 def flow(
     model: Model,
-    text: Encoded,
+    text: Encoded | Mapping[str, torch.Tensor],
     kinds: Sequence[Kind] = KINDS,
     norm: Norm = "frobenius",
     method: Method = "auto",
@@ -68,7 +68,8 @@ def flow(
     mode: Mode = "eval",
     pairs: Pairs | None = None,
 ) -> Flow:
-    """A, G and G* of one text, or other kinds (ALL_KINDS). Of an encoder-decoder, those of its encoder.
+    """A, G and G* of one text, or other kinds (ALL_KINDS). Of an encoder-decoder, those of its encoder. The
+    text may also be the inputs of the network: one row of tokens, padding allowed.
 
     `norm` is how large a Jacobian is: `frobenius`, `spectral` (its largest singular value), `sum` (the norm of the
     gradient of the sum of the target's features) or `mean` (the sum's over the number of features). With
@@ -85,22 +86,7 @@ def flow(
     (`targets.HELD`, `products.HELD`) but for one layer's attention and, for each token, a few matrices of features
     by features.
     """
-    return flow_of(model, model.inputs([text]), kinds, norm, method, probes, seed, longest, mode, pairs)
-
-
-def flow_of(
-    model: Model,
-    inputs: Mapping[str, torch.Tensor],
-    kinds: Sequence[Kind] = KINDS,
-    norm: Norm = "frobenius",
-    method: Method = "auto",
-    probes: int = 32,
-    seed: int = 0,
-    longest: int = 64,
-    mode: Mode = "eval",
-    pairs: Pairs | None = None,
-) -> Flow:
-    """The same for a text as the network is given it: one row of tokens, padding allowed."""
+    inputs = model.inputs([text]) if isinstance(text, Encoded) else text
     _check(kinds, norm, method, probes, mode)
     sites = [site for site in model.sites if site.kind == model.sites[0].kind]
     found = Flow()

@@ -13,7 +13,7 @@ from headscope.core.heads import HeadLayout
 from headscope.models.importance import normalised
 from headscope.models.importance_choices import Normalise
 from headscope.results.table import Table
-from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.bootstrap import document_weights
 from headscope.stats.correlation import pearson, spearman
 from headscope.stats.inference import Support, interval
 from headscope.studies.ablation.tables import Scores
@@ -34,12 +34,10 @@ def replicated(
     """I_h over all parts, and where the documents that they are of are drawn again: means of sizes over their
     weights, then normalised.
     """
-    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
-    units = np.array([number[name] for name in documents], dtype=np.int64)
-    sums, counts = np.zeros((2, len(number), sizes.shape[1]))
+    units, drawn = document_weights(documents, replicates, seed)
+    sums, counts = np.zeros((2, len(drawn), sizes.shape[1]))
     np.add.at(sums, units, sizes)
     np.add.at(counts, units, weight)
-    drawn = poisson_weights(list(number), replicates, seed)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = (drawn.T @ sums) / (drawn.T @ counts)
     return np.stack([normalised(row, layout, normalise) for row in np.nan_to_num(means)])

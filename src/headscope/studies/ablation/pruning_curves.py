@@ -10,7 +10,7 @@ from math import ceil, nan
 from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import HeadLayout
-from headscope.results.table import Table
+from headscope.results.table import Table, columns_of
 from headscope.stats.scores import Score
 from headscope.studies.ablation.systems import removal
 from headscope.studies.ablation.tables import Scores, numbers
@@ -57,7 +57,7 @@ def step_sizes(heads: int, steps: int) -> list[int]:
 def curve_table(curves: Curves, scores: Scores, table: Float64[np.ndarray, "system example k"]) -> Table:
     """`pruning`: one row per order and step."""
     names = curves.names()
-    return Table.of({**{key: [name[key] for name in names] for key in names[0]}, **numbers(scores.contrasted(table))})
+    return Table.of(columns_of(names) | numbers(scores.contrasted(table)))
 
 
 def prunable_table(pruning: Table, base: float, score: Score, tolerance: float, losing: bool = True) -> Table:

@@ -53,4 +53,4 @@ def speed_table(whole: Model, smaller: Model, texts: Sequence[Encoded], batches:
                     times.append(time.perf_counter() - began)
         before, after = (size / float(np.median(times)) for times in taken)
         rows.append({"batch": size, "whole": before, "pruned": after, "faster": after / before - 1})
-    return Table.of({name: [row[name] for row in rows] for name in rows[0]})
+    return Table.from_rows(rows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.core.heads import HeadId, HeadLayout
-from headscope.results.table import Table
+from headscope.results.table import Table, columns_of
 from headscope.stats.bootstrap import group_of
 from headscope.stats.choices import Test
 from headscope.stats.contrast import Contrast, contrast
@@ -106,7 +106,7 @@ def only_table(scores: Scores) -> Table:
     first, second = scores.contrasted(np.stack(seen)), scores.contrasted(np.stack(held))
     both = {name: [*values, *others] for (name, values), others in zip(numbers(first).items(), numbers(second).values(), strict=True)}
     named = [{**name, "selection": how} for how in ("in-sample", "held-out") for name in names]
-    return Table.of({**{key: [name[key] for name in named] for key in named[0]}, **both})
+    return Table.of(columns_of(named) | both)
 
 
 def _named(head: HeadId) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _named(head: HeadId) -> dict[str, Any]:
 
 
 def _table(names: Sequence[Mapping[str, Any]], contrast: Contrast) -> Table:
-    return Table.of({**{key: [name[key] for name in names] for key in names[0]}, **numbers(contrast)})
+    return Table.of(columns_of(names) | numbers(contrast))
 
 
 def numbers(contrast: Contrast) -> dict[str, list[Any]]:

@@ -39,7 +39,7 @@ def task_correlations(studies: Sequence[Results]) -> Table:
                 value, n = correlate(values, others)
                 numbers = {"value": float(value), "p": _permuted(values, others, correlate), "n": int(n)}
                 rows.append({"first": first, "second": second, "kind": kind, "method": method, **numbers})
-    return Table.of({name: [row[name] for row in rows] for name in rows[0]})
+    return Table.from_rows(rows)
 
 
 def losses(studies: Sequence[Results], relative: bool = False) -> dict[str, dict[Place, float]]:

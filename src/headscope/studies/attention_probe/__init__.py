@@ -97,12 +97,6 @@ class AttentionProbeStudy(Study):
 
         return AttentionProbeWork(spec, context)
 
-    def findings(self, results: Results) -> list[str]:
-        """What was found, in plain sentences."""
-        from headscope.studies.attention_probe.findings import sentences
-
-        return sentences(results)
-
     def replicates(self, results: Results) -> ReplicatedTables:
         """How many governors are found, in all and of each relation, with replicates."""
         from headscope.studies.attention_probe.tables import replicates

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from headscope.core.annotation import ROOT
+from headscope.encoding.batches import grouped
 from headscope.encoding.texts import Encoded
 from headscope.studies.attention_probe.maps import SPECIALS
 
@@ -102,12 +103,5 @@ def pieces(sizes: Sequence[int], cells: int, each: int) -> Iterator[list[int]]:
     """The places of sentences of these sizes in groups, those of like length together, whose padded pairs of words
     have at most so many numbers (or which are one sentence); `each` is the numbers of a pair.
     """
-    piece: list[int] = []
-    for place in sorted(range(len(sizes)), key=lambda place: sizes[place]):
-        size = sizes[place] + SPECIALS
-        if piece and (len(piece) + 1) * each * size**2 > cells:
-            yield piece
-            piece = []
-        piece.append(place)
-    if piece:
-        yield piece
+    ordered = sorted(range(len(sizes)), key=lambda place: sizes[place])
+    return grouped(ordered, lambda piece, place: (len(piece) + 1) * each * (sizes[place] + SPECIALS) ** 2 > cells)

@@ -4,7 +4,6 @@ words.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.annotation import NONE, ROOT
+from headscope.core.hashing import digest
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
@@ -91,7 +91,7 @@ def _parted(texts: list[Encoded], share: float, what: str) -> tuple[list[Encoded
     """
     single = len({text.document for text in texts}) < 2
     units = {text.id if single else text.document for text in texts}
-    drawn = sorted(units, key=lambda name: hashlib.blake2b(f"{what}\x1f{name}".encode()).digest())[: math.ceil(share * len(units))]
+    drawn = sorted(units, key=lambda name: digest(what, name))[: math.ceil(share * len(units))]
     out = frozenset(drawn)
     apart = [(text.id if single else text.document) in out for text in texts]
     return [text for text, gone in zip(texts, apart, strict=True) if not gone], [

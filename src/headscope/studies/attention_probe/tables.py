@@ -128,7 +128,7 @@ def summary_table(answers: Answers, words: str) -> Table:
                 "published": PUBLISHED.get(name),
             }
         )
-    return Table.of({column: [row[column] for row in rows] for column in rows[0]})
+    return Table.from_rows(rows)
 
 
 def seed_table(answers: Answers, seeds: Sequence[int]) -> Table:

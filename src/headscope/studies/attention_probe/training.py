@@ -4,7 +4,6 @@ it were alone.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
+from headscope.core.hashing import digest
+from headscope.encoding.batches import pooled
 from headscope.studies.attention_probe.batch import ParsedSentence, SentenceBatch, pieces
 from headscope.studies.attention_probe.maps import SPECIALS, Store
 from headscope.studies.attention_probe.probes import Probe
@@ -78,14 +79,10 @@ def steps(trees: Sequence[ParsedSentence], names: Sequence[str], recipe: Attenti
     """
     if recipe.order == "file":
         return [list(range(start, min(start + recipe.batch, len(trees)))) for start in range(0, len(trees), recipe.batch)]
-    lot = {place: hashlib.blake2b(f"{recipe.seed}/{epoch}\x1f{names[place]}".encode()).digest() for place in range(len(trees))}
+    lot = {place: digest(f"{recipe.seed}/{epoch}", names[place]) for place in range(len(trees))}
     order = sorted(lot, key=lot.__getitem__)
-    plan = []
-    for start in range(0, len(order), _BUCKET * recipe.batch):
-        bucket = sorted(order[start : start + _BUCKET * recipe.batch], key=lambda place: (len(trees[place]), lot[place]))
-        batches = [bucket[first : first + recipe.batch] for first in range(0, len(bucket), recipe.batch)]
-        plan += sorted(batches, key=lambda step: min(lot[place] for place in step))
-    return plan
+    pools = pooled(order, recipe.batch, _BUCKET, lambda place: (len(trees[place]), lot[place]))
+    return [step for batches in pools for step in sorted(batches, key=lambda step: min(lot[place] for place in step))]
 
 
 def train(

@@ -127,9 +127,3 @@ class EdgeProbeStudy(Study):
         """An error for results that `headscope probe join` made of several studies."""
         if any(part.startswith("joined:") for part in results.signature.split("|")):
             raise RunError(f"{results.path} was joined of several studies", "Rerun those, each in its own folder")
-
-    def findings(self, results: Results) -> list[str]:
-        """What was found, in plain sentences."""
-        from headscope.studies.edge_probe.findings import sentences
-
-        return sentences(results)

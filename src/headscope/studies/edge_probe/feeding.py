@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from headscope.encoding.batches import grouped, pooled
 from headscope.studies.edge_probe.items import Items, Laid
 from headscope.studies.edge_probe.probe import Spans, TargetBatch
 from headscope.studies.hidden_states import HiddenStates
@@ -70,22 +72,17 @@ class Feeder:
         drawn = np.random.default_rng((seed, epoch))
         texts = self._texts
         order = drawn.permutation(len(texts))
-        batches = []
-        for start in range(0, len(order), POOL * size):
-            pool = sorted(order[start : start + POOL * size], key=lambda number: len(texts[number].tokens))
-            batches += [[texts[number] for number in pool[first : first + size]] for first in range(0, len(pool), size)]
-        return [batches[number] for number in drawn.permutation(len(batches))]
+        batches = list(chain.from_iterable(pooled(order, size, POOL, lambda number: len(texts[number].tokens))))
+        return [[texts[number] for number in batches[place]] for place in drawn.permutation(len(batches))]
 
     def steady(self, seeds: int) -> Iterator[TargetBatch]:
         """All texts, by length, the same for all seeds."""
-        batch: list[Laid] = []
-        for text in sorted(self.items.laid, key=lambda text: (len(text.tokens), text.text)):
+
+        def full(batch: list[Laid], text: Laid) -> bool:
             size = sum(len(other.targets) for other in batch) + len(text.targets)
-            if batch and max(size, (len(batch) + 1) * len(text.tokens)) > LARGEST:
-                yield self.batch([batch]).repeated(seeds)
-                batch = []
-            batch.append(text)
-        if batch:
+            return max(size, (len(batch) + 1) * len(text.tokens)) > LARGEST
+
+        for batch in grouped(sorted(self.items.laid, key=lambda text: (len(text.tokens), text.text)), full):
             yield self.batch([batch]).repeated(seeds)
 
     def batch(self, texts: Sequence[Sequence[Laid]]) -> TargetBatch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 
 from headscope.core.document import Edge
+from headscope.core.hashing import digest
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
@@ -102,7 +102,7 @@ def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
     sizes = Counter(unit)
     chosen: set[str] = set()
     size = 0
-    for name in sorted(sizes, key=lambda name: hashlib.blake2b(f"{key}\x1f{name}".encode()).digest())[:-1]:
+    for name in sorted(sizes, key=lambda name: digest(key, name))[:-1]:
         if size >= share * len(texts):
             break
         chosen.add(name)

@@ -38,7 +38,7 @@ CENTRES: Mapping[str, tuple[float, float]] = {
 def task_table(every: Sequence[TaskResults]) -> Table:
     """`edge_tasks`: all that is known of each task, the lowest expected layer first; tasks without one last."""
     rows = [_row(results) for results in every]
-    return ordered(Table.of({name: [row[name] for row in rows] for name in rows[0]}))
+    return ordered(Table.from_rows(rows))
 
 
 def ordered(tasks: Table) -> Table:

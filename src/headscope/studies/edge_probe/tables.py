@@ -55,7 +55,7 @@ def score_table(every: Sequence[TaskResults]) -> Table:
                     "seeds": len(results.seeds),
                 }
             )
-    return _table(rows)
+    return Table.from_rows(rows)
 
 
 def mix_table(every: Sequence[TaskResults]) -> Table:
@@ -65,7 +65,7 @@ def mix_table(every: Sequence[TaskResults]) -> Table:
         low, high = over_seeds(results, results.weights)
         for layer, weight in enumerate(results.weights.mean(0)):
             rows.append({"task": results.task.name, "layer": layer, "weight": weight, "low": low[layer], "high": high[layer]})
-    return _table(rows)
+    return Table.from_rows(rows)
 
 
 def seed_table(every: Sequence[TaskResults]) -> Table:
@@ -87,7 +87,7 @@ def seed_table(every: Sequence[TaskResults]) -> Table:
                     "steps": int(results.steps[number, 0, results.size - 1]),
                 }
             )
-    return _table(rows)
+    return Table.from_rows(rows)
 
 
 def example_tables(every: Sequence[TaskResults], examples: int) -> tuple[Table, Table]:
@@ -107,7 +107,7 @@ def example_tables(every: Sequence[TaskResults], examples: int) -> tuple[Table, 
             rows.append(row)
             beliefs += belief_rows
     blank = {name: np.array([], dtype=kind) for name, kind in (("task", str), ("example", int), ("layer", int), ("belief", float))}
-    return (_table(rows), _table(beliefs)) if rows else (Table.of(blank), Table.of(blank))
+    return (Table.from_rows(rows), Table.from_rows(beliefs)) if rows else (Table.of(blank), Table.of(blank))
 
 
 def _sentence(every: Sequence[TaskResults], turns: Sequence[Sequence[Turn]]) -> int | None:
@@ -173,7 +173,3 @@ def _example(
         for layer, value in enumerate(believed[:, label])
     ]
     return row, belief_rows
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    return Table.of({name: [row[name] for row in rows] for name in rows[0]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ import numpy as np
 import torch
 
 from headscope.core.document import Edge, Word
+from headscope.core.hashing import digest, hash64
 from headscope.errors import RunError
 from headscope.results.columns import StateColumns
 from headscope.studies.edge_probe.feeding import Feeder, StateRows
@@ -59,8 +59,8 @@ class Task:
         scored = np.flatnonzero(np.isin(everything.texts, self.texts.dev))
         if len(scored) <= self.spec.searched:
             return scored
-        names = [f"{self.texts.texts[everything.texts[n]].id}\x1f{everything.edges[n]}" for n in scored]
-        order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names], kind="stable")
+        keys = [digest(self.texts.texts[everything.texts[n]].id, everything.edges[n], size=8).hex() for n in scored]
+        order = np.argsort(keys, kind="stable")
         return np.sort(scored[order[: self.spec.searched]])
 
     def labelled(self, part: str) -> Int[np.ndarray, "target"]:
@@ -157,8 +157,7 @@ class Control:
         """The labels of a word type; none where there were no edges to draw from."""
         if not self._labels:
             return ()
-        name = f"{self._seed}\n{task}\n{form.casefold()}"
-        number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+        number = hash64(f"{self._seed}\n{task}\n{form.casefold()}")
         return self._labels[bisect_right(self._ends, number % self._ends[-1])]
 
     def relabelled(self, edges: Iterable[Edge], words: Sequence[Word]) -> list[Edge]:

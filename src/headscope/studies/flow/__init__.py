@@ -11,7 +11,6 @@ from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, S
 
 if TYPE_CHECKING:
     from headscope.corpora import Corpus
-    from headscope.results.results import Results
     from headscope.studies.flow.spec import FlowSpec
     from headscope.studies.flow.work import FlowWork
 
@@ -112,9 +111,3 @@ class FlowStudy(Study):
         from headscope.studies.flow.work import FlowWork
 
         return FlowWork(spec, context)
-
-    def findings(self, results: Results) -> list[str]:
-        """What was found, in plain sentences."""
-        from headscope.studies.flow.findings import sentences
-
-        return sentences(results)

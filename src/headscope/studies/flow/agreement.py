@@ -18,7 +18,6 @@ from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.correlation import Moments, pooled
 from headscope.stats.inference import Support, interval
 from headscope.stats.resampled import mean
-from headscope.studies.flow.comparisons import table
 from headscope.studies.flow.grouping import Matrices, checked
 
 _MOMENTS, _SEPARATOR = "moments/", " and "
@@ -67,7 +66,7 @@ class Agreement:
             rows += _rows(pair, "entries", replicates[0], low, high, parts.n.sum(0), (parts.n > 0).sum(0))
             each = mean(texts.r, documents, self.replicates, self.seed, (-1, 1))
             rows += _rows(pair, "texts", each.value, each.low, each.high, each.n, each.documents)
-        return {"agreement": table(rows, COLUMNS)}
+        return {"agreement": Table.from_rows(rows, COLUMNS)}
 
 
 def _by_document(texts: Moments, documents: Sequence[str]) -> tuple[list[str], Moments]:

@@ -16,7 +16,6 @@ from headscope.stats.resampled import mean
 from headscope.stats.spanning import arborescence
 from headscope.studies.flow.best_layer import held_out
 from headscope.studies.flow.classes import CLOSED_RELEASED, OPEN
-from headscope.studies.flow.comparisons import table
 from headscope.studies.flow.grouping import Matrices, checked, to_words
 from headscope.studies.flow.paths import CHAINS, sentence_chain
 from headscope.studies.flow.spec import LABELS, Grouping, Labels, Punct, Resample
@@ -111,7 +110,7 @@ class Attachment:
                 for column, direction in enumerate(DIRECTIONS)
                 for layer in range(values.shape[3])
             ]
-        return {"attachment": table(rows, COLUMNS)}
+        return {"attachment": Table.from_rows(rows, COLUMNS)}
 
 
 def spanning(flow: Float64[np.ndarray, "word word"], sentences: Sequence[int], transpose: bool = False) -> list[int]:

@@ -13,7 +13,7 @@ from headscope.errors import MeasureError
 from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.stats.resampled import mean
-from headscope.studies.flow.comparisons import LayerSample, by_layer, headline, table
+from headscope.studies.flow.comparisons import LayerSample, by_layer, headline
 from headscope.studies.flow.grouping import Matrices, checked, contributions, group_means
 from headscope.studies.flow.spec import DELETIONS, Deletion
 
@@ -98,9 +98,9 @@ class PartsOfSpeech:
                     found = headline(whole, rest, test, self.replicates, self.seed)
                     heads += [{**said, "preset": preset, **_named(row)} for preset, row in found]
         return {
-            "classes": table(means, MEANS),
-            "class_contrasts": table(layers, LAYERS),
-            "class_headlines": table(heads, HEADLINE),
+            "classes": Table.from_rows(means, MEANS),
+            "class_contrasts": Table.from_rows(layers, LAYERS),
+            "class_headlines": Table.from_rows(heads, HEADLINE),
             "class_values": self._values(),
         }
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from headscope.results.table import Table
 from headscope.stats.resampled import difference
 from headscope.stats.significance import TwoSampleTest, benjamini_hochberg, holm, paired, welch
 
@@ -61,12 +60,6 @@ def headline(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: i
     }
     for preset, (one, other) in presets.items():
         yield preset, _rows(one, other, test, replicates, seed)[0]
-
-
-def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Table:
-    """A table with these columns in this order, also of no rows."""
-    given = list(rows)
-    return Table.of({name: [row[name] for row in given] for name in columns})
 
 
 def _rows(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: int) -> list[Row]:

@@ -15,7 +15,7 @@ from headscope.results.table import Table
 from headscope.stats.matching import matched
 from headscope.stats.regression import ols, ols_interval
 from headscope.stats.significance import benjamini_hochberg, holm
-from headscope.studies.flow.comparisons import LayerSample, Row, by_layer, headline, table
+from headscope.studies.flow.comparisons import LayerSample, Row, by_layer, headline
 from headscope.studies.flow.grouping import Matrices, checked, to_words
 from headscope.studies.flow.items import Passage
 from headscope.studies.flow.spec import Grouping
@@ -81,10 +81,10 @@ class CoreferenceFlow:
             for item, value in zip(self._items, self.kept.numbers(f"values/{name}").mean(1).tolist(), strict=True):
                 items.append({"measure": name, **dict(zip(ITEMS, item, strict=True)), "value": value})
         return {
-            "coreference": table(layers, LAYERS),
-            "coreference_headline": table(heads, HEADLINE),
+            "coreference": Table.from_rows(layers, LAYERS),
+            "coreference_headline": Table.from_rows(heads, HEADLINE),
             "coreference_distances": self._distances(),
-            "coreference_items": table(items, ("measure", *ITEMS, "value")),
+            "coreference_items": Table.from_rows(items, ("measure", *ITEMS, "value")),
             "coreference_values": self._values(),
         }
 
@@ -100,7 +100,7 @@ class CoreferenceFlow:
             for place, layers in enumerate(self.kept.numbers(f"values/{name}").tolist())
             for layer, value in enumerate(layers, 1)
         ]
-        return table(rows, VALUES)
+        return Table.from_rows(rows, VALUES)
 
     @property
     def left_out(self) -> Tally:
@@ -187,7 +187,7 @@ class CoreferenceFlow:
                 far = np.array([items[number][2] for number in sample], dtype=np.float64)
                 middle = (float(far.mean()), float(np.median(far))) if len(far) else (np.nan, np.nan)
                 rows.append({"test": test, "same": same, "mean": middle[0], "median": middle[1], "n": len(far)})
-        return table(rows, ("test", "same", "mean", "median", "n"))
+        return Table.from_rows(rows, ("test", "same", "mean", "median", "n"))
 
 
 def _named(row: Row, test: str) -> Row:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from headscope.core.hashing import digest
 from headscope.core.heads import Kind as HeadKind
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import group
@@ -42,8 +42,7 @@ def text_flow(model: Model, text: Encoded, spec: FlowSpec, pairs: Pairs | None =
 
     The random vectors of a sketch depend on the text and the seed alone.
     """
-    digest = hashlib.blake2b(f"{spec.seed}\x1f".encode() + text.ids.tobytes(), digest_size=6).digest()
-    seed = int.from_bytes(digest, "little")
+    seed = int.from_bytes(digest(spec.seed, text.ids.tobytes(), size=6), "little")
     return flow(
         model,
         text,

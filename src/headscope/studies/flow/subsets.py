@@ -13,7 +13,6 @@ from headscope.encoding.texts import Encoded
 from headscope.results.table import Table
 from headscope.studies.flow.attachment import CORE
 from headscope.studies.flow.classes import CLOSED, OPEN
-from headscope.studies.flow.comparisons import table
 from headscope.studies.flow.grouping import Matrices, checked, to_words
 from headscope.studies.flow.paths import Variant, distances, sentence_chain
 from headscope.studies.flow.trees import LAYERS, TreeDistances, correlations, kept_words
@@ -61,7 +60,7 @@ class SubsetDistances(TreeDistances):
             for place, tokens in enumerate(SUBSETS):
                 made = self.rows(values[:, place], {"measure": name, "tokens": tokens}, _VARIANTS, chosen=name != POSITION)
                 rows += [{**row, "layer": None} if name == POSITION else row for row in made]
-        return {"tree_distances_subsets": table(rows, COLUMNS)}
+        return {"tree_distances_subsets": Table.from_rows(rows, COLUMNS)}
 
 
 def _of(tags: frozenset[str]) -> Callable[[Sequence[Word], Sequence[int]], list[int]]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headscope.results.table import Table
-from headscope.studies.flow.comparisons import table
 from headscope.studies.flow.paths import VARIANTS
 from headscope.studies.flow.subsets import ARGUMENTS, POSITION
 
@@ -41,7 +40,7 @@ def summary(tables: Mapping[str, Table]) -> Table:
         "agreement": _agreement,
     }
     rows = [row for name, make in makers.items() if name in tables for row in make(tables)]
-    return table([{**dict.fromkeys(COLUMNS), **row} for row in rows], COLUMNS)
+    return Table.from_rows([{**dict.fromkeys(COLUMNS), **row} for row in rows], COLUMNS)
 
 
 def _coreference(tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:

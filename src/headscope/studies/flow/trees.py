@@ -16,7 +16,6 @@ from headscope.results.table import Table
 from headscope.stats.correlation import pearson, spearman
 from headscope.stats.resampled import mean
 from headscope.studies.flow.best_layer import held_out
-from headscope.studies.flow.comparisons import table
 from headscope.studies.flow.grouping import Matrices, checked, to_words
 from headscope.studies.flow.paths import CHAINS, VARIANTS, Variant, distances, restricted, sentence_chain
 from headscope.studies.flow.spec import RESAMPLES, Grouping, Punct, Resample
@@ -77,7 +76,7 @@ class TreeDistances:
         if len(every := self.kept.numbers("chains")):
             for place, name in enumerate(CHAINS):
                 baselines += self.rows(every[:, place, :, :, None], {"chain": name})
-        return {"tree_distances": table(rows, LAYERS), "tree_distances_chains": table(baselines, BASELINES)}
+        return {"tree_distances": Table.from_rows(rows, LAYERS), "tree_distances_chains": Table.from_rows(baselines, BASELINES)}
 
     def rows(
         self,

@@ -19,7 +19,6 @@ from headscope.studies.execute import require_length
 from headscope.studies.flow.agreement import Agreement
 from headscope.studies.flow.attachment import Attachment
 from headscope.studies.flow.classes import PartsOfSpeech
-from headscope.studies.flow.comparisons import table
 from headscope.studies.flow.coreference import CoreferenceFlow
 from headscope.studies.flow.forecast import Clock
 from headscope.studies.flow.influence import text_flow
@@ -173,7 +172,7 @@ class Precision:
             for layer, error in enumerate(np.nanmean(errors, 0).tolist(), 1):
                 method = "sketch" if errors.any() else "exact"
                 rows.append({"measure": name, "layer": layer, "method": method, "relative_error": error, "texts": len(errors)})
-        return {"precision": table(rows, COLUMNS)}
+        return {"precision": Table.from_rows(rows, COLUMNS)}
 
     def notes(self) -> list[str]:
         """What there is to say about how it was worked out, each once."""

@@ -98,12 +98,6 @@ class KeywordStudy(Study):
 
         return KeywordWork(spec, context)
 
-    def findings(self, results: Results) -> list[str]:
-        """What was found, in plain sentences."""
-        from headscope.studies.keywords.findings import sentences
-
-        return sentences(results)
-
     def replicates(self, results: Results) -> ReplicatedTables:
         """F1 of each system, with replicates."""
         from headscope.studies.keywords.tables import replicates

@@ -10,8 +10,8 @@ import numpy as np
 from headscope.core.heads import HeadId
 from headscope.results.columns import StateColumns
 from headscope.results.results import Results
-from headscope.results.table import Table
-from headscope.stats.bootstrap import poisson_weights
+from headscope.results.table import Table, columns_of
+from headscope.stats.bootstrap import document_weights
 from headscope.stats.contrast import contrast
 from headscope.stats.inference import Support, interval
 from headscope.stats.keyphrases import KeyphraseF1
@@ -34,7 +34,7 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
     """`keywords_scores`: precision, recall and F1 of each system over all texts, of words and of whole phrases, with
     intervals of F1 and of its difference to tf–idf, both by resampling documents.
     """
-    units, weights = _units(documents, replicates, seed)
+    units, weights = document_weights(documents, replicates, seed)
     rows: list[dict[str, Any]] = []
     for place, level in enumerate(LEVELS):
         score = KeyphraseF1(level)
@@ -54,7 +54,7 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
                     "documents": len(weights),
                 }
             )
-    return Table.of({name: [row[name] for row in rows] for name in rows[0]})
+    return Table.from_rows(rows)
 
 
 def _f1(
@@ -79,7 +79,7 @@ def curve_table(
     """`keywords_curves`: precision, recall and F1 of the regression by `threshold`, with all heads, and by the
     number of `heads` kept, the best by cross-entropy first, with thresholds that were tuned.
     """
-    units, weights = _units(documents, replicates, seed)
+    units, weights = document_weights(documents, replicates, seed)
     rows: list[dict[str, Any]] = []
     for by, steps, numbers in (("threshold", THRESHOLDS.tolist(), thresholds), ("heads", sizes(heads), kept)):
         for place, level in enumerate(LEVELS):
@@ -87,7 +87,7 @@ def curve_table(
                 at = {"threshold": value if by == "threshold" else None, "heads": heads if by == "threshold" else value}
                 scores = _f1(KeyphraseF1(level), numbers[:, step, place], units, weights)
                 rows.append({"by": by, "level": NAMES[level], **at, **scores, "n": len(documents), "documents": len(weights)})
-    return Table.of({name: [row[name] for row in rows] for name in rows[0]})
+    return Table.from_rows(rows)
 
 
 def ranking_table(heads: Table) -> Table:
@@ -97,7 +97,7 @@ def ranking_table(heads: Table) -> Table:
     """
     rows = sorted(heads, key=lambda row: (row["loss"], row["layer"], row["head"], row["received"]))
     columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1))}
-    columns |= {name: [row[name] for row in rows] for name in ("kind", "layer", "head", "received")}
+    columns |= columns_of(rows, ("kind", "layer", "head", "received"))
     columns |= {
         "cross_entropy": [row["loss"] for row in rows],
         "low": [row["loss_low"] for row in rows],
@@ -105,14 +105,7 @@ def ranking_table(heads: Table) -> Table:
         "constant": [row["loss"] + row["gain"] for row in rows],
     }
     rest = ("gain", "gain_low", "gain_high", "effect", "auc", "n", "documents")
-    return Table.of({**columns, **{name: [row[name] for row in rows] for name in rest}})
-
-
-def _units(
-    documents: Sequence[str], replicates: int, seed: int
-) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Float64[np.ndarray, "unit replicate"]]:
-    number = {name: place for place, name in enumerate(dict.fromkeys(documents))}
-    return np.array([number[name] for name in documents], dtype=np.int64), poisson_weights(list(number), replicates, seed)
+    return Table.of(columns | columns_of(rows, rest))
 
 
 def weight_table(weights: Mapping[str, Float64[np.ndarray, "fold how head"]], heads: Sequence[HeadId]) -> Table:
@@ -139,7 +132,7 @@ def weight_table(weights: Mapping[str, Float64[np.ndarray, "fold how head"]], he
                 }
             )
     columns = ("system", "kind", "layer", "head", "received", "weight", "spread", "share")
-    return Table.of({name: [row[name] for row in rows] for name in columns})
+    return Table.from_rows(rows, columns)
 
 
 def summary(scores: Table, heads: Table) -> Table:
@@ -160,7 +153,7 @@ def replicates(results: Results) -> ReplicatedTables:
     settings = results.manifest["settings"]
     kept = StateColumns(results.state("fold"))
     documents = kept.words("document")
-    units, weights = _units(documents, settings["replicates"], settings["seed"])
+    units, weights = document_weights(documents, settings["replicates"], settings["seed"])
     made = replicate_maker(documents, settings["seed"])
     return {
         "keywords_scores": {

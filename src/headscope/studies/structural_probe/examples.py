@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from headscope.core.hashing import digest
 from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.studies.structural_probe.probe import Segments
@@ -28,7 +28,7 @@ COLUMNS = ("text", "word", "form", "head", "joined", "depth", "predicted")
 def choose(part: DataPart, seed: int) -> list[int]:
     """Some sentences of middle length, by their names alone; any sentences where there are none."""
     fit = [number for number, text in enumerate(part.texts) if len(text.words) in LENGTHS] or list(range(len(part)))
-    return sorted(fit, key=lambda number: hashlib.blake2b(f"{seed}\x1f{part.texts[number].id}".encode()).digest())[:SHOWN]
+    return sorted(fit, key=lambda number: digest(seed, part.texts[number].id))[:SHOWN]
 
 
 def keep(

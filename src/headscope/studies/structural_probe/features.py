@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
+from headscope.encoding.batches import pooled
 from headscope.studies.hidden_states import HiddenStates
 
 if TYPE_CHECKING:
@@ -78,12 +79,6 @@ def batches(lengths: Sequence[int], order: Sequence[int], size: int, pool: int =
     """Batches of `size` sentences in an order; those of `pool` batches that follow each other are sorted by length,
     to pad less.
     """
-    for start in range(0, len(order), size * pool):
-        some = order[start : start + size * pool]
-        if pool > 1:
-            ordered = sorted(some, key=lambda number: lengths[number])
-            parts = [ordered[begin : begin + size] for begin in range(0, len(ordered), size)]
-            place = {number: turn for turn, number in enumerate(some)}
-            yield from sorted(parts, key=lambda part: place[part[0]])  # short and long ones by turns, as they come
-        else:
-            yield list(some)
+    place = {number: turn for turn, number in enumerate(order)}
+    for parts in pooled(order, size, pool, lengths.__getitem__ if pool > 1 else place.__getitem__):
+        yield from sorted(parts, key=lambda part: place[part[0]])  # short and long ones by turns, as they come

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.bootstrap import document_weights
 from headscope.stats.inference import Support, interval
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ class Scored:
 
     @cached_property
     def _weights(self) -> Float64[np.ndarray, "sentence replicate"]:
-        names = list(dict.fromkeys(self.units))
-        place = {name: number for number, name in enumerate(names)}
-        return poisson_weights(names, self.replicates, self.seed)[[place[unit] for unit in self.units]]
+        units, weights = document_weights(self.units, self.replicates, self.seed)
+        each: Float64[np.ndarray, "sentence replicate"] = weights[units]
+        return each
 
 
 def _ratio(above: Float64[np.ndarray, "*shape"], below: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from headscope.core.hashing import digest
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
@@ -117,7 +117,7 @@ def _divided(texts: Sequence[Encoded], share: float, what: str, seed: int) -> tu
     documents = list(dict.fromkeys(text.document for text in texts))
     whole = len(documents) >= FEW
     names = documents if whole else [text.id for text in texts]
-    drawn = sorted(names, key=lambda name: hashlib.blake2b(f"{seed}\x1f{what}\x1f{name}".encode()).digest())
+    drawn = sorted(names, key=lambda name: digest(seed, what, name))
     aside = set(drawn[: max(1, round(share * len(drawn)))])
     portion = f"{len(aside):,} of {len(drawn):,} {'documents' if whole else 'sentences'}"
     away = [(text.document if whole else text.id) in aside for text in texts]

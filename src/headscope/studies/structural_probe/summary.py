@@ -43,7 +43,7 @@ def summary(tables: Mapping[str, Table], best: int, blocks: int) -> Table:
         rows.append({**row, "what": NAMES[row["source"]] + chosen, "published": published})
     if (control := control_of(tables)) is not None:
         rows.append({**control, "what": f"{NAMES['random']} (its best layer)", "published": None})
-    return Table.of({name: [row[name] for row in rows] for name in COLUMNS})
+    return Table.from_rows(rows, COLUMNS)
 
 
 def control_of(tables: Mapping[str, Table]) -> dict[str, Any] | None:

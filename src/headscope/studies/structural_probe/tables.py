@@ -30,7 +30,7 @@ class Tables:
         spread over seeds.
         """
         rows = [row for sweep in sweeps if len(self._numbers(sweep)) for row in self._rows(sweep)]
-        return Table.of({name: [row[name] for row in rows] for name in COLUMNS})
+        return Table.from_rows(rows, COLUMNS)
 
     def training(self, *sweeps: str) -> Table:
         """How each probe was trained: the mean loss on held-out sentences, in which epoch it was least, and how many

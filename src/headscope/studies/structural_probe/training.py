@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from headscope.core.hashing import hash64
 from headscope.stats.bootstrap import GOLDEN, mix
 from headscope.studies.patience import Patience, keep_best
 from headscope.studies.structural_probe.features import Features, batches
@@ -120,8 +120,7 @@ def train(
 
 def shuffled(ids: Sequence[str], seed: int, epoch: int) -> list[int]:
     """The numbers of sentences in an order of chance, by their names alone: the order of documents changes nothing."""
-    names = [hashlib.blake2b(f"{seed}\x1f{name}".encode(), digest_size=8).digest() for name in ids]
-    keys = np.array([int.from_bytes(name, "little") for name in names], dtype=np.uint64)
+    keys = np.array([hash64(seed, name) for name in ids], dtype=np.uint64)
     order: list[int] = np.argsort(mix(keys + np.array([epoch + 1], dtype=np.uint64) * GOLDEN), kind="stable").tolist()
     return order
 

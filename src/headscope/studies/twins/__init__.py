@@ -9,7 +9,6 @@ from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, S
 
 if TYPE_CHECKING:
     from headscope.corpora import Corpus
-    from headscope.results.results import Results
     from headscope.studies.twins.spec import TwinsSpec
     from headscope.studies.twins.work import TwinsWork
 
@@ -85,9 +84,3 @@ class TwinsStudy(Study):
         from headscope.studies.twins.work import TwinsWork
 
         return TwinsWork(spec, context)
-
-    def findings(self, results: Results) -> list[str]:
-        """What was found, in plain sentences."""
-        from headscope.studies.twins.findings import sentences
-
-        return sentences(results)

@@ -11,7 +11,7 @@ import numpy as np
 
 from headscope.core.heads import HeadId, Kind
 from headscope.errors import RunError
-from headscope.results.table import Table
+from headscope.results.table import Table, columns_of
 from headscope.stats.bootstrap import group_weights
 from headscope.stats.embedding import Embedding, Method, embed
 from headscope.stats.inference import Support, interval
@@ -310,7 +310,7 @@ class Twins:
                             "documents": self.documents,
                         }
                         rows.append({**place, "depth": depth, "quantity": quantity, **numbers})
-        return {name: [row[name] for row in rows] for name in rows[0]}
+        return columns_of(rows)
 
     def _matrix(self) -> dict[str, Any]:
         values = self._between[1]
@@ -336,7 +336,7 @@ class Twins:
                 low, high = self._interval(values[:, None], (-1, 1) if quantity == "depth" else (0, np.inf))
                 numbers = {"value": values[0], "low": low[0], "high": high[0], "n": self.n, "documents": self.documents}
                 rows.append({"side": side, "quantity": quantity, **numbers})
-        return {name: [row[name] for row in rows] for name in rows[0]}
+        return columns_of(rows)
 
     def _quantities(self, letter: Letter) -> dict[str, Float64[np.ndarray, "replicate+1"]]:
         heads, others, nearest = self.of(letter)

@@ -12,7 +12,7 @@ import torch
 
 from headscope.core.batch import Side
 from headscope.core.heads import HeadLayout, Kind
-from headscope.encoding.batches import token_side
+from headscope.encoding.batches import grouped, token_side
 from headscope.encoding.choices import Rows
 from headscope.encoding.words import WordGroups
 from headscope.engine.compute import BatchView, explain
@@ -86,16 +86,12 @@ class SideBySide:
 
     def _batches(self, texts: Sequence[Shared]) -> Iterator[list[Shared]]:
         """Texts, sorted by length, that fit into a batch of so many tokens and whose rows can be held; or one."""
-        batch: list[Shared] = []
-        for text in texts:
-            grown = [*batch, text]
-            held = self._bytes(sum(part.size for part in grown), max(part.size for part in grown))
-            if batch and (len(grown) * text.cost > self._batch_tokens or held > self._most):
-                yield batch
-                grown = [text]
-            batch = grown
-        if batch:
-            yield batch
+
+        def full(batch: list[Shared], text: Shared) -> bool:
+            sizes = [part.size for part in (*batch, text)]
+            return len(sizes) * text.cost > self._batch_tokens or self._bytes(sum(sizes), max(sizes)) > self._most
+
+        return grouped(texts, full)
 
     @property
     def _most(self) -> int:
