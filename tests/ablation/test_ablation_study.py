@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from predicting import CORPUS, loaded
 
 import headscope as hs
 from headscope.core.document import Document
@@ -37,6 +36,7 @@ from headscope.studies.ablation.systems import Systems, removal
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
 from headscope.views.findings import findings
+from helpers.predicting import CORPUS, loaded
 
 SETTINGS: dict[str, Any] = {"replicates": 40, "orders": 1, "steps": 3, "mask_share": 0.4}
 MANY = Corpus.of(replace(document, id=f"{document.id}x{copy}") for copy in range(4) for document in CORPUS)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Visitor, downloaded, expect, violations
 from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.models.model import Model
+from helpers.browsing import Visitor, downloaded, expect, violations
 
 PAIR = ("the rabbit quickly hopped", "the turtle slowly crawled")
 RED = "rgb(200, 50, 30)"

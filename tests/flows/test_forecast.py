@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from plain_texts import encoded, sentence
 
 from headscope.corpora import read
 from headscope.models.load import load
@@ -15,6 +14,7 @@ from headscope.studies.flow.forecast import Clock, work
 from headscope.studies.flow.influence import text_flow
 from headscope.studies.flow.jobs import FlowText, Jobs
 from headscope.studies.registry import REGISTRY
+from helpers.plain_texts import encoded, sentence
 
 
 def test_few_texts_by_default_where_g_star_is_measured() -> None:

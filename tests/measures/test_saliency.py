@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -31,6 +30,7 @@ from headscope.engine.shards import encoder_for
 from headscope.engine.spec import make_spec
 from headscope.errors import EncodingError, ModelError, RunError
 from headscope.models.model import Model
+from helpers.families import FAMILIES
 
 TEXTS = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat", "On a mat the cat and a dog sat , the cat sat ."]
 LABELS = ["1", "LABEL_0", "2", "label_1"]

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES
 from numpy.testing import assert_allclose, assert_array_equal
 from transformers import (
     BertConfig,
@@ -42,6 +41,7 @@ from headscope.errors import ModelError, RunError
 from headscope.models import capture
 from headscope.models.model import Model
 from headscope.models.predictions import Predictions, class_number, classes, predictions
+from helpers.families import FAMILIES
 
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat ."]
 LABELS = ("good", "1", "BAD")  # a name, a number, and a name in another case, of the three classes below

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from architectures import ALL, DECODERS, ENCODER_DECODERS, ENCODERS, VOCAB, build
 from torch.overrides import TorchFunctionMode
 from transformers import AutoModel, PreTrainedModel
 
@@ -30,6 +29,7 @@ from headscope.models.jacobian.norms import NormReading
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
+from helpers.architectures import ALL, DECODERS, ENCODER_DECODERS, ENCODERS, VOCAB, build
 
 POST_LN = ["bert", "roberta", "xlm-roberta", "electra", "distilbert", "camembert", "ernie", "albert", "mpnet", "bart", "marian"]
 PRE_LN = ["gpt2", "opt", "gpt_neox", "llama", "mistral", "qwen2", "m2m_100", "mbart"]

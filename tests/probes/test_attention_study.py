@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from predicting import loaded
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
@@ -30,6 +29,7 @@ from headscope.studies.attention_probe.lexicon import lexicon
 from headscope.studies.attention_probe.tables import Answers, difference_table, head_table, relation_table, seed_table, summary_table
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
+from helpers.predicting import loaded
 
 SHORT = Corpus.of(Document(d.id, tuple(s for s in d.sentences if len(s) < 12)[:3]) for d in read("sampler"))
 STUDY = REGISTRY["attention_probe"]

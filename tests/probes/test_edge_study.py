@@ -12,8 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -35,6 +33,8 @@ from headscope.studies.edge_probe.join import joined
 from headscope.studies.edge_probe.summary import doubt
 from headscope.studies.edge_probe.task import Task
 from headscope.studies.registry import REGISTRY
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 QUICK = {"checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
 pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained

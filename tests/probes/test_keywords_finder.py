@@ -9,9 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from families import document
 from numpy.testing import assert_allclose
-from predicting import loaded
 
 import headscope as hs
 from headscope.core.document import Document, Sentence
@@ -25,6 +23,8 @@ from headscope.studies.keywords.features import read_words
 from headscope.studies.keywords.finder import Finder, centrality, learn, plain, windows
 from headscope.studies.keywords.phrases import phrases, written
 from headscope.widget.keywords import KeywordView
+from helpers.families import document
+from helpers.predicting import loaded
 
 TEXTS = [
     "The cat sat on a mat , the cat !",

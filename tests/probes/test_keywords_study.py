@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import document
 from numpy.testing import assert_allclose
-from predicting import loaded
 
 import headscope as hs
 from headscope.core.document import Document
@@ -28,6 +26,8 @@ from headscope.studies.execute import execute
 from headscope.studies.keywords import curves, learning
 from headscope.studies.keywords.features import Rarity, Words, read_words
 from headscope.studies.registry import REGISTRY
+from helpers.families import document
+from helpers.predicting import loaded
 
 TEXTS = [
     "The cat sat on a mat , the cat !",
@@ -95,7 +95,7 @@ def made(seed: int = 0, texts: int = 12) -> Words:
 
 
 def loaded_tokenizer() -> Any:
-    from families import tokenizer
+    from helpers.families import tokenizer
 
     return tokenizer("wordpiece")
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from families import tokenizer
-from marked import document
-from small_models import save_small
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -17,6 +14,9 @@ from headscope.corpora import Corpus, read
 from headscope.encoding.texts import TRUNCATED, Encoder
 from headscope.results.truncation import cut_sentence
 from headscope.studies.picking import picked
+from helpers.families import tokenizer
+from helpers.marked import document
+from helpers.small_models import save_small
 
 # Words and tokens, which are the same:  0      1      2     3    4      5       6     7
 LONG = document("[A he ] saw [B her ] . [A he ] left [B her ] .", "long")

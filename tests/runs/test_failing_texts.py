@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_models import save_small
 
 import headscope as hs
 from headscope.core.tally import Tally
@@ -26,6 +25,7 @@ from headscope.engine.spec import make_spec
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.results.folder import read_states
+from helpers.small_models import save_small
 
 SETTINGS: dict[str, Any] = {"shard_tokens": 200, "replicates": 10}
 

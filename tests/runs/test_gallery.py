@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.spatial.distance import jensenshannon
-from stopping import stopped
 
 import headscope as hs
 from headscope.core.document import Document, Sentence, Word
@@ -31,6 +28,9 @@ from headscope.results.behaviour import behaviours, surely
 from headscope.results.gallery import Example, Gallery
 from headscope.results.table import Table
 from headscope.runs import execute
+from helpers.architectures import build
+from helpers.families import FAMILIES
+from helpers.stopping import stopped
 
 MEASURES: dict[str, dict[str, Any]] = {"positions": {}, "tokens": {}, "entropy": {}, "relations": {}, "coreference": {"least": 5}}
 DOCUMENTS = list(read("sampler"))[:5]

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -17,6 +15,8 @@ from headscope.errors import RunError
 from headscope.gallery.grids import LEVELS, SPECIALS, Grid, Level, Specials, grid, sides
 from headscope.gallery.heads import far, find_heads, rank
 from headscope.gallery.texts import look
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 MODELS = [("bert", "wordpiece"), ("gpt2", "gpt2"), ("llama", "llama-3"), ("t5", "t5")]
 

@@ -9,7 +9,6 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from small_models import save_small
 
 import headscope as hs
 from headscope.corpora.names import DocumentNames
@@ -17,6 +16,7 @@ from headscope.engine.spec import make_spec
 from headscope.models.model import Model
 from headscope.results.counts import Counts
 from headscope.runs.estimate import RunEstimate, TimedShards, plan_run
+from helpers.small_models import save_small
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_models import save_small
 
 import headscope as hs
 from headscope.core.tally import Tally
@@ -17,6 +16,7 @@ from headscope.encoding.texts import Encoder
 from headscope.engine.prefetch import PackedShard, PackedText, Prefetcher
 from headscope.errors import HeadscopeError
 from headscope.models.model import Model
+from helpers.small_models import save_small
 
 SETTINGS: dict[str, Any] = {"unit": "paragraph", "max_length": 40, "shard_tokens": 90, "replicates": 5}
 

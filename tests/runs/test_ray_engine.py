@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_models import save_small
 
 import headscope as hs
 from headscope.encoding.texts import Encoded
@@ -22,6 +21,7 @@ from headscope.engine import worker
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.results.signature import versions
+from helpers.small_models import save_small
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'headscope[ray]'")
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
-from stopping import ends, waiting_run
 
 import headscope as hs
 from headscope.core.heads import Site
@@ -25,6 +24,7 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.measures import make
 from headscope.models.model import Model
 from headscope.results.folder import Folder, read_states
+from helpers.stopping import ends, waiting_run
 
 FEW = [str(path) for path in read("sampler").paths[:5]]  # 82 sentences
 

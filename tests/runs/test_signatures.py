@@ -11,7 +11,6 @@ import pkgutil
 from collections.abc import Iterator
 
 import pytest
-from changed_settings import shows_nothing_usual, shows_what_is_changed
 
 import headscope as hs
 from headscope.comparison.base import _PASSING
@@ -20,6 +19,7 @@ from headscope.engine.spec import make_spec
 from headscope.results.signature import differences, identity, signature
 from headscope.results.specification import Role, Specification
 from headscope.studies.registry import REGISTRY
+from helpers.changed_settings import shows_nothing_usual, shows_what_is_changed
 
 
 def kinds(of: type[Specification] = Specification) -> Iterator[type[Specification]]:

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from architectures import build
-from families import FAMILIES
 from numpy.testing import assert_allclose, assert_array_equal
 
 import headscope as hs
@@ -28,6 +26,8 @@ from headscope.studies.twins import sums as twin_sums
 from headscope.studies.twins.findings import of_twins
 from headscope.studies.twins.heads import TABLES, Heads, Twins
 from headscope.studies.twins.states import Sums
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 TEXTS = ["The cats sat on a mat .", "A dog , the cats playing .", "The dog sat .", "On a mat the cat and a dog sat , the cat played ."]
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import FAMILIES
-from small_models import save_small
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -24,6 +22,8 @@ from headscope.results import unknown_tokens as unknown
 from headscope.results.counts import Counts, count
 from headscope.results.folder import Folder
 from headscope.runs.estimate import plan_run
+from helpers.families import FAMILIES
+from helpers.small_models import save_small
 
 QUICK: dict[str, Any] = {"replicates": 0, "gallery": 0}
 WORDS = {"entropy": {"level": "word"}}

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from small import SmallStudies, small_studies
 
 from headscope.results.results import Results
 from headscope.studies.registry import REGISTRY
+from helpers.small import SmallStudies, small_studies
 
 # Refuses what is slow to import, so that each step is judged by itself, and prints by which lines of headscope it was
 # asked for.

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changed_settings import changed, current, shows_nothing_usual, shows_what_is_changed, usual
-from small import BESIDE, CUT, NEEDY, PLAIN, SMALL, TOY, SmallStudies, registered_toy, small_studies
 from typer.main import get_command
 
 import headscope as hs
@@ -33,6 +31,8 @@ from headscope.studies.base import Study, Work
 from headscope.studies.registry import REGISTRY
 from headscope.studies.spec import StudySpec
 from headscope.views.findings import findings
+from helpers.changed_settings import changed, current, shows_nothing_usual, shows_what_is_changed, usual
+from helpers.small import BESIDE, CUT, NEEDY, PLAIN, SMALL, TOY, SmallStudies, registered_toy, small_studies
 
 Headscope = Callable[..., tuple[int, str, str]]
 STUDIES = [*REGISTRY, TOY.name]
@@ -87,7 +87,7 @@ def refusal(headscope: Headscope, *arguments: str | Path) -> str:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_has_small_settings(name: str, small: SmallStudies) -> None:
-    assert name in SMALL, f"{name} has no small settings: add an entry to SMALL in tests/studies/small.py"
+    assert name in SMALL, f"{name} has no small settings: add an entry to SMALL in tests/helpers/small.py"
 
 
 # Resuming and repeating
@@ -584,7 +584,7 @@ def test_wrong_settings_are_refused_and_nothing_is_written(study: Study, small: 
 
 def test_what_needs_annotation_says_so(study: Study) -> None:
     assert study.annotation is not None or study.name in {*NEEDY, *PLAIN}, (
-        f"name {study.name} in NEEDY with settings that need annotation, or in PLAIN, in tests/studies/small.py"
+        f"name {study.name} in NEEDY with settings that need annotation, or in PLAIN, in tests/helpers/small.py"
     )
 
 

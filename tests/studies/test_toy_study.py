@@ -11,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import toy as module
-from small import SmallStudies, registered_toy, small_studies
 from transformers import AutoTokenizer
 
 import headscope as hs
@@ -22,6 +20,8 @@ from headscope.models.load import load
 from headscope.results.results import Results
 from headscope.studies.base import Study
 from headscope.studies.registry import REGISTRY
+from helpers import toy as module
+from helpers.small import SmallStudies, registered_toy, small_studies
 
 Headscope = Callable[..., tuple[int, str, str]]
 
