@@ -18,11 +18,6 @@ PAIR = ("the rabbit quickly hopped", "the turtle slowly crawled")
 RED = "rgb(200, 50, 30)"
 
 
-@pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load("mini")
-
-
 def opened(visitor: Visitor, folder: Path, view: Any, **how: Any) -> Any:
     page = visitor.open(f"file://{view.save(folder / 'page.html')}", offline=True, **how)
     page.wait_for_selector("figure svg text")

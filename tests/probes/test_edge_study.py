@@ -50,14 +50,14 @@ def _short() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def model() -> object:
+def mini_on_cpu() -> object:
     return hs.load("mini", device="cpu")
 
 
 @pytest.fixture(scope="module")
-def study(model: object, tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
+def study(mini_on_cpu: object, tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
     out = tmp_path_factory.mktemp("edge") / "study"
-    return hs.probe_edge(model, "sampler", None, out, tasks=["pos", "coref"], single=True, **QUICK)  # type: ignore[arg-type]
+    return hs.probe_edge(mini_on_cpu, "sampler", None, out, tasks=["pos", "coref"], single=True, **QUICK)  # type: ignore[arg-type]
 
 
 def test_tables_agree_with_each_other(study: hs.StudyResult) -> None:
@@ -107,7 +107,7 @@ def test_examples_turn_as_they_say(study: hs.StudyResult) -> None:
 
 
 def test_stopped_and_gone_on_with_it_is_the_same(
-    study: hs.StudyResult, model: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: hs.StudyResult, mini_on_cpu: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {**QUICK, "tasks": ["pos", "coref"], "single": True}
     run, turns = Task.run, []
@@ -120,21 +120,21 @@ def test_stopped_and_gone_on_with_it_is_the_same(
 
     monkeypatch.setattr(Task, "run", stops)
     with pytest.raises(KeyboardInterrupt):
-        hs.probe_edge(model, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
     assert (tmp_path / "study" / "states").is_dir()
     with pytest.raises(RunError, match="already holds a run"):
-        hs.probe_edge(model, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
-    again = hs.probe_edge(model, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
+    again = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
     assert turns == ["pos", "pos", "coref", "coref", "coref"]
     assert not (tmp_path / "study" / "states").exists()
     assert again.signature == study.signature
     for name in study.tables:
         assert again[name].to_text("csv") == study[name].to_text("csv")
-    opened = hs.probe_edge(model, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
+    opened = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
     assert len(turns) == 5
     assert repr(opened) == repr(hs.open_study(tmp_path / "study"))
     with pytest.raises(RunError, match="seeds was 2 and is 1"):
-        hs.probe_edge(model, "sampler", None, tmp_path / "study", resume=True, seeds=1, **settings)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, seeds=1, **settings)  # type: ignore[arg-type]
 
 
 def _toy(number: int, words: str, labels: str, other: bool = False) -> Document:
@@ -143,13 +143,13 @@ def _toy(number: int, words: str, labels: str, other: bool = False) -> Document:
     return Document(f"d{number}", (Sentence(tuple(Word(form) for form in forms)),), edges=tuple(edges))
 
 
-def test_dev_and_look_and_a_task_of_ones_own(model: object) -> None:
+def test_dev_and_look_and_a_task_of_ones_own(mini_on_cpu: object) -> None:
     pairs = [("the cat sat", "short short short"), ("elephants trumpeted loudly", "long long long"), ("a dog ran", "short short short")]
     train = Corpus.of(_toy(number, *pairs[number % 3]) for number in range(9))
     dev = Corpus.of([_toy(0, "the elephants ran", "short long short"), _toy(1, "a cat", "short unheard")])
     look = Corpus.of([_toy(5, "dog trumpeted", "short long")])
     quick = {**QUICK, "checks": 6, "seeds": 1, "hidden": 32}
-    study = hs.probe_edge(model, train, dev, look=look, **quick)  # type: ignore[arg-type]
+    study = hs.probe_edge(mini_on_cpu, train, dev, look=look, **quick)  # type: ignore[arg-type]
     (row,) = study["edge_tasks"]
     assert (row["task"], row["labels"], row["trained"], row["n"]) == ("size", 3, 24, 5)
     assert row["published_layer"] is None
@@ -162,20 +162,20 @@ def test_dev_and_look_and_a_task_of_ones_own(model: object) -> None:
     with pytest.raises(RunError, match=r"no example size/99.*edge_examples"):
         study.plot("tenney3", "size/99")
     with pytest.raises(RunError, match="nothing to label for deps, xyz"):
-        hs.probe_edge(model, train, tasks=["size", "xyz", "deps"], **quick)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, train, tasks=["size", "xyz", "deps"], **quick)  # type: ignore[arg-type]
     with pytest.raises(RunError, match=r"memory has nothing to label"):
-        hs.probe_edge(model, Corpus.of([_toy(1, "a b", "")]), **quick)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, Corpus.of([_toy(1, "a b", "")]), **quick)  # type: ignore[arg-type]
     with pytest.raises(RunError, match="too few texts"):
-        hs.probe_edge(model, Corpus.of([_toy(1, "a b", "x y")]), **quick)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, Corpus.of([_toy(1, "a b", "x y")]), **quick)  # type: ignore[arg-type]
     with pytest.raises(RunError, match="max_length"):
-        hs.probe_edge(model, train, dev, **{**quick, "max_length": 999})  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, train, dev, **{**quick, "max_length": 999})  # type: ignore[arg-type]
 
 
-def test_the_order_of_documents_does_not_matter(model: object) -> None:
+def test_the_order_of_documents_does_not_matter(mini_on_cpu: object) -> None:
     texts = [("the cat sat", "x y z"), ("elephants trumpeted loudly", "y y z"), ("a dog ran away", "x y z z"), ("it rained", "x z")]
     documents = [_toy(number, *texts[number % 4]) for number in range(24)]
     quick = {**QUICK, "seeds": 1, "checks": 3, "limit_dev": 3, "cache_dtype": "float32"}
-    one, other = (hs.probe_edge(model, Corpus.of(order), **quick) for order in (documents, documents[::-1]))  # type: ignore[arg-type]
+    one, other = (hs.probe_edge(mini_on_cpu, Corpus.of(order), **quick) for order in (documents, documents[::-1]))  # type: ignore[arg-type]
     for name in ("edge_scores", "edge_mix", "edge_tasks"):
         for column in one[name].columns:
             left, right = one[name][column], other[name][column]
@@ -201,9 +201,9 @@ def _without_baseline(table: Table) -> Table:
     return Table(table.arrow.select([name for name in table.columns if "linear" not in name]))
 
 
-def test_studies_are_joined_in_the_order_of_their_layers(study: hs.StudyResult, model: object, tmp_path: Path) -> None:
+def test_studies_are_joined_in_the_order_of_their_layers(study: hs.StudyResult, mini_on_cpu: object, tmp_path: Path) -> None:
     train = Corpus.of(_toy(number, "a cat sat", "x y y", other=True) for number in range(6))
-    other = hs.probe_edge(model, train, **{**QUICK, "seeds": 1, "control": False, "examples": 0})  # type: ignore[arg-type]
+    other = hs.probe_edge(mini_on_cpu, train, **{**QUICK, "seeds": 1, "control": False, "examples": 0})  # type: ignore[arg-type]
     assert len(other["edge_examples"]) == 0
     with pytest.raises(RunError, match="no examples to show"):
         other.plot("tenney3")
@@ -422,9 +422,9 @@ def test_presets_and_settings_that_make_no_sense() -> None:
     ("path", "task", "slots"),
     [("probing/uds_spr-dev.jsonl.xz", "spr", 2), ("probing/wnut17-dev.conll.xz", "entities", 1)],
 )
-def test_real_corpora(data: Path, model: object, path: str, task: str, slots: int) -> None:
+def test_real_corpora(data: Path, mini_on_cpu: object, path: str, task: str, slots: int) -> None:
     quick = {**QUICK, "limit": 40, "checks": 1, "seeds": 1, "control": False, "examples": 2}
-    study = hs.probe_edge(model, data / path, **quick)  # type: ignore[arg-type]
+    study = hs.probe_edge(mini_on_cpu, data / path, **quick)  # type: ignore[arg-type]
     (row,) = study["edge_tasks"]
     assert row["task"] == task
     assert row["trained"] > row["n"] > 0

@@ -38,11 +38,6 @@ Map = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load()
-
-
-@pytest.fixture(scope="module")
 def done(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     out = tmp_path_factory.mktemp("runs") / "run"
     return hs.run(mini, Corpus.of(DOCUMENTS), MEASURES, out, replicates=20, gallery=24)

@@ -30,11 +30,6 @@ FEW = [str(path) for path in read("sampler").paths[:5]]  # 82 sentences
 
 
 @pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load()
-
-
-@pytest.fixture(scope="module")
 def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in many small shards."""
     out = tmp_path_factory.mktemp("runs") / "whole"
@@ -74,14 +69,15 @@ def test_the_folder_holds_what_was_measured(whole: Path) -> None:
     assert run["entropy"].table.arrow.schema.metadata[b"signature"].decode() == run.signature
 
 
-def test_equal_to_eager_attention_and_numpy(mini: Model, whole: Path) -> None:
+def test_equal_to_eager_attention_and_numpy(whole: Path) -> None:
     """Nothing of headscope but its tokens: the network is run text by text with output_attentions=True."""
-    texts = list(Encoder(mini.tokenizer).texts(read(*FEW), Tally()))
+    model = hs.load()  # the shared one stays as it is
+    texts = list(Encoder(model.tokenizer).texts(read(*FEW), Tally()))
     found = []
     for text in texts:
-        mini.network.set_attn_implementation("eager")
+        model.network.set_attn_implementation("eager")
         with torch.no_grad():
-            out = mini.network(input_ids=torch.tensor(text.ids)[None], output_attentions=True)
+            out = model.network(input_ids=torch.tensor(text.ids)[None], output_attentions=True)
         maps = torch.stack(out.attentions)[:, 0].double().numpy()
         n = maps.shape[-1]
         last = [i for i, token in enumerate(text.ids) if token == 3]

@@ -30,11 +30,6 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "look_at_a_head.ipynb"
 LIVE = "application/vnd.jupyter.widget-view+json"
 
 
-@pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load("mini")
-
-
 def held(html: str) -> dict[str, Any]:
     frame = re.fullmatch(r'<iframe srcdoc="([^"]*)" sandbox="allow-scripts allow-downloads" [^>]*></iframe>', html)
     assert frame is not None
