@@ -5,7 +5,7 @@ it, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
@@ -21,20 +21,9 @@ from headscope.results.results import Results
 from headscope.studies.base import Study
 from headscope.studies.registry import REGISTRY
 from helpers import toy as module
-from helpers.small import SmallStudies, registered_toy, small_studies
+from helpers.small import SmallStudies
 
 Headscope = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> SmallStudies:
-    return small_studies(tmp_path_factory.getbasetemp())
-
-
-@pytest.fixture
-def toy() -> Iterator[Study]:
-    with registered_toy() as study:
-        yield study
 
 
 @pytest.fixture
