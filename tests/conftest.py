@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Settings and fixtures that all tests share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
 
 # Tests run side by side, one a core; results do not depend on the number of threads, time does. `make test` says the
 # same to numpy.
@@ -34,6 +38,30 @@ def data() -> Path:
     if not path.is_dir():
         pytest.fail(f"HEADSCOPE_DATA is {folder!r}, which is not a folder")
     return path
+
+
+@pytest.fixture(scope="session")
+def mini() -> Model:
+    """The embedded model. All tests share it: a test that changes a model loads its own."""
+    from helpers.small_models import load_mini
+
+    return load_mini()
+
+
+@pytest.fixture(scope="session")
+def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model of two layers of two heads. No test writes to it."""
+    from helpers.small_models import save_small
+
+    return save_small(tmp_path_factory.mktemp("models") / "small")
+
+
+@pytest.fixture(scope="session")
+def small_model(small_folder: Path) -> Model:
+    """The model in `small_folder`. All tests share it: a test that changes a model loads its own."""
+    from headscope.models.load import load
+
+    return load(small_folder)
 
 
 @cache

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from predicting import CORPUS, loaded
 
 import headscope as hs
 from headscope.core.document import Document
@@ -37,13 +36,14 @@ from headscope.studies.ablation.systems import Systems, removal
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
 from headscope.views.findings import findings
+from helpers.predicting import CORPUS, loaded
 
 SETTINGS: dict[str, Any] = {"replicates": 40, "orders": 1, "steps": 3, "mask_share": 0.4}
 MANY = Corpus.of(replace(document, id=f"{document.id}x{copy}") for copy in range(4) for document in CORPUS)
 
 
 @pytest.fixture(scope="module", params=["bert", "bert classes", "bert tags", "gpt2"])
-def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
+def predicting_model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
     return loaded(tmp_path_factory.mktemp("models"), request.param)
 
 
@@ -68,73 +68,75 @@ def plain(model: Model, texts: list[Encoded], heads: list[HeadId]) -> tuple[floa
     return float(np.mean(losses)), float(np.mean(right))
 
 
-def test_every_head_layer_and_single_head_by_a_plain_loop(model: Model) -> None:
-    texts = texts_of(model)
-    found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["heads", "all_but_one", "layers"]}, model=model, corpus=MANY)
-    base, _ = plain(model, texts, [])
+def test_every_head_layer_and_single_head_by_a_plain_loop(predicting_model: Model) -> None:
+    texts = texts_of(predicting_model)
+    found = execute(
+        "ablation", {**SETTINGS, "score": "loss", "parts": ["heads", "all_but_one", "layers"]}, model=predicting_model, corpus=MANY
+    )
+    base, _ = plain(predicting_model, texts, [])
     assert found["summary"]["value"][0] == pytest.approx(base, rel=1e-5)
-    ids = model.layout.ids()
+    ids = predicting_model.layout.ids()
     for row, head in zip(found["ablation"], ids, strict=True):
         assert (row["kind"], row["layer"], row["head"]) == (head.kind, head.layer + 1, head.head + 1)
-        assert row["score"] == pytest.approx(plain(model, texts, [head])[0], rel=1e-5)
+        assert row["score"] == pytest.approx(plain(predicting_model, texts, [head])[0], rel=1e-5)
         assert row["difference"] == pytest.approx(row["score"] - base, abs=1e-5)
     for number, row in enumerate(found["ablation_layers"]):
-        assert row["score"] == pytest.approx(plain(model, texts, ids[model.layout.slice(number)])[0], rel=1e-5)
+        assert row["score"] == pytest.approx(plain(predicting_model, texts, ids[predicting_model.layout.slice(number)])[0], rel=1e-5)
     for row in found["ablation_all_but_one"].where(selection="in-sample"):
-        own = ids[model.layout.slice(row["layer"] - 1)]
-        each = [plain(model, texts, [other for other in own if other != head])[0] for head in own]
+        own = ids[predicting_model.layout.slice(row["layer"] - 1)]
+        each = [plain(predicting_model, texts, [other for other in own if other != head])[0] for head in own]
         assert row["best"] == int(np.argmin(each)) + 1
         assert row["score"] == pytest.approx(min(each), rel=1e-5)
 
 
-def test_all_but_one_chosen_on_the_other_half(model: Model) -> None:
-    texts = texts_of(model)
-    found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["all_but_one"]}, model=model, corpus=MANY)
-    ids = model.layout.ids()[model.layout.slice(0)]
+def test_all_but_one_chosen_on_the_other_half(predicting_model: Model) -> None:
+    texts = texts_of(predicting_model)
+    found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["all_but_one"]}, model=predicting_model, corpus=MANY)
+    ids = predicting_model.layout.ids()[predicting_model.layout.slice(0)]
     halves = [[text for text in texts if group_of(text.document, 2) == fold] for fold in (0, 1)]
     assert all(halves)
 
     def kept(head: HeadId, some: list[Encoded]) -> float:
-        return plain(model, some, [other for other in ids if other != head])[0]
+        return plain(predicting_model, some, [other for other in ids if other != head])[0]
 
     best = [min(ids, key=lambda head: kept(head, halves[1 - fold])) for fold in (0, 1)]
-    sizes = [sum(len(ask(model, [text], 0.4, "0/0").labels) for text in half) for half in halves]
+    sizes = [sum(len(ask(predicting_model, [text], 0.4, "0/0").labels) for text in half) for half in halves]
     expected = sum(kept(head, half) * size for head, half, size in zip(best, halves, sizes, strict=True)) / sum(sizes)
     row = next(iter(found["ablation_all_but_one"].where(selection="held-out", layer=1)))
     assert row["score"] == pytest.approx(expected, rel=1e-5)
     assert row["chosen"] == " ".join(dict.fromkeys(str(head.head + 1) for head in best))
 
 
-def test_pruning_tries_an_order_on_documents_it_was_not_found_on(model: Model) -> None:
-    texts = texts_of(model)
-    found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["heads", "pruning"]}, model=model, corpus=MANY)
+def test_pruning_tries_an_order_on_documents_it_was_not_found_on(predicting_model: Model) -> None:
+    texts = texts_of(predicting_model)
+    found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["heads", "pruning"]}, model=predicting_model, corpus=MANY)
     first, second = ([text for text in texts if group_of(text.document, 2) == fold] for fold in (0, 1))
-    ids = model.layout.ids()
-    base, _ = plain(model, first, [])
-    harm = [plain(model, first, [head])[0] - base for head in ids]
+    ids = predicting_model.layout.ids()
+    base, _ = plain(predicting_model, first, [])
+    harm = [plain(predicting_model, first, [head])[0] - base for head in ids]
     order = sorted(range(len(ids)), key=lambda place: harm[place])
     rows = list(found["pruning"].where(order="drop"))
     assert [row["heads"] for row in rows] == [4, 8, 12]
     for row in rows:
         gone = [ids[place] for place in order[: row["heads"]]]
-        assert row["score"] == pytest.approx(plain(model, second, gone)[0], rel=1e-4)
+        assert row["score"] == pytest.approx(plain(predicting_model, second, gone)[0], rel=1e-4)
         assert row["n"] == len(second)
     assert rows[-1]["score"] == pytest.approx(next(iter(found["pruning"].where(order="random 1", heads=12)))["score"])
 
 
-def test_pruning_from_the_other_end(model: Model) -> None:
+def test_pruning_from_the_other_end(predicting_model: Model) -> None:
     """Without the heads that matter most: what is left of one order is gone in the other."""
     settings = {**SETTINGS, "score": "loss", "parts": ["heads", "pruning"], "most_first": True, "orders": 0}
-    found = execute("ablation", settings, model=model, corpus=MANY)
+    found = execute("ablation", settings, model=predicting_model, corpus=MANY)
     assert list(dict.fromkeys(found["pruning"]["order"])) == ["importance", "drop", "importance, most first", "drop, most first"]
     assert found["prunable"]["order"] == ["importance", "drop"]
-    texts = [text for text in texts_of(model) if group_of(text.document, 2) == 1]
-    some = [text for text in texts_of(model) if group_of(text.document, 2) == 0]
-    ids = model.layout.ids()
-    harm = [plain(model, some, [head])[0] for head in ids]
+    texts = [text for text in texts_of(predicting_model) if group_of(text.document, 2) == 1]
+    some = [text for text in texts_of(predicting_model) if group_of(text.document, 2) == 0]
+    ids = predicting_model.layout.ids()
+    harm = [plain(predicting_model, some, [head])[0] for head in ids]
     worst = sorted(range(len(ids)), key=lambda place: harm[place])[::-1][:4]
     row = next(iter(found["pruning"].where(order="drop, most first", heads=4)))
-    assert row["score"] == pytest.approx(plain(model, texts, [ids[place] for place in worst])[0], rel=1e-4)
+    assert row["score"] == pytest.approx(plain(predicting_model, texts, [ids[place] for place in worst])[0], rel=1e-4)
     whole = [next(iter(found["pruning"].where(order=order, heads=12)))["score"] for order in ("drop", "drop, most first")]
     assert whole[0] == pytest.approx(whole[1])
 
@@ -241,14 +243,14 @@ def test_taggers_need_tags(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_importance_over_batches_is_that_of_texts_in_their_order(model: Model, size: int) -> None:
+def test_importance_over_batches_is_that_of_texts_in_their_order(predicting_model: Model, size: int) -> None:
     """Sums of gradients over so many texts in the order of the corpus, whatever is worked out together."""
     settings = {**SETTINGS, "parts": ["importance"], "abs_over": "batch", "batch_texts": size, "normalise": "none"}
-    texts = texts_of(model)
-    slopes = importance(model, texts, share=0.4).slopes
+    texts = texts_of(predicting_model)
+    slopes = importance(predicting_model, texts, share=0.4).slopes
     sums = [np.abs(slopes[start : start + size].sum(0)) for start in range(0, len(texts), size)]
     for tokens in (16, 4096):
-        found = execute("ablation", {**settings, "batch_tokens": tokens}, model=model, corpus=MANY)
+        found = execute("ablation", {**settings, "batch_tokens": tokens}, model=predicting_model, corpus=MANY)
         np.testing.assert_allclose(found["importance"]["importance"], sum(sums) / len(texts), rtol=1e-4, atol=1e-6)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from predicting import CORPUS, loaded, saved
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -25,6 +24,7 @@ from headscope.studies.ablation.size_and_speed import size_table, speed_table
 from headscope.studies.ablation.task_correlation import losses, task_correlations
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
+from helpers.predicting import CORPUS, loaded, saved
 
 
 def test_shares_and_the_least_by_hand() -> None:

@@ -14,8 +14,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import uvicorn
-from architectures import build
-from families import FAMILIES
 from fastapi.testclient import TestClient
 
 import headscope as hs
@@ -29,6 +27,8 @@ from headscope.models.sites import find_sites
 from headscope.results.folder import Folder
 from headscope.results.results import Results
 from headscope.results.table import Table
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 HOST = "http://localhost:8765"
 

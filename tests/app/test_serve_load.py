@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from architectures import build
-from families import FAMILIES
 
 from headscope.models.load import quietly
+from helpers.architectures import build
+from helpers.families import FAMILIES
 from serve_load import HOST, ask, crowd, held, loris, name_of, server
 
 HEAD = b"POST /api/texts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import Visitor
+
+from helpers.browsing import Visitor
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -7,10 +7,10 @@ import io
 from pathlib import Path
 
 import pytest
-from browsing import Visitor, downloaded, violations
 
 import headscope as hs
 from headscope.comparison.alike import alike
+from helpers.browsing import Visitor, downloaded, violations
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import Visitor, violations
 
 from headscope.studies.keywords.finder import KeywordResult, TrainedFinder, plain
 from headscope.studies.keywords.phrases import phrases
 from headscope.views.shaded import page
+from helpers.browsing import Visitor, violations
 
 TEXT = "The cat <script>document.title = 'gone'</script> sat on <img src=https://example.org/x.png> the mat.\n\nA dog came " + "x" * 200
 

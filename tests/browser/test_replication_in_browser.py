@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browsing import Visitor, violations
 
 from headscope.replication import read_recipe
 from headscope.replication.cells import row
@@ -14,6 +13,7 @@ from headscope.replication.verdicts import VERDICTS, Outcome
 from headscope.report import write_report
 from headscope.results.results import Results
 from headscope.results.table import Table
+from helpers.browsing import Visitor, violations
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
-from browsing import Visitor, downloaded, expect, violations
-from excerpts import excerpt
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -24,6 +22,8 @@ from headscope.encoding.words import WordGroups, word_map
 from headscope.gallery.texts import look
 from headscope.report.comparison import write_comparison
 from headscope.views.page import bundle
+from helpers.browsing import Visitor, downloaded, expect, violations
+from helpers.excerpts import excerpt
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from browsing import Visitor, downloaded, expect, violations
 
 import headscope as hs
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
 from headscope.app.server import bind
 from headscope.results.results import Results
+from helpers.browsing import Visitor, downloaded, expect, violations
 
 TEXT = "The old clock on the wall <b>stopped</b>."
 

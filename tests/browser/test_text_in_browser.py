@@ -8,19 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Visitor, downloaded, expect, violations
 from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.models.model import Model
+from helpers.browsing import Visitor, downloaded, expect, violations
 
 PAIR = ("the rabbit quickly hopped", "the turtle slowly crawled")
 RED = "rgb(200, 50, 30)"
-
-
-@pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load("mini")
 
 
 def opened(visitor: Visitor, folder: Path, view: Any, **how: Any) -> Any:

@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from predicting import loaded
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
@@ -20,6 +19,7 @@ from headscope.corpora import read
 from headscope.errors import CorpusError, HeadscopeError, RunError
 from headscope.models.load import load
 from headscope.studies.execute import execute
+from helpers.predicting import loaded
 
 TEXT = "Sea turtles lay eggs on the beach. The turtles return to the beach each year.\n\nBiologists count the eggs of sea turtles <b>.\n"
 

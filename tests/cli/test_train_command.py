@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import FAMILIES
 from transformers import BertConfig, BertModel
 from typer.testing import CliRunner
 
@@ -17,6 +16,7 @@ from headscope.cli.main import app, main
 from headscope.cli.train import train
 from headscope.models.finetuning.recipe import METRICS
 from headscope.stats.choices import TESTS
+from helpers.families import FAMILIES
 
 ROOT = Path(__file__).parents[2]
 runner = CliRunner()

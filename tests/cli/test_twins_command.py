@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from architectures import build
-from families import FAMILIES
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
 from headscope.errors import HeadscopeError
 from headscope.results.results import Results
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 
 @pytest.fixture(scope="module")

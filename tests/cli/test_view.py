@@ -11,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
@@ -20,6 +18,8 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.errors import HeadscopeError
 from headscope.studies.flow.influence import Influence
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 TEXT = "The keys to the old cabinet that my sister bought are on the table."
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from architectures import ALL, BYPASS, DECODERS, ENCODERS, build, inputs
 from transformers import PreTrainedModel
 
 from headscope.core.batch import Later
 from headscope.errors import ModelError
 from headscope.models import capture
 from headscope.models.sites import find_sites
+from helpers.architectures import ALL, BYPASS, DECODERS, ENCODERS, build, inputs
 
 
 @pytest.fixture(params=list(ALL))

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 import torch
-from architectures import ALL, BYPASS, build, inputs
 
 from headscope.core.heads import HeadId
 from headscope.errors import ModelError
@@ -17,6 +16,7 @@ from headscope.models.contexts import changed
 from headscope.models.gates import gated, gates_without
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
+from helpers.architectures import ALL, BYPASS, build, inputs
 
 # Where the output projections lie: beside what attends, in it, or (of models that bypass the interface) by the number
 # of the layer.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from marked import document
 
 from headscope.core.annotation import Annotated
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.corpora.resolution.head_words import HeadWords, by_cue
 from headscope.corpora.resolution.trees import coordinated_in_tree, head_in_tree, parse_tree
+from helpers.marked import document
 
 
 def forms(tree: str) -> list[str]:

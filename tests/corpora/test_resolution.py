@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from marked import document
 
 from headscope.core.annotation import Annotated
 from headscope.core.document import Word
@@ -13,6 +12,7 @@ from headscope.corpora.resolution.attributes import NameLists, compatible, kind,
 from headscope.corpora.resolution.expressions import Expression, expressions
 from headscope.corpora.resolution.lists import ANIMATE, FEMININE, FIRST, MASCULINE, NEUTER, PLURAL, SECOND, SINGULAR, THIRD, Attributes
 from headscope.corpora.resolution.rules import SIEVES, agrees, anything, head_match, nearest, same_head, same_wording, sieve
+from helpers.marked import document
 
 
 def mentions(text: str, names: NameLists | None = None, **options: Any) -> list[Expression]:

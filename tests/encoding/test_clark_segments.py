@@ -4,7 +4,6 @@ import random
 from itertools import chain
 
 import pytest
-from families import document, tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.encoding.segments import clark_chunks, cut_to
 from headscope.encoding.texts import Encoded, Encoder
+from helpers.families import document, tokenizer
 
 LEFT_OUT = "segments without a second part left out"
 LETTERS = tokenizer("letters")  # a word of n letters has n tokens

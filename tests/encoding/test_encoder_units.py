@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from families import document, tokenizer, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from headscope.core.tally import Tally
 from headscope.encoding.choices import UNITS, Unit
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import EncodingError
+from helpers.families import document, tokenizer, words
 
 DROPPED, TRUNCATED, SPLIT = "overlong texts dropped", "overlong texts truncated", "overlong texts split into windows"
 CUT = "words cut off at the end"

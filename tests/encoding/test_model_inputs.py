@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from families import document, tokenizer
 from transformers import BartConfig, BartModel, BertConfig, BertModel, GPT2Config, GPT2Model, RobertaConfig, RobertaModel, T5Config, T5Model
 
 from headscope.core.tally import Tally
 from headscope.encoding.choices import Unit
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.model import Model
+from helpers.families import document, tokenizer
 
 SMALL: dict[str, Any] = {"vocab_size": 700, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
 BART: dict[str, Any] = {

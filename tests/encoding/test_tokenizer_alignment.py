@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from families import FAMILIES, gpt2, llama3, tokenizer, wordpiece, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Backend
@@ -17,6 +16,7 @@ from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import EncodingError
+from helpers.families import FAMILIES, gpt2, llama3, tokenizer, wordpiece, words
 
 ALL = ["mini", *FAMILIES]
 # Families that give a word after a space a mark of its own and none to the first word, so that a glued word can go

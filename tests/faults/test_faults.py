@@ -29,11 +29,6 @@ SMALL: dict[str, Any] = {**RUN, "measures": ["entropy"], "limit": 12, "gallery":
 
 
 @pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load()
-
-
-@pytest.fixture(scope="module")
 def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("faults") / "whole"
     hs.run(mini, "sampler", out=out, **SMALL)
@@ -67,8 +62,8 @@ def test_damaged_parts_are_never_gone_on_with(mini: Model, whole: Path, tmp_path
     assert tally.came == {"refused, saying what to do": 6}
 
 
-def test_what_changed_under_resume_is_named(mini: Model, tmp_path: Path) -> None:
-    right(changes.under_resume(tmp_path, mini), 15)
+def test_what_changed_under_resume_is_named(tmp_path: Path) -> None:
+    right(changes.under_resume(tmp_path, hs.load()), 15)
 
 
 def test_folders_that_cannot_be_used(tmp_path: Path) -> None:

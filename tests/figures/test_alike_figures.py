@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from excerpts import excerpt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
@@ -27,6 +26,7 @@ from headscope.drawing.saving import render
 from headscope.drawing.theme import COLOURS
 from headscope.errors import HeadscopeError, RunError
 from headscope.figures import RUN_FIGURES, draw
+from helpers.excerpts import excerpt
 
 MEASURES = ["distances", "positions", "tokens", "entropy", "relations"]
 TOKENS = ["[CLS]", "a", "b", "c", "[SEP]"]

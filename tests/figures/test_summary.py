@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 
 import headscope as hs
 from headscope.encoding.tokenizer import Tokenizer
@@ -13,6 +11,8 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.report import body
 from headscope.report.summary import sentences
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 TOKENS = ["[CLS]", "a", "b", "c", "[SEP]"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from plain_texts import encoded, sentence
 
 from headscope.errors import MeasureError
 from headscope.studies.flow.agreement import Agreement
+from helpers.plain_texts import encoded, sentence
 
 
 def test_pooled_and_by_text() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from plain_texts import encoded, sentence
 from scipy import stats
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.errors import MeasureError
 from headscope.studies.flow.classes import CLOSED, CLOSED_RELEASED, OPEN, PartsOfSpeech
+from helpers.plain_texts import encoded, sentence
 
 SENTENCES = [
     "DET NOUN VERB PRON",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import tokenizer
 from numpy.typing import NDArray
-from plain_texts import encoded
 from scipy import stats
 
 from headscope.core.document import Document, Mention, Sentence, Word
@@ -17,6 +15,8 @@ from headscope.stats.matching import matched
 from headscope.stats.significance import holm
 from headscope.studies.flow.coreference import CoreferenceFlow
 from headscope.studies.flow.items import Pair, Passage, draw
+from helpers.families import tokenizer
+from helpers.plain_texts import encoded
 
 
 def passage(name: str, size: int, pairs: list[Pair]) -> Passage:

@@ -29,11 +29,6 @@ SETTINGS: dict[str, Any] = {"limit": 9, "items": 10, "replicates": 50, "norm": "
 
 
 @pytest.fixture(scope="module")
-def mini() -> Model:
-    return load("mini")
-
-
-@pytest.fixture(scope="module")
 def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Results:
     return execute("flow", SETTINGS, tmp_path_factory.mktemp("flow") / "whole", model=mini)
 
@@ -151,9 +146,10 @@ def test_the_reference_preset(mini: Model) -> None:
     assert (own.norm, own.parts) == ("spectral", ("agreement",))
 
 
-def test_train_mode_of_a_model_without_dropout_is_noted(mini: Model) -> None:
+def test_train_mode_of_a_model_without_dropout_is_noted() -> None:
     settings = {**SETTINGS, "limit": 2, "measures": ["A"], "parts": ["trees"]}
-    trained, evaluated = (execute("flow", {**settings, "mode": mode}, model=mini) for mode in ("train", "eval"))
+    model = load("mini")
+    trained, evaluated = (execute("flow", {**settings, "mode": mode}, model=model) for mode in ("train", "eval"))
     assert trained.manifest["notes"] == [
         "mode train: mini has no dropout, so train mode changes nothing: all numbers are those of mode eval"
     ]

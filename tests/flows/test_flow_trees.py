@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plain_texts import encoded, sentence
 from scipy import stats
 
 from headscope.core.document import Document
@@ -16,6 +15,7 @@ from headscope.studies.flow.attachment import Attachment, spanning
 from headscope.studies.flow.paths import CHAINS
 from headscope.studies.flow.subsets import SubsetDistances
 from headscope.studies.flow.trees import TreeDistances
+from helpers.plain_texts import encoded, sentence
 
 TAGS, HEADS, LABELS = (
     "DET NOUN AUX ADV VERB ADP DET NOUN PUNCT",

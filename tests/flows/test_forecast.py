@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from plain_texts import encoded, sentence
 
 from headscope.corpora import read
-from headscope.models.load import load
+from headscope.models.model import Model
 from headscope.studies.flow import forecast
 from headscope.studies.flow.forecast import Clock, work
 from headscope.studies.flow.influence import text_flow
 from headscope.studies.flow.jobs import FlowText, Jobs
 from headscope.studies.registry import REGISTRY
+from helpers.plain_texts import encoded, sentence
 
 
 def test_few_texts_by_default_where_g_star_is_measured() -> None:
@@ -47,15 +47,14 @@ def test_an_estimate_by_the_second_text(monkeypatch: pytest.MonkeyPatch) -> None
     assert "about 67 min for 60 more texts" in forecast.sentence(4000, 60, star)
 
 
-def test_pairs_of_words_have_the_numbers_of_whole_texts() -> None:
+def test_pairs_of_words_have_the_numbers_of_whole_texts(mini: Model) -> None:
     """From the noun to the pronoun, flow is what it is between all tokens."""
     spec = REGISTRY["flow"].make({"parts": ["coreference"], "measures": ["G", "G*"], "probes": 2, "items": 2, "context": 16})
-    model = load("mini")
-    job = next(iter(Jobs(read("sampler"), model, spec.resolved({"mentions"}))))
+    job = next(iter(Jobs(read("sampler"), mini, spec.resolved({"mentions"}))))
     pairs = job.pairs()
     assert pairs is not None
     assert len(pairs.sources) + len(pairs.targets) < len(job.text) / 2
-    some, whole = text_flow(model, job.text, spec, pairs), text_flow(model, job.text, spec)
+    some, whole = text_flow(mini, job.text, spec, pairs), text_flow(mini, job.text, spec)
     for name in ("G", "G*"):
         places = np.ix_(range(12), pairs.sources, pairs.targets)
         np.testing.assert_allclose(some.values[name][places], whole.values[name][places], rtol=1e-4)

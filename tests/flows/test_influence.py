@@ -7,8 +7,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from architectures import build
-from families import FAMILIES
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -23,6 +21,8 @@ from headscope.models.sites import find_sites
 from headscope.studies.flow.grouping import to_words
 from headscope.studies.flow.influence import Influence, find_layers, find_measures
 from headscope.studies.flow.work import Precision
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 WORDS = ("The", "cats", "playing", "on", "mats")
 KINDS = ("A", "G", "G*", "rollout", "norms")

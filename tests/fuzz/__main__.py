@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "contract"), str(HERE.parent / "encoding")]
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 os.environ["OMP_NUM_THREADS"] = "1"
 
 from fuzz_engine import Fault, Lines, Target, attempt, inputs, smaller  # noqa: E402

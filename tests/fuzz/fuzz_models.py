@@ -8,8 +8,6 @@ import tempfile
 from functools import cache, partial
 from pathlib import Path
 
-from architectures import build
-from families import FAMILIES
 from fuzz_engine import Target
 from fuzz_runs import header_shaped, tiny
 from mutations import Mutator
@@ -21,6 +19,8 @@ from headscope.engine.typed_text import typed
 from headscope.gallery.texts import look
 from headscope.models.load import quietly
 from headscope.models.prune import prune, save
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors", "model.safetensors.index.json", "pruned_heads.json")
 TEXTS = ["The cats play.", "Ännchen läßt 猫 and 🐈‍⬛ “sit”—on…", "a\u0301 b\u200bc \u202e rtl \ufeff", "don't U.S.A. 3.14 x@y.z"]

@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from architectures import build
-from families import FAMILIES
 from fuzz_corpora import CONLLU, npz, npz_shaped
 from fuzz_engine import Target
 from mutations import VALUES, Mutator
@@ -40,6 +38,8 @@ from headscope.report import write_report
 from headscope.results.results import Results
 from headscope.runs.given_maps import measure_maps
 from headscope.runs.map_files import read_maps
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 MEASURES: dict[str, dict[str, int]] = {"tokens": {}, "entropy": {}, "relations": {"least": 1}}
 FILES = ("run.json", "tables/tokens.parquet", "tables/relations_best.parquet", "states.safetensors", "gallery.safetensors")

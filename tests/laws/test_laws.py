@@ -6,12 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-import plain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from worlds import Text, World, one_by_one, run, worlds
 
 from headscope.core.state import State
 from headscope.measures import DEFAULT, REGISTRY, Distances, Measure, make
@@ -19,6 +17,8 @@ from headscope.measures.distances import groups
 from headscope.results.folder import encode_states, read_states
 from headscope.stats.bootstrap import GROUPS, group_of, group_weights, poisson_weights
 from headscope.stats.inference import FEWEST
+from helpers import plain
+from helpers.worlds import Text, World, one_by_one, run, worlds
 
 # The options a law is tried under; a new measure adds its own here, and test_every_measure_is_tried notices if it does
 # not.

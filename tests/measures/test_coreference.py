@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from marked import Map, count, document, measured, pointing, rule, value
 
 from headscope.core.document import Document
 from headscope.errors import MeasureError
 from headscope.measures import make
 from headscope.results.table import Table
 from headscope.stats.bootstrap import group_of
+from helpers.marked import Map, count, document, measured, pointing, rule, value
 
 NAME = "coreference"
 # Ann met Bob. She liked him.   mentions: Ann 0, Bob 2, She 4, him 6

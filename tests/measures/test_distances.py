@@ -4,7 +4,6 @@ other models.
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from headscope.corpora import Corpus
 from headscope.errors import HeadscopeWarning, MeasureError, RunError
 from headscope.measures import gathered, make
 from headscope.measures.distances import groups
-from headscope.models.model import Model
 from headscope.runs.given_maps import measure_maps
 from headscope.runs.map_files import read_maps
+from helpers.small_models import load_mini
 
 Maps = NDArray[np.float64]
 SENTENCES = [
@@ -40,17 +39,12 @@ CORPUS = Corpus.of(
 )
 
 
-@cache
-def mini() -> Model:
-    return hs.load("mini")
-
-
 def run(corpus: Corpus = CORPUS, **settings: Any) -> hs.Run:
     options = {
         name: settings.pop(name) for name in list(settings) if name in ("rows", "level", "smoothing", "sample", "normalise", "epsilons")
     }
     settings = {"replicates": 20, "gallery": 0, **settings}
-    return hs.run(mini(), corpus, {"distances": options}, **settings)
+    return hs.run(load_mini(), corpus, {"distances": options}, **settings)
 
 
 def pairs(found: hs.Run) -> Maps:

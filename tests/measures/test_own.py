@@ -15,16 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
-from test_laws import (
-    test_a_glimpse_at_merged_states_is_what_the_table_says,
-    test_merge_is_commutative_and_associative_and_start_is_neutral,
-    test_replicates_are_those_of_resampled_documents_which_are_counted,
-    test_sharding_batch_size_padding_and_order_change_nothing,
-    test_tables_are_pure_and_states_survive_the_disk,
-    uniform,
-)
 from typer.testing import CliRunner
-from worlds import Text, World, run, worlds
 
 import headscope as hs
 from headscope.cli.main import app
@@ -34,6 +25,15 @@ from headscope.engine.spec import RunSpec, make_spec
 from headscope.errors import HeadscopeWarning, MeasureError, RunError
 from headscope.measures import REGISTRY, Entropy, HeadMeans, MapBatch, Measure
 from headscope.measures.own import _FROM, OWN, find, named
+from helpers.worlds import Text, World, run, worlds
+from laws.test_laws import (
+    test_a_glimpse_at_merged_states_is_what_the_table_says,
+    test_merge_is_commutative_and_associative_and_start_is_neutral,
+    test_replicates_are_those_of_resampled_documents_which_are_counted,
+    test_sharding_batch_size_padding_and_order_change_nothing,
+    test_tables_are_pure_and_states_survive_the_disk,
+    uniform,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-measure.md"
 CODE = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

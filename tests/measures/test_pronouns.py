@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from marked import count, document, measured, pointing, rule, value
 
 from headscope.errors import MeasureError
 from headscope.measures import make
 from headscope.stats.bootstrap import group_of
+from helpers.marked import count, document, measured, pointing, rule, value
 
 NAME = "pronouns"
 # Words:        0    1   2       3    4       5

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -31,6 +30,7 @@ from headscope.engine.shards import encoder_for
 from headscope.engine.spec import make_spec
 from headscope.errors import EncodingError, ModelError, RunError
 from headscope.models.model import Model
+from helpers.families import FAMILIES
 
 TEXTS = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat", "On a mat the cat and a dog sat , the cat sat ."]
 LABELS = ["1", "LABEL_0", "2", "label_1"]
@@ -49,13 +49,13 @@ def saved(folder: Path, kind: Any, **sizes: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def masked_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved(tmp_path_factory.mktemp("models") / "masked", BertForMaskedLM)
 
 
 @pytest.fixture(scope="module")
-def model(folder: Path) -> Model:
-    return hs.load(folder, device="cpu", head=True)
+def masked_bert(masked_folder: Path) -> Model:
+    return hs.load(masked_folder, device="cpu", head=True)
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +118,9 @@ def test_a_tagger_by_a_loop_over_texts(tmp_path: Path) -> None:
         run_of(model, Corpus.of([replace(document, keyphrases=()) for document in CORPUS]))
 
 
-def test_equal_to_a_loop_over_texts(model: Model) -> None:
-    run = run_of(model)
-    expected = by_hand(model, CORPUS)
+def test_equal_to_a_loop_over_texts(masked_bert: Model) -> None:
+    run = run_of(masked_bert)
+    expected = by_hand(masked_bert, CORPUS)
     assert_same(values(run), expected)
     assert {n for (_, _, name), (_, n) in expected.items() if name == "to_punct"} == {3}
     ratios = run.results["saliency_ratio"].where(quantity="sep_by_other")
@@ -129,21 +129,21 @@ def test_equal_to_a_loop_over_texts(model: Model) -> None:
         assert value == pytest.approx(sep / other, rel=2e-4)
 
 
-def test_two_draws_are_averaged_and_count_as_one_text(model: Model) -> None:
-    both, first = values(run_of(model, options={"draws": 2})), values(run_of(model))
-    assert_same(both, by_hand(model, CORPUS, draws=2))
+def test_two_draws_are_averaged_and_count_as_one_text(masked_bert: Model) -> None:
+    both, first = values(run_of(masked_bert, options={"draws": 2})), values(run_of(masked_bert))
+    assert_same(both, by_hand(masked_bert, CORPUS, draws=2))
     assert [n for _, n in both.values()] == [n for _, n in first.values()]
     assert any(abs(value - first[place][0]) > 0.01 * value for place, (value, _) in both.items())
 
 
-def test_batches_order_layers_and_processes_change_nothing(model: Model, folder: Path) -> None:
-    expected = values(run_of(model))
-    assert_same(values(run_of(model, batch_tokens=1)), expected)
-    assert_same(values(run_of(model, shard_tokens=1)), expected)
-    assert_same(values(run_of(model, Corpus.of(list(CORPUS)[::-1]))), expected)
-    assert_same(values(run_of(model, layers=[2])), {place: value for place, value in expected.items() if place[0] == 2})
-    assert_same(values(run_of(folder, engine="processes", workers=1, device="cpu")), expected)
-    assert_same(values(run_of(model, seed=3)), by_hand(model, CORPUS, seed=3))
+def test_batches_order_layers_and_processes_change_nothing(masked_bert: Model, masked_folder: Path) -> None:
+    expected = values(run_of(masked_bert))
+    assert_same(values(run_of(masked_bert, batch_tokens=1)), expected)
+    assert_same(values(run_of(masked_bert, shard_tokens=1)), expected)
+    assert_same(values(run_of(masked_bert, Corpus.of(list(CORPUS)[::-1]))), expected)
+    assert_same(values(run_of(masked_bert, layers=[2])), {place: value for place, value in expected.items() if place[0] == 2})
+    assert_same(values(run_of(masked_folder, engine="processes", workers=1, device="cpu")), expected)
+    assert_same(values(run_of(masked_bert, seed=3)), by_hand(masked_bert, CORPUS, seed=3))
 
 
 def labelled(path: Path, *entries: Mapping[str, object]) -> Path:

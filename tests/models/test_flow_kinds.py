@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from architectures import ALL, VOCAB, build
 from transformers.pytorch_utils import Conv1D
 
 from headscope.core.tally import Tally
@@ -26,6 +25,7 @@ from headscope.models.jacobian.values import value_norms
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
+from helpers.architectures import ALL, VOCAB, build
 
 SEVERAL = ["bert", "roberta", "distilbert", "gpt2", "llama", "t5", "bart"]
 # Where the value and output projections of a layer's attention lie.

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES
 from numpy.testing import assert_allclose, assert_array_equal
 from transformers import (
     BertConfig,
@@ -42,6 +41,7 @@ from headscope.errors import ModelError, RunError
 from headscope.models import capture
 from headscope.models.model import Model
 from headscope.models.predictions import Predictions, class_number, classes, predictions
+from helpers.families import FAMILIES
 
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat ."]
 LABELS = ("good", "1", "BAD")  # a name, a number, and a name in another case, of the three classes below
@@ -84,7 +84,7 @@ def saved(folder: Path, name: str) -> Path:
 
 
 @pytest.fixture(params=list(TINY))
-def model(request: pytest.FixtureRequest, tmp_path: Path) -> Model:
+def double_model(request: pytest.FixtureRequest, tmp_path: Path) -> Model:
     loaded = hs.load(saved(tmp_path, request.param), device="cpu", head=True)
     assert loaded.whole is not None
     loaded.whole.double()
@@ -153,46 +153,48 @@ def gradients(model: Model, texts: list[Encoded], slope: Slope, key: str = "0/0"
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_equal_to_finite_differences(model: Model, reduction: Any) -> None:
-    texts, slope = encoded(model), Slope(share=0.4, reduction=reduction)
+def test_equal_to_finite_differences(double_model: Model, reduction: Any) -> None:
+    texts, slope = encoded(double_model), Slope(share=0.4, reduction=reduction)
     step = 1e-5
-    found = gradients(model, texts, slope)
-    assert len(found) == len(model.sites)
+    found = gradients(double_model, texts, slope)
+    assert len(found) == len(double_model.sites)
     rng = np.random.default_rng(0)
     seen = 0.0
     # Of a padded batch a classifier's loss is worked out from the first text alone, so that only its own rows can be
     # compared.
-    length = len(texts[0]) if model.objective == "classes" else None
+    length = len(texts[0]) if double_model.objective == "classes" else None
     for site, sizes in found.items():
         for _ in range(6):
             head, query, key = (int(rng.integers(size)) for size in sizes[:, :, :length, :length].shape[1:])
-            if model.encoder_decoder:
+            if double_model.encoder_decoder:
                 # T5's normalisation works in float32 whatever the model does: small steps would drown in rounding.
                 nothing = torch.zeros((), dtype=torch.float64, requires_grad=True)
-                with nudged(model, site, head, query, key, nothing):
-                    (slant,) = torch.autograd.grad(loss_tensor(model, texts, slope, "0/0"), nothing)
+                with nudged(double_model, site, head, query, key, nothing):
+                    (slant,) = torch.autograd.grad(loss_tensor(double_model, texts, slope, "0/0"), nothing)
                 expected = abs(float(slant))
             else:
                 losses = []
                 for by in (step, -step):
-                    with nudged(model, site, head, query, key, by):
-                        losses.append(loss_of(model, texts, slope, "0/0"))
+                    with nudged(double_model, site, head, query, key, by):
+                        losses.append(loss_of(double_model, texts, slope, "0/0"))
                 expected = abs(losses[0] - losses[1]) / (2 * step)
             assert float(sizes[0, head, query, key]) == pytest.approx(expected, rel=1e-4, abs=1e-7)
             seen += expected
     assert seen > 1e-3, "nothing was tested"
 
 
-def test_rows_that_no_prediction_depends_on_see_nothing(model: Model) -> None:
+def test_rows_that_no_prediction_depends_on_see_nothing(double_model: Model) -> None:
     """The last token of a decoder predicts nothing, and no later row sees it: its row has the gradient 0, and is
     left out.
     """
-    texts = encoded(model)
-    sizes = gradients(model, texts, Slope())
+    texts = encoded(double_model)
+    sizes = gradients(double_model, texts, Slope())
     visible: dict[int, Any] = {}
-    model.differentiate(texts, Slope(), "0/0", lambda index, _, seen: visible.update({index: seen}), frozenset(range(len(model.sites))))
-    for index, site in enumerate(model.sites):
-        if site.kind == "encoder" or model.objective == "classes":
+    double_model.differentiate(
+        texts, Slope(), "0/0", lambda index, _, seen: visible.update({index: seen}), frozenset(range(len(double_model.sites)))
+    )
+    for index, site in enumerate(double_model.sites):
+        if site.kind == "encoder" or double_model.objective == "classes":
             assert visible[index] is None or visible[index].any(-1)[0, : len(texts[0])].all()
             continue
         for number, text in enumerate(texts):
@@ -203,29 +205,29 @@ def test_rows_that_no_prediction_depends_on_see_nothing(model: Model) -> None:
             assert rows[: length - 1].tolist() == (list(range(1, length)) if site.kind == "decoder" else [len(text)] * (length - 1))
 
 
-def test_forms(model: Model) -> None:
+def test_forms(double_model: Model) -> None:
     """|a g| and |a (g - sum a g)| from |g| alone is not possible: from the maps and two runs of the model's own
     backward pass.
     """
-    texts = encoded(model)[:1]
+    texts = encoded(double_model)[:1]
     maps: dict[int, torch.Tensor] = {}
-    asked = asked_of(model, texts, Slope(), "k")
+    asked = asked_of(double_model, texts, Slope(), "k")
     masked = [replace(text, ids=ids) for text, ids in zip(texts, asked.ids, strict=True)]
-    model.stream(model.inputs(masked), lambda index, weights, *_: maps.update({index: weights.clone()}))
-    plain = gradients(model, texts, Slope(), "k")
-    times = gradients(model, texts, Slope(form="times_weight"), "k")
-    softmax = gradients(model, texts, Slope(form="through_softmax"), "k")
+    double_model.stream(double_model.inputs(masked), lambda index, weights, *_: maps.update({index: weights.clone()}))
+    plain = gradients(double_model, texts, Slope(), "k")
+    times = gradients(double_model, texts, Slope(form="times_weight"), "k")
+    softmax = gradients(double_model, texts, Slope(form="through_softmax"), "k")
     for index, sizes in plain.items():
         torch.testing.assert_close(times[index].double(), (maps[index] * sizes).double(), rtol=1e-4, atol=1e-7)
         # A row's gradients through the softmax have the sum 0, so that no one can be more than half of all.
         assert (softmax[index].amax(-1) <= softmax[index].sum(-1) / 2 + 1e-6).all()
 
 
-def test_integrated_gradients_add_up_to_what_attention_is_worth(model: Model) -> None:
+def test_integrated_gradients_add_up_to_what_attention_is_worth(double_model: Model) -> None:
     """Of signed products with all attention scaled together, the sum is the loss with attention less the loss
     without any.
     """
-    texts, signed = encoded(model)[:1], []
+    texts, signed = encoded(double_model)[:1], []
 
     def take(index: int, weights: torch.Tensor, gradient: torch.Tensor, seen: Any) -> None:
         signed.append(float((weights.double() * gradient.double()).sum()))
@@ -233,47 +235,47 @@ def test_integrated_gradients_add_up_to_what_attention_is_worth(model: Model) ->
     from headscope.models import gradients as module
 
     slope, steps = Slope(share=0.4), 200
-    asked = asked_of(model, texts, slope, "0/0")
+    asked = asked_of(double_model, texts, slope, "0/0")
     for step in range(steps):
-        module._pass(model, asked, texts, slope, (step + 0.5) / steps, take, frozenset(range(len(model.sites))))
-    with_attention = loss_of(model, texts, slope, "0/0")
+        module._pass(double_model, asked, texts, slope, (step + 0.5) / steps, take, frozenset(range(len(double_model.sites))))
+    with_attention = loss_of(double_model, texts, slope, "0/0")
 
     def none(eager: Callable[..., Any], module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
         return eager(module, *args, **kwargs)[0] * 0, None
 
-    with capture.tapped(model.network, none):
-        without = loss_of(model, texts, slope, "0/0")
-    rough = 5e-3 if "DistilBert" in type(model.whole).__name__ else 2e-3  # where its head has a kink, a mean of steps is less exact
+    with capture.tapped(double_model.network, none):
+        without = loss_of(double_model, texts, slope, "0/0")
+    rough = 5e-3 if "DistilBert" in type(double_model.whole).__name__ else 2e-3  # where its head has a kink, a mean of steps is less exact
     assert sum(signed) / steps == pytest.approx(with_attention - without, abs=rough * max(1, abs(with_attention - without)))
     assert abs(with_attention - without) > 1e-3
 
 
-def test_integrated_gradients_are_of_the_weights_that_the_model_has(model: Model) -> None:
+def test_integrated_gradients_are_of_the_weights_that_the_model_has(double_model: Model) -> None:
     from headscope.models import gradients as module
 
-    texts, slope = encoded(model), Slope(form="integrated", steps=3, share=0.4)
-    asked = asked_of(model, texts, slope, "0/0")
+    texts, slope = encoded(double_model), Slope(form="integrated", steps=3, share=0.4)
+    asked = asked_of(double_model, texts, slope, "0/0")
     masked = [replace(text, ids=ids) for text, ids in zip(texts, asked.ids, strict=True)]
     maps: dict[int, torch.Tensor] = {}
-    model.stream(model.inputs(masked), lambda index, weights, *_: maps.update({index: weights.clone()}))
+    double_model.stream(double_model.inputs(masked), lambda index, weights, *_: maps.update({index: weights.clone()}))
     means = {index: torch.zeros_like(weights, dtype=torch.float64) for index, weights in maps.items()}
     for scale in (1 / 6, 3 / 6, 5 / 6):
 
         def take(index: int, weights: torch.Tensor, gradient: torch.Tensor, seen: Any) -> None:
             means[index] += gradient.double() / 3
 
-        module._pass(model, asked, texts, slope, scale, take, frozenset(maps))
-    found = gradients(model, texts, slope)
-    assert set(found) == set(range(len(model.sites)))
+        module._pass(double_model, asked, texts, slope, scale, take, frozenset(maps))
+    found = gradients(double_model, texts, slope)
+    assert set(found) == set(range(len(double_model.sites)))
     for index, sizes in found.items():
         torch.testing.assert_close(sizes.double(), (maps[index].double() * means[index]).abs(), rtol=1e-4, atol=1e-7)
 
 
-def test_what_is_batched_together_changes_nothing(model: Model) -> None:
-    texts = encoded(model)
-    together = gradients(model, texts, Slope())
+def test_what_is_batched_together_changes_nothing(double_model: Model) -> None:
+    texts = encoded(double_model)
+    together = gradients(double_model, texts, Slope())
     for number, text in enumerate(texts):
-        for index, sizes in gradients(model, [text], Slope()).items():
+        for index, sizes in gradients(double_model, [text], Slope()).items():
             rows, columns = sizes.shape[2:]
             torch.testing.assert_close(together[index][number, :, :rows, :columns], sizes[0], rtol=1e-5, atol=1e-8)
 

@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 import torch
-from architectures import build
-from families import FAMILIES
 from huggingface_hub import HfApi
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
@@ -27,6 +25,8 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.errors import EncodingError, ModelError
 from headscope.models.load import load_tokenizer
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 Spoil = Callable[[Path], object]
 QUERY = "encoder.layer.0.attention.self.query.weight"

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from architectures import build
-from families import FAMILIES
 
 import headscope as hs
 from headscope.errors import EncodingError, ModelError
 from headscope.models.load import load_tokenizer
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
-from predicting import CLASSES, TINY, encoded, loaded
 
 import headscope as hs
 from headscope.core.heads import HeadLayout, Site
@@ -22,6 +21,7 @@ from headscope.models.answers import ask, asking_inputs
 from headscope.models.gates import gated
 from headscope.models.importance import Importance, importance, normalised
 from headscope.models.model import Model
+from helpers.predicting import CLASSES, TINY, encoded, loaded
 
 # Modules that read what heads give, by the end of their names.
 READERS = ("attention.output.dense", "out_lin", "attn.c_proj", "o_proj", "out_proj", "SelfAttention.o", "EncDecAttention.o", "attn.o")

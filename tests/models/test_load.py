@@ -22,11 +22,6 @@ SHA256 = {
 }
 
 
-@pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load()
-
-
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(MINI, tmp_path / "copy"))

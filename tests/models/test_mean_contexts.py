@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from predicting import encoded, loaded
 
 import headscope as hs
 from headscope.core.batch import WORD
@@ -14,6 +13,7 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.models.contexts import changed
 from headscope.models.gates import gated, mean_contexts
+from helpers.predicting import encoded, loaded
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "marian"])

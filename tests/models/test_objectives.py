@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from families import FAMILIES
 from safetensors.torch import load_file, save_file
 from transformers import (
     BartConfig,
@@ -25,6 +24,7 @@ from transformers import (
 
 import headscope as hs
 from headscope.errors import ModelError
+from helpers.families import FAMILIES
 
 SIZES: dict[str, Any] = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 20}
 ELECTRA: dict[str, Any] = {**SIZES, "embedding_size": 12}

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from predicting import TINY, encoded, loaded
 
 import headscope as hs
 from headscope.models import prefix, restart
@@ -16,6 +15,7 @@ from headscope.models.gates import gated, gates_without, mean_contexts
 from headscope.models.model import Model
 from headscope.models.prefix import ablated
 from headscope.models.restart import why_not
+from helpers.predicting import TINY, encoded, loaded
 
 # Modules of layers, by their classes: how often each is run tells what was kept.
 LAYERS = ("BertLayer", "T5Block", "BartEncoderLayer", "BartDecoderLayer")

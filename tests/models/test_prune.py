@@ -11,8 +11,6 @@ from typing import Any, cast
 import pytest
 import torch
 import transformers
-from architectures import build, inputs
-from predicting import TINY, encoded, loaded
 from safetensors.torch import load_file
 
 import headscope as hs
@@ -22,6 +20,8 @@ from headscope.models.gates import gated, gates_without
 from headscope.models.model import Model
 from headscope.models.prune import FILE, prune, save
 from headscope.models.sites import find_sites
+from helpers.architectures import build, inputs
+from helpers.predicting import TINY, encoded, loaded
 
 CUTTABLE = [name for name in TINY if name not in ("albert", "mpnet", "deberta")]
 

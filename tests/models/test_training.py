@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import FAMILIES
 from transformers import BartConfig, BartModel, BertConfig, BertModel, GPT2Config, GPT2Model
 
 import headscope as hs
@@ -25,6 +24,7 @@ from headscope.models.finetuning.classifier import Classifier, share_of_rate
 from headscope.models.finetuning.examples import UNLABELLED, examples
 from headscope.models.finetuning.recipe import Check, TrainingRecipe
 from headscope.models.finetuning.training import train
+from helpers.families import FAMILIES
 
 SIZES: dict[str, Any] = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
 RECIPE = TrainingRecipe(epochs=4, batch=8, rate=5e-3, checks=1, held_out=0.3)

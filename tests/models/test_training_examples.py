@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import document, tokenizer
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora.tags import phrase_tags, tagging_of
 from headscope.encoding.texts import Encoder
 from headscope.models.finetuning.examples import UNLABELLED, examples, held_out, names_of, some
+from helpers.families import document, tokenizer
 
 
 def test_phrases_are_found_wherever_they_stand_the_longest_first() -> None:

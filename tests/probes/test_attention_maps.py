@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from predicting import SENTENCES, loaded
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
@@ -17,6 +16,7 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.capture import implementation
 from headscope.models.model import Model
 from headscope.studies.attention_probe.maps import SPECIALS, Maps, Store
+from helpers.predicting import SENTENCES, loaded
 
 DOCUMENTS = [Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),)) for n, text in enumerate(SENTENCES)]
 

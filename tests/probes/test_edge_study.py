@@ -1,19 +1,14 @@
-"""A study by edge probing from a corpus to its tables, its figures and its page, and what is said when it cannot be
-done.
-"""
+"""A study by edge probing from a corpus to its tables, and what is said when it cannot be done."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -27,43 +22,27 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.results.results import Results
 from headscope.results.table import Table
-from headscope.stats.choices import Negatives
 from headscope.stats.layers import centre_of_gravity, expected_layer
-from headscope.studies.edge_probe import linear, training
-from headscope.studies.edge_probe.findings import sentences
 from headscope.studies.edge_probe.join import joined
-from headscope.studies.edge_probe.summary import doubt
 from headscope.studies.edge_probe.task import Task
 from headscope.studies.registry import REGISTRY
+from helpers.architectures import build
+from helpers.edge_probes import QUICK, short_training
+from helpers.families import FAMILIES
 
-QUICK = {"checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
 pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _short() -> Iterator[None]:
-    """Check after each epoch, however short: these tests do not need good probes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "MIN_STEPS", 1)
-        patch.setattr(linear, "STEPS", 10)
+    with short_training():
         yield
 
 
-@pytest.fixture(scope="module")
-def model() -> object:
-    return hs.load("mini", device="cpu")
-
-
-@pytest.fixture(scope="module")
-def study(model: object, tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
-    out = tmp_path_factory.mktemp("edge") / "study"
-    return hs.probe_edge(model, "sampler", None, out, tasks=["pos", "coref"], single=True, **QUICK)  # type: ignore[arg-type]
-
-
-def test_tables_agree_with_each_other(study: hs.StudyResult) -> None:
-    scores = study["edge_scores"]
+def test_tables_agree_with_each_other(edge_study: hs.StudyResult) -> None:
+    scores = edge_study["edge_scores"]
     assert len(scores) == 2 * 2 * 13
-    for row in study["edge_tasks"]:
+    for row in edge_study["edge_tasks"]:
         curve = scores.where(task=row["task"], probe="cumulative")
         assert curve["layer"] == list(range(13))
         assert [curve["score"][0], curve["score"][-1]] == [row["embeddings"], row["all_layers"]]
@@ -72,10 +51,10 @@ def test_tables_agree_with_each_other(study: hs.StudyResult) -> None:
         assert math.isnan(curve["adds"][0])
         np.testing.assert_allclose(np.subtract(curve["score"], curve["control"]), curve["selectivity"])
         assert row["selectivity"] == pytest.approx(curve["selectivity"][-1])
-        mix = study["edge_mix"].where(task=row["task"])["weight"]
+        mix = edge_study["edge_mix"].where(task=row["task"])["weight"]
         assert sum(mix) == pytest.approx(1)
         assert row["centre"] == pytest.approx(float(centre_of_gravity(np.array(mix))))
-        seeds = study["edge_seeds"].where(task=row["task"])
+        seeds = edge_study["edge_seeds"].where(task=row["task"])
         assert seeds["seed"] == [0, 1]
         assert np.mean(seeds["all_layers"]) == pytest.approx(row["all_layers"])
         # With layer 0 alone there is nothing to mix: a single probe and a cumulative one are the same.
@@ -87,15 +66,15 @@ def test_tables_agree_with_each_other(study: hs.StudyResult) -> None:
             np.testing.assert_allclose(np.subtract(table["score"], table["linear"]), table["beyond_linear"])
         assert max(curve["documents"]) < 6
         assert all(map(math.isnan, [*curve["low"], *curve["high"]]))
-    assert study["summary"]["task"] == study["edge_tasks"]["task"]
-    layers = [value for value in study["summary"]["expected_layer"] if value == value]
+    assert edge_study["summary"]["task"] == edge_study["edge_tasks"]["task"]
+    layers = [value for value in edge_study["summary"]["expected_layer"] if value == value]
     assert layers == sorted(layers)
 
 
-def test_examples_turn_as_they_say(study: hs.StudyResult) -> None:
-    assert len(study["edge_examples"])
-    for row in study["edge_examples"]:
-        own = study["edge_beliefs"].where(task=row["task"], example=row["example"])
+def test_examples_turn_as_they_say(edge_study: hs.StudyResult) -> None:
+    assert len(edge_study["edge_examples"])
+    for row in edge_study["edge_examples"]:
+        own = edge_study["edge_beliefs"].where(task=row["task"], example=row["example"])
         belief = {(one["label"], one["layer"]): one["belief"] for one in own}
         before, after = row["before"], row["after"]
         first = belief[before, row["before_layer"]] - belief[after, row["before_layer"]]
@@ -107,7 +86,7 @@ def test_examples_turn_as_they_say(study: hs.StudyResult) -> None:
 
 
 def test_stopped_and_gone_on_with_it_is_the_same(
-    study: hs.StudyResult, model: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    edge_study: hs.StudyResult, mini_on_cpu: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {**QUICK, "tasks": ["pos", "coref"], "single": True}
     run, turns = Task.run, []
@@ -120,21 +99,21 @@ def test_stopped_and_gone_on_with_it_is_the_same(
 
     monkeypatch.setattr(Task, "run", stops)
     with pytest.raises(KeyboardInterrupt):
-        hs.probe_edge(model, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
     assert (tmp_path / "study" / "states").is_dir()
     with pytest.raises(RunError, match="already holds a run"):
-        hs.probe_edge(model, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
-    again = hs.probe_edge(model, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
+    again = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
     assert turns == ["pos", "pos", "coref", "coref", "coref"]
     assert not (tmp_path / "study" / "states").exists()
-    assert again.signature == study.signature
-    for name in study.tables:
-        assert again[name].to_text("csv") == study[name].to_text("csv")
-    opened = hs.probe_edge(model, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
+    assert again.signature == edge_study.signature
+    for name in edge_study.tables:
+        assert again[name].to_text("csv") == edge_study[name].to_text("csv")
+    opened = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
     assert len(turns) == 5
     assert repr(opened) == repr(hs.open_study(tmp_path / "study"))
     with pytest.raises(RunError, match="seeds was 2 and is 1"):
-        hs.probe_edge(model, "sampler", None, tmp_path / "study", resume=True, seeds=1, **settings)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, seeds=1, **settings)  # type: ignore[arg-type]
 
 
 def _toy(number: int, words: str, labels: str, other: bool = False) -> Document:
@@ -143,13 +122,13 @@ def _toy(number: int, words: str, labels: str, other: bool = False) -> Document:
     return Document(f"d{number}", (Sentence(tuple(Word(form) for form in forms)),), edges=tuple(edges))
 
 
-def test_dev_and_look_and_a_task_of_ones_own(model: object) -> None:
+def test_dev_and_look_and_a_task_of_ones_own(mini_on_cpu: object) -> None:
     pairs = [("the cat sat", "short short short"), ("elephants trumpeted loudly", "long long long"), ("a dog ran", "short short short")]
     train = Corpus.of(_toy(number, *pairs[number % 3]) for number in range(9))
     dev = Corpus.of([_toy(0, "the elephants ran", "short long short"), _toy(1, "a cat", "short unheard")])
     look = Corpus.of([_toy(5, "dog trumpeted", "short long")])
     quick = {**QUICK, "checks": 6, "seeds": 1, "hidden": 32}
-    study = hs.probe_edge(model, train, dev, look=look, **quick)  # type: ignore[arg-type]
+    study = hs.probe_edge(mini_on_cpu, train, dev, look=look, **quick)  # type: ignore[arg-type]
     (row,) = study["edge_tasks"]
     assert (row["task"], row["labels"], row["trained"], row["n"]) == ("size", 3, 24, 5)
     assert row["published_layer"] is None
@@ -162,20 +141,20 @@ def test_dev_and_look_and_a_task_of_ones_own(model: object) -> None:
     with pytest.raises(RunError, match=r"no example size/99.*edge_examples"):
         study.plot("tenney3", "size/99")
     with pytest.raises(RunError, match="nothing to label for deps, xyz"):
-        hs.probe_edge(model, train, tasks=["size", "xyz", "deps"], **quick)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, train, tasks=["size", "xyz", "deps"], **quick)  # type: ignore[arg-type]
     with pytest.raises(RunError, match=r"memory has nothing to label"):
-        hs.probe_edge(model, Corpus.of([_toy(1, "a b", "")]), **quick)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, Corpus.of([_toy(1, "a b", "")]), **quick)  # type: ignore[arg-type]
     with pytest.raises(RunError, match="too few texts"):
-        hs.probe_edge(model, Corpus.of([_toy(1, "a b", "x y")]), **quick)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, Corpus.of([_toy(1, "a b", "x y")]), **quick)  # type: ignore[arg-type]
     with pytest.raises(RunError, match="max_length"):
-        hs.probe_edge(model, train, dev, **{**quick, "max_length": 999})  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, train, dev, **{**quick, "max_length": 999})  # type: ignore[arg-type]
 
 
-def test_the_order_of_documents_does_not_matter(model: object) -> None:
+def test_the_order_of_documents_does_not_matter(mini_on_cpu: object) -> None:
     texts = [("the cat sat", "x y z"), ("elephants trumpeted loudly", "y y z"), ("a dog ran away", "x y z z"), ("it rained", "x z")]
     documents = [_toy(number, *texts[number % 4]) for number in range(24)]
     quick = {**QUICK, "seeds": 1, "checks": 3, "limit_dev": 3, "cache_dtype": "float32"}
-    one, other = (hs.probe_edge(model, Corpus.of(order), **quick) for order in (documents, documents[::-1]))  # type: ignore[arg-type]
+    one, other = (hs.probe_edge(mini_on_cpu, Corpus.of(order), **quick) for order in (documents, documents[::-1]))  # type: ignore[arg-type]
     for name in ("edge_scores", "edge_mix", "edge_tasks"):
         for column in one[name].columns:
             left, right = one[name][column], other[name][column]
@@ -201,15 +180,15 @@ def _without_baseline(table: Table) -> Table:
     return Table(table.arrow.select([name for name in table.columns if "linear" not in name]))
 
 
-def test_studies_are_joined_in_the_order_of_their_layers(study: hs.StudyResult, model: object, tmp_path: Path) -> None:
+def test_studies_are_joined_in_the_order_of_their_layers(edge_study: hs.StudyResult, mini_on_cpu: object, tmp_path: Path) -> None:
     train = Corpus.of(_toy(number, "a cat sat", "x y y", other=True) for number in range(6))
-    other = hs.probe_edge(model, train, **{**QUICK, "seeds": 1, "control": False, "examples": 0})  # type: ignore[arg-type]
+    other = hs.probe_edge(mini_on_cpu, train, **{**QUICK, "seeds": 1, "control": False, "examples": 0})  # type: ignore[arg-type]
     assert len(other["edge_examples"]) == 0
     with pytest.raises(RunError, match="no examples to show"):
         other.plot("tenney3")
     assert "size: F1" in repr(other)
     earlier = {name: _without_baseline(other[name]) for name in other.results}
-    whole = joined([study.results, Results(other.results.manifest, earlier, None, states={})], tmp_path / "all")
+    whole = joined([edge_study.results, Results(other.results.manifest, earlier, None, states={})], tmp_path / "all")
     assert [row["linear"] for row in whole["edge_scores"].where(task="size")] == [None] * 13
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "all"), "edge_scores"])
     assert shown.exit_code == 0, shown.output
@@ -223,134 +202,12 @@ def test_studies_are_joined_in_the_order_of_their_layers(study: hs.StudyResult, 
         drawn = render(opened.plot(figure), "svg").decode()
         assert "size" in drawn
         assert "Coreference" in drawn
-    for wrong, match in (([study.results], "one study"), ([study.results] * 2, "coref is in more than one")):
+    for wrong, match in (([edge_study.results], "one study"), ([edge_study.results] * 2, "coref is in more than one")):
         with pytest.raises(RunError, match=match):
             joined(wrong)
-    REGISTRY["edge_probe"].refuse_rerun(study.results)
+    REGISTRY["edge_probe"].refuse_rerun(edge_study.results)
     with pytest.raises(RunError, match=r"all was joined of several studies. Rerun those, each in its own folder"):
         REGISTRY["edge_probe"].refuse_rerun(opened.results)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("tenney1", ["expected layer", "centre of gravity", "Part of speech", "Coreference"]),
-        ("tenney2", ["Mixing weights", "Score added", "K(s)"]),
-        ("tenney3", ["Belief", "(true)"]),
-        ("layerscores", ["layer ℓ alone", "labels by lot", "F1"]),
-    ],
-)
-def test_figures_say_what_they_show(study: hs.StudyResult, name: str, words: list[str]) -> None:
-    drawn = render(study.plot(name), "svg").decode()
-    for word in words:
-        assert word in drawn
-    with pytest.raises(RunError, match=r"headscope ablate"):
-        study.plot("michel1")
-
-
-def test_figure_3_shows_one_sentence_for_several_tasks_and_may_have_bars(study: hs.StudyResult) -> None:
-    shared = [row for row in study["edge_examples"] if row["kind"] == "sentence"]
-    assert sorted(row["task"] for row in shared) == ["coref", "pos"]
-    assert len({row["id"] for row in shared}) == 1
-    assert min(row["margin"] for row in shared) > 0
-    figure = study.plot("tenney3")
-    assert sorted(axes.get_title(loc="left").split(" 1:")[0] for axes in figure.axes) == ["Coreference", "Part of speech"]
-    for axes, row in zip(study.plot("tenney3", bars=True).axes, shared, strict=True):
-        own = study["edge_beliefs"].where(task=row["task"], example=row["example"])
-        means = {label: np.mean(own.where(label=label)["belief"]) for label in own["label"] if not own.where(label=label)["gold"][0]}
-        legend = axes.get_legend()
-        assert legend is not None
-        names = [text.get_text() for text in legend.get_texts()]
-        true = [f"{row['gold']} (true)"] if any(own["gold"]) else []
-        assert names == [*true, max(means, key=means.__getitem__)]
-        assert len(axes.patches) == 13 * len(names)
-    with pytest.raises(RunError, match="bars says nothing about tenney1"):
-        study.plot("tenney1", bars=True)
-
-
-def _doubted(study: hs.StudyResult, task: str) -> hs.StudyResult:
-    """A study in which the expected layer of one task means nothing, and those of the others are 3."""
-    tasks = study["edge_tasks"]
-    columns = {name: list(tasks[name]) for name in tasks.columns}
-    columns["doubt"] = ["layers add nothing" if name == task else None for name in tasks["task"]]
-    columns["expected_layer"] = [3.0] * len(tasks)
-    return hs.StudyResult(Results(study.results.manifest, {**study.results, "edge_tasks": Table.of(columns)}))
-
-
-def test_expected_layers_that_mean_nothing_are_marked(study: hs.StudyResult) -> None:
-    doubted = _doubted(study, "coref")
-    axes = doubted.plot("tenney1").axes[0]
-    points = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("expected")}
-    assert set(points) == {"expected layer", "expected layer that means nothing"}
-    assert points["expected layer that means nothing"].get_markerfacecolor() == "white"
-    panels = doubted.plot("tenney2").axes[1::2]
-    told = {
-        name: " ".join(text.get_text() for text in axes.texts) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)
-    }
-    assert "expected layer 3.00 (means nothing)" in told["coref"]
-    assert "expected layer 3.00, K" in told["pos"]
-    lines = {name: len(axes.lines) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)}
-    assert lines["pos"] == lines["coref"] + 1, "there is no dashed line at a layer that means nothing"
-    assert "expected layer 3.00 (means nothing)" in repr(doubted)
-    assert "coref" not in repr(doubted).splitlines()[0]
-
-
-@dataclass
-class _Probed:
-    """What a doubt is about: scores by layer, as they are and drawn again."""
-
-    curve: np.ndarray
-    again: np.ndarray
-    negatives: Negatives = "keep"
-    replicates: int = 2
-
-    @property
-    def size(self) -> int:
-        return len(self.curve)
-
-    @property
-    def drawn(self) -> np.ndarray:
-        return self.again[:, None]
-
-    def interval(self, value: float, replicates: np.ndarray) -> tuple[float, float]:
-        return float(replicates.min()), float(replicates.max())
-
-
-@pytest.mark.parametrize(
-    ("again", "why"),
-    [
-        ([[0.5, 0.8, 0.7], [0.5, 0.6, 0.6]], None),
-        ([[0.5, 0.8, 0.9], [0.5, 0.6, 0.45]], "layers add 0.20 [-0.05 0.40] to the score, which is not clear of 0"),
-    ],
-)
-def test_a_gain_that_is_not_clear_of_0_is_a_doubt(again: list[list[float]], why: str | None) -> None:
-    found = doubt(_Probed(np.array([0.5, 0.6, 0.7]), np.array(again)))  # type: ignore[arg-type]
-    assert found is None if why is None else (found or "").startswith(why)
-
-
-def test_the_page(study: hs.StudyResult) -> None:
-    text = study.report().read_text(encoding="utf-8")
-    assert text.count("data:image/svg+xml;base64") == 4
-    assert "Where in the model it is known" in text
-    assert "Selectivity" in text
-
-
-def test_sentences_by_hand() -> None:
-    row = {
-        "task": ["pos", "coref"], "n": [1200, 10], "embeddings": [0.5, 0.7], "all_layers": [0.9, 0.7], "expected_layer": [2.5, math.nan],
-        "low": [2.0, math.nan], "high": [3.0, math.nan], "centre": [4.0, 6.0], "control": [0.6, math.nan], "selectivity": [0.3, math.nan],
-    }  # fmt: skip
-    turns = {
-        "task": ["pos", "pos"], "text": ["[a] b", "c [d]"], "turn": ["spoiled", "corrected"], "before": ["X", "Y"], "before_layer": [0, 1],
-        "after": ["Y", "Z"], "after_layer": [3, 5],
-    }  # fmt: skip
-    told = sentences({"edge_tasks": Table.of(row), "edge_examples": Table.of(turns)})
-    assert told == [
-        "pos: F1 0.500 from the embeddings and 0.900 from all layers; expected layer 2.50 [2.00 3.00], centre of gravity 4.00 (n = 1,200).",
-        "coref: F1 0.700 from the embeddings and 0.700 from all layers; expected layer –, centre of gravity 6.00 (n = 10).",
-        "Selectivity, F1 of all layers beyond that for labels by lot: pos +0.30.",
-        "pos: a decision that is corrected on the way: c [d]: Y by layers 0 to 1, Z by layers 0 to 5.",
-    ]
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -422,9 +279,9 @@ def test_presets_and_settings_that_make_no_sense() -> None:
     ("path", "task", "slots"),
     [("probing/uds_spr-dev.jsonl.xz", "spr", 2), ("probing/wnut17-dev.conll.xz", "entities", 1)],
 )
-def test_real_corpora(data: Path, model: object, path: str, task: str, slots: int) -> None:
+def test_real_corpora(data: Path, mini_on_cpu: object, path: str, task: str, slots: int) -> None:
     quick = {**QUICK, "limit": 40, "checks": 1, "seeds": 1, "control": False, "examples": 2}
-    study = hs.probe_edge(model, data / path, **quick)  # type: ignore[arg-type]
+    study = hs.probe_edge(mini_on_cpu, data / path, **quick)  # type: ignore[arg-type]
     (row,) = study["edge_tasks"]
     assert row["task"] == task
     assert row["trained"] > row["n"] > 0

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from families import document
 from numpy.testing import assert_allclose
-from predicting import loaded
 
 import headscope as hs
 from headscope.core.document import Document, Sentence
@@ -25,6 +23,8 @@ from headscope.studies.keywords.features import read_words
 from headscope.studies.keywords.finder import Finder, centrality, learn, plain, windows
 from headscope.studies.keywords.phrases import phrases, written
 from headscope.widget.keywords import KeywordView
+from helpers.families import document
+from helpers.predicting import loaded
 
 TEXTS = [
     "The cat sat on a mat , the cat !",
@@ -45,14 +45,9 @@ def corpus(copies: int = 4) -> Corpus:
     )
 
 
-@pytest.fixture(scope="module", params=["bert", "gpt2"])
-def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return loaded(tmp_path_factory.mktemp("models"), request.param)
-
-
 @pytest.fixture(scope="module")
-def finder(model: Model) -> Finder:
-    return learn(model, corpus(), "pets", folds=3)
+def finder(bert_or_gpt2: Model) -> Finder:
+    return learn(bert_or_gpt2, corpus(), "pets", folds=3)
 
 
 def test_windows_by_hand() -> None:
@@ -198,11 +193,11 @@ def test_what_was_learnt_finds_pets(finder: Finder) -> None:
     assert by_key[0] > by_key[1]
 
 
-def test_a_study_on_disk(model: Model, finder: Finder, tmp_path: Path) -> None:
+def test_a_study_on_disk(bert_or_gpt2: Model, finder: Finder, tmp_path: Path) -> None:
     """It weighs as what was learnt from the same texts, and says what its tables say."""
-    settings = {"replicates": 20, "folds": 3, "model": model.name, "corpus": "some/pets.jsonl"}
-    results = execute("keywords", settings, tmp_path / "kw", model=model, corpus=corpus())
-    opened = Finder.open(tmp_path / "kw", model)
+    settings = {"replicates": 20, "folds": 3, "model": bert_or_gpt2.name, "corpus": "some/pets.jsonl"}
+    results = execute("keywords", settings, tmp_path / "kw", model=bert_or_gpt2, corpus=corpus())
+    opened = Finder.open(tmp_path / "kw", bert_or_gpt2)
     assert_allclose(opened.find(LONG).weights, finder.find(LONG).weights, atol=1e-4)
     row = next(iter(results["keywords_scores"].where(system="all heads", level="words")))
     assert opened.trained.f1 == row["f1"] == pytest.approx(finder.trained.f1)
@@ -212,9 +207,9 @@ def test_a_study_on_disk(model: Model, finder: Finder, tmp_path: Path) -> None:
     )
     assert (opened.trained.texts, opened.trained.corpus) == (20, "pets.jsonl")
     dev = Corpus.of(replace(one, id=f"dev{one.id}") for one in corpus(2))
-    tried = execute("keywords", {"replicates": 0, "dev": "dev.jsonl"}, tmp_path / "dev", model=model, corpus=corpus(), dev=dev)
-    assert "(10 of dev.jsonl)" in Finder.of(tried, model).trained.sentence
-    other = loaded(tmp_path / "other", "gpt2" if "bert" in type(model.network).__name__.lower() else "bert")
+    tried = execute("keywords", {"replicates": 0, "dev": "dev.jsonl"}, tmp_path / "dev", model=bert_or_gpt2, corpus=corpus(), dev=dev)
+    assert "(10 of dev.jsonl)" in Finder.of(tried, bert_or_gpt2).trained.sentence
+    other = loaded(tmp_path / "other", "gpt2" if "bert" in type(bert_or_gpt2.network).__name__.lower() else "bert")
     with pytest.raises(RunError, match=r"was learnt from the heads of .*Use --model"):
         Finder.open(tmp_path / "kw", other)
     with pytest.raises(ModelError, match="what was learnt is of"):

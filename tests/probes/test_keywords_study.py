@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import document
 from numpy.testing import assert_allclose
-from predicting import loaded
 
 import headscope as hs
 from headscope.core.document import Document
@@ -28,6 +26,8 @@ from headscope.studies.execute import execute
 from headscope.studies.keywords import curves, learning
 from headscope.studies.keywords.features import Rarity, Words, read_words
 from headscope.studies.registry import REGISTRY
+from helpers.families import document
+from helpers.predicting import loaded
 
 TEXTS = [
     "The cat sat on a mat , the cat !",
@@ -48,11 +48,6 @@ def documents(copies: int = 6) -> list[Document]:
     return found
 
 
-@pytest.fixture(scope="module", params=["bert", "gpt2"])
-def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return loaded(tmp_path_factory.mktemp("models"), request.param)
-
-
 def encoded(model: Model, copies: int = 1) -> list[Encoded]:
     return list(Encoder(model.tokenizer, "document", 64, "truncate", tags="keyphrases").texts(documents(copies), Tally()))
 
@@ -64,14 +59,14 @@ def encoded_rate(model: Model, copies: int) -> float:
 
 
 @pytest.mark.parametrize("source", ["all", "cls", "words"])
-def test_what_words_receive_by_a_loop(model: Model, source: Any) -> None:
-    texts = encoded(model)
-    found = read_words(model, texts, source, batch_tokens=40)
+def test_what_words_receive_by_a_loop(bert_or_gpt2: Model, source: Any) -> None:
+    texts = encoded(bert_or_gpt2)
+    found = read_words(bert_or_gpt2, texts, source, batch_tokens=40)
     start = 0
     for text in texts:
-        groups = WordGroups.build([text], model.device)
+        groups = WordGroups.build([text], bert_or_gpt2.device)
         parts: list[torch.Tensor] = []
-        model.stream(model.inputs([text]), lambda index, weights, *_: parts.append(word_map(weights, groups, groups)[0]))  # noqa: B023
+        bert_or_gpt2.stream(bert_or_gpt2.inputs([text]), lambda index, weights, *_: parts.append(word_map(weights, groups, groups)[0]))  # noqa: B023
         maps = torch.cat(parts).detach().double().numpy()
         _, roles = zip(*(groups.side.kinds[place] for place in groups.side.positions[0]), strict=True)
         rows = [row for row, role in enumerate(roles) if source == "all" or (role == 1 if source == "cls" else role == 0)]
@@ -95,7 +90,7 @@ def made(seed: int = 0, texts: int = 12) -> Words:
 
 
 def loaded_tokenizer() -> Any:
-    from families import tokenizer
+    from helpers.families import tokenizer
 
     return tokenizer("wordpiece")
 
@@ -170,13 +165,15 @@ def test_rarity_and_places_by_hand() -> None:
     assert words.places[1].tolist() == [1 / len(first), pytest.approx(np.log(2))]
 
 
-def test_heads_alone_by_hand(model: Model, tmp_path: Path) -> None:
+def test_heads_alone_by_hand(bert_or_gpt2: Model, tmp_path: Path) -> None:
     corpus, dev = Corpus.of(documents(4)), Corpus.of([replace(one, id=f"dev/{one.id}") for one in documents(2)])
-    found = execute("keywords", {"replicates": 20, "dev": "/some/where/dev.jsonl"}, tmp_path / "kw", model=model, corpus=corpus, dev=dev)
+    found = execute(
+        "keywords", {"replicates": 20, "dev": "/some/where/dev.jsonl"}, tmp_path / "kw", model=bert_or_gpt2, corpus=corpus, dev=dev
+    )
     assert f"|dev:dev.jsonl@{dev.hash()[:8]}|" in found.signature
     study = Results.open(tmp_path / "kw")
     assert study.study == "keywords"
-    words = read_words(model, encoded(model, 2), "all")
+    words = read_words(bert_or_gpt2, encoded(bert_or_gpt2, 2), "all")
     x, text_of, keys = words.received[:, 0, 5].astype(np.float64), words.text_of, words.keys
     apart, aucs = [], []
     for number in range(len(words.texts)):
@@ -193,16 +190,16 @@ def test_heads_alone_by_hand(model: Model, tmp_path: Path) -> None:
     assert row["loss_low"] <= row["loss"] <= row["loss_high"]
     ranked = found["keywords_ranking"]
     assert ranked["cross_entropy"] == sorted(found["keywords_heads"]["loss"])
-    assert ranked["rank"] == list(range(1, 2 * model.layout.size + 1))
+    assert ranked["rank"] == list(range(1, 2 * bert_or_gpt2.layout.size + 1))
     first = next(iter(ranked))
-    rate = encoded_rate(model, 4)
+    rate = encoded_rate(bert_or_gpt2, 4)
     assert first["constant"] == pytest.approx(-np.mean(np.where(keys, np.log(rate), np.log(1 - rate))))
     assert first["gain"] == pytest.approx(first["constant"] - first["cross_entropy"])
     curve = found["keywords_curves"]
     for level in ("words", "phrases"):
         whole = next(iter(found["keywords_scores"].where(system="all heads", level=level)))
         last = list(curve.where(by="heads", level=level))[-1]
-        assert last["heads"] == model.layout.size
+        assert last["heads"] == bert_or_gpt2.layout.size
         assert [last[name] for name in ("precision", "recall", "f1", "low", "high")] == [
             whole[name] for name in ("precision", "recall", "f1", "low", "high")
         ]
@@ -210,7 +207,7 @@ def test_heads_alone_by_hand(model: Model, tmp_path: Path) -> None:
     everything = next(iter(found["keywords_scores"].where(system="every word", level="words")))
     assert everything["recall"] == 1
     assert everything["precision"] == pytest.approx(keys.mean())
-    assert study.state("whole")["numbers/coefficients"].shape == (2 * model.layout.size,)
+    assert study.state("whole")["numbers/coefficients"].shape == (2 * bert_or_gpt2.layout.size,)
 
 
 def test_intervals_of_relative_attention_hold_their_values() -> None:
@@ -222,12 +219,12 @@ def test_intervals_of_relative_attention_hold_their_values() -> None:
     assert all(row["low"] >= 0 and row["high"] <= 1 for row in rows if row["quantity"] == "auc")
 
 
-def test_folds_try_every_document_once_and_their_order_does_not_matter(model: Model, tmp_path: Path) -> None:
+def test_folds_try_every_document_once_and_their_order_does_not_matter(bert_or_gpt2: Model, tmp_path: Path) -> None:
     given = documents()
-    found = execute("keywords", {"replicates": 10, "folds": 3}, model=model, corpus=Corpus.of(given))
+    found = execute("keywords", {"replicates": 10, "folds": 3}, model=bert_or_gpt2, corpus=Corpus.of(given))
     assert sorted(found.state("fold").arrays)[:2] == ["bytes/document", "lengths/document"]
     assert set(found["keywords_scores"]["n"]) == {len(given)}
-    again = execute("keywords", {"replicates": 10, "folds": 3}, model=model, corpus=Corpus.of(given[::-1]))
+    again = execute("keywords", {"replicates": 10, "folds": 3}, model=bert_or_gpt2, corpus=Corpus.of(given[::-1]))
     for name in ("f1", "low", "high"):
         assert_allclose(again["keywords_scores"][name], found["keywords_scores"][name], atol=1e-6)
     assert_allclose(again["keywords_heads"]["loss"], found["keywords_heads"]["loss"], atol=1e-5)

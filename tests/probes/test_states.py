@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from architectures import build
-from families import FAMILIES, document
 
 import headscope as hs
 from headscope.core.tally import Tally
@@ -21,6 +19,8 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.studies import hidden_states as module
 from headscope.studies.hidden_states import hidden_states
+from helpers.architectures import build
+from helpers.families import FAMILIES, document
 
 LINES = ("The probes read unbelievable states", "so they do", "Words are split into pieces and averaged again", "one")
 

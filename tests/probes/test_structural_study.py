@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -35,6 +33,8 @@ from headscope.studies.structural_probe import work as module
 from headscope.studies.structural_probe.findings import sentences
 from headscope.studies.structural_probe.reading import material
 from headscope.studies.structural_probe.spec import StructuralSpec
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 STUDY = REGISTRY["structural_probe"]
 SETTINGS: dict[str, Any] = {"epochs": 3, "replicates": 40, "max_length": 60}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import FAMILIES
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.studies.structural_probe.trees import ancestors, smallest_tree, tree_of
+from helpers.families import FAMILIES
 
 TOKENIZER = Tokenizer(FAMILIES["wordpiece"]())
 

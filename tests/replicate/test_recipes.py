@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from recipe_material import quick, save_slice, save_small
 
 from headscope.comparison.studies import compare_studies
 from headscope.errors import RunError
@@ -20,6 +19,7 @@ from headscope.replication.study import replicate
 from headscope.replication.verdicts import NOT_DONE, Outcome, judge
 from headscope.report import page
 from headscope.results.results import Results
+from helpers.recipe_material import quick, save_slice, save_small
 
 NAMES = ["clark2019", "hewitt2019", "michel2019", "stefanik", "tenney2019", "westera"]
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recipe_material import save_slice, save_small
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -19,6 +18,7 @@ from headscope.replication.naming import corpora_by_role, usual_folder
 from headscope.replication.recipe import checked
 from headscope.replication.study import by_role, replicate
 from headscope.results.results import Results
+from helpers.recipe_material import save_slice, save_small
 
 TWO_STEPS = """
 name = "Two steps"

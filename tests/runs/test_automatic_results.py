@@ -16,6 +16,7 @@ from headscope.app.limits import Limits
 from headscope.cli.main import app
 from headscope.comparison.runs import compare
 from headscope.corpora import Corpus, read
+from headscope.models.model import Model
 from headscope.results.signature import signature
 from headscope.studies.base import StudyContext
 from headscope.studies.execute import _identity
@@ -120,8 +121,7 @@ def test_learnt_from_one_and_tried_on_the_other(automatic: Path, gold: Path) -> 
     assert "annotation" not in hs.probe_attention("mini", gold, gold, **settings).signature
 
 
-def test_a_corpus_in_memory_and_twins(automatic: Path) -> None:
+def test_a_corpus_in_memory_and_twins(automatic: Path, mini: Model) -> None:
     run = hs.run("mini", Corpus.of(read(automatic)), ["entropy"], replicates=0, gallery=0, limit=2)
     assert PART in run.signature
-    model = hs.load("mini")
-    assert PART in hs.twins(model, model, automatic, limit=2, replicates=0).signature
+    assert PART in hs.twins(mini, mini, automatic, limit=2, replicates=0).signature

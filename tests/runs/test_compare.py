@@ -9,9 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from architectures import build
-from excerpts import excerpt
-from families import FAMILIES
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
@@ -27,6 +24,9 @@ from headscope.models.sites import find_sites
 from headscope.stats.inference import Support, interval
 from headscope.stats.resampled import Resampled
 from headscope.views.compare import comparison
+from helpers.architectures import build
+from helpers.excerpts import excerpt
+from helpers.families import FAMILIES
 
 TINY = (("bert", "wordpiece"), ("gpt2", "gpt2"))
 MEASURES = ["positions", "entropy", "relations", "trees", "coreference"]

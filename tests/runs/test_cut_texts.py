@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from families import tokenizer
-from marked import document
-from small_models import save_small
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -17,16 +13,13 @@ from headscope.corpora import Corpus, read
 from headscope.encoding.texts import TRUNCATED, Encoder
 from headscope.results.truncation import cut_sentence
 from headscope.studies.picking import picked
+from helpers.families import tokenizer
+from helpers.marked import document
 
 # Words and tokens, which are the same:  0      1      2     3    4      5       6     7
 LONG = document("[A he ] saw [B her ] . [A he ] left [B her ] .", "long")
 SHORT = document("[A he ] saw [A him ] .", "short")
 CUT = "1 of 2 documents were cut at 7 tokens: only 9 of 12 words and 5 of 6 mentions were read."
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_small(tmp_path_factory.mktemp("models") / "small")
 
 
 def test_with_a_limit_only_what_was_read_is_counted(tmp_path: Path) -> None:
@@ -55,10 +48,10 @@ def test_with_a_limit_only_what_was_read_is_counted(tmp_path: Path) -> None:
     assert all_of.counts[TRUNCATED] == 6
 
 
-def test_what_was_lost_stands_beside_the_finding(model: Path, tmp_path: Path) -> None:
+def test_what_was_lost_stands_beside_the_finding(small_folder: Path, tmp_path: Path) -> None:
     """Seven tokens are [CLS], five words and [SEP]: `left her .` is lost, and with it a mention."""
     out = tmp_path / "run"
-    run = hs.run(hs.load(model), Corpus.of([LONG, SHORT]), {"coreference": {"least": 1}}, out, max_length=7, replicates=0)
+    run = hs.run(hs.load(small_folder), Corpus.of([LONG, SHORT]), {"coreference": {"least": 1}}, out, max_length=7, replicates=0)
     (way,) = run.results.manifest["readings"]
     assert way["cut"] == {"texts": 1, "words": 3, "mentions": 1}
     assert run.results.manifest["dropped"] == [
@@ -73,18 +66,18 @@ def test_what_was_lost_stands_beside_the_finding(model: Path, tmp_path: Path) ->
     assert page.count(CUT) == 2, "in short, and where the best heads are listed"
 
 
-def test_all_and_none(model: Path) -> None:
-    loaded = hs.load(model)
+def test_all_and_none(small_folder: Path) -> None:
+    loaded = hs.load(small_folder)
     every = hs.run(loaded, Corpus.of([LONG]), {"coreference": {"least": 1}}, max_length=7, replicates=0, gallery=0).results
     assert cut_sentence(every, "coreference") == "All 1 documents were cut at 7 tokens: only 5 of 8 words and 3 of 4 mentions were read."
     whole = hs.run(loaded, Corpus.of([LONG]), {"coreference": {"least": 1}, "entropy": {}}, replicates=0, gallery=0).results
     assert cut_sentence(whole, "coreference") is cut_sentence(whole, "entropy") is None
 
 
-def test_sentences_that_are_read_as_documents_are_counted_as_far_as_they_are_read(model: Path, tmp_path: Path) -> None:
+def test_sentences_that_are_read_as_documents_are_counted_as_far_as_they_are_read(small_folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "c.conllu"
     path.write_text("\n\n".join(f"1\tthe\t_\t_\t_\t_\t0\troot\t_\t_\n2\tcat{n}\t_\t_\t_\t_\t1\tdep\t_\t_" for n in range(5)) + "\n\n")
-    run = hs.run(hs.load(model), path, ["entropy"], limit=3, replicates=0, gallery=0)
+    run = hs.run(hs.load(small_folder), path, ["entropy"], limit=3, replicates=0, gallery=0)
     assert run.results.manifest["read"] == ["3 sentences read as documents of their own, for want of # newdoc (first: line 1 of c.conllu)"]
     assert run.results.manifest["dropped"] == []
     stats = CliRunner().invoke(app, ["corpus", "stats", str(path)]).output

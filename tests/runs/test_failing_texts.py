@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_models import save_small
 
 import headscope as hs
 from headscope.core.tally import Tally
@@ -28,11 +27,6 @@ from headscope.models.model import Model
 from headscope.results.folder import read_states
 
 SETTINGS: dict[str, Any] = {"shard_tokens": 200, "replicates": 10}
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return hs.load(save_small(tmp_path_factory.mktemp("models") / "small"))
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +59,13 @@ def states(folder: Path) -> dict[str, np.ndarray[Any, Any]]:
     return {f"{name}/{key}": array for name, state in found.items() for key, array in state.arrays.items()}
 
 
-def test_texts_that_fail_are_left_out_and_named(model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_texts_that_fail_are_left_out_and_named(small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The sums are those of the same shards without the two texts."""
-    names = ids(model, few)
+    names = ids(small_model, few)
     bad = [names[3], names[20]]
     with monkeypatch.context() as patch:
-        poisoned(model, patch, bad)
-        run = hs.run(model, few, out=tmp_path / "run", on_error="skip", **SETTINGS)
+        poisoned(small_model, patch, bad)
+        run = hs.run(small_model, few, out=tmp_path / "run", on_error="skip", **SETTINGS)
     manifest = run.results.manifest
     assert [one["text"] for one in manifest["failed"]] == bad
     assert manifest["failed"][0]["error"] == "RuntimeError: the matrix is singular"
@@ -82,9 +76,9 @@ def test_texts_that_fail_are_left_out_and_named(model: Model, few: Corpus, monke
     assert gallery is not None
     assert gallery.texts
     assert not {text["id"] for text in gallery.texts} & set(bad)
-    runner = engines.runner_for(make_spec({"measures": list(run.measures), **SETTINGS}).resolved(False, "cpu"), model)
+    runner = engines.runner_for(make_spec({"measures": list(run.measures), **SETTINGS}).resolved(False, "cpu"), small_model)
     merged = None
-    for shard in shards(Encoder(model.tokenizer).texts(few, Tally()), SETTINGS["shard_tokens"]):
+    for shard in shards(Encoder(small_model.tokenizer).texts(few, Tally()), SETTINGS["shard_tokens"]):
         found = runner([text for text in shard if text.id not in bad])
         merged = found if merged is None else merge(merged, found)
     assert merged is not None
@@ -94,23 +88,23 @@ def test_texts_that_fail_are_left_out_and_named(model: Model, few: Corpus, monke
 
 
 def test_an_error_comes_after_the_rest_is_done_and_nothing_is_computed_twice(
-    model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    bad = ids(model, few)[5]
+    bad = ids(small_model, few)[5]
     with monkeypatch.context() as patch:
-        poisoned(model, patch, [bad])
+        poisoned(small_model, patch, [bad])
         with pytest.raises(
             RunError, match=rf"failed on a text: {bad} \(RuntimeError: the matrix is singular\); the rest is done and kept"
         ) as error:
-            hs.run(model, few, out=tmp_path / "strict", **SETTINGS)
+            hs.run(small_model, few, out=tmp_path / "strict", **SETTINGS)
         assert "--resume --on-error skip goes on without them" in str(error.value)
         assert json.loads((tmp_path / "strict" / "run.json").read_text())["status"] == "running"
         with pytest.raises(RunError, match="failed on a text"):  # asked again, it says so again
-            hs.run(model, few, out=tmp_path / "strict", resume=True, **SETTINGS)
-        hs.run(model, few, out=tmp_path / "lenient", on_error="skip", gallery=0, **SETTINGS)
-        sizes = poisoned(model, patch, [bad])
+            hs.run(small_model, few, out=tmp_path / "strict", resume=True, **SETTINGS)
+        hs.run(small_model, few, out=tmp_path / "lenient", on_error="skip", gallery=0, **SETTINGS)
+        sizes = poisoned(small_model, patch, [bad])
         other = {**SETTINGS, "shard_tokens": 90, "batch_tokens": 60}  # neither changes a number, and shards stay as they were
-        run = hs.run(model, few, out=tmp_path / "strict", on_error="skip", resume=True, gallery=0, **other)
+        run = hs.run(small_model, few, out=tmp_path / "strict", on_error="skip", resume=True, gallery=0, **other)
     assert not sizes, "what was done was computed again"
     assert run.results.manifest["failed"] == [{"text": bad, "error": "RuntimeError: the matrix is singular"}]
     ours, theirs = states(tmp_path / "strict"), states(tmp_path / "lenient")
@@ -120,14 +114,14 @@ def test_an_error_comes_after_the_rest_is_done_and_nothing_is_computed_twice(
         np.testing.assert_array_equal(ours[name], array, err_msg=name)
     assert run.signature == hs.open_run(tmp_path / "lenient").signature
     with pytest.raises(RunError, match="on_error was 'skip' and is 'raise'"):
-        hs.run(model, few, out=tmp_path / "lenient", resume=True, gallery=0, **SETTINGS)
+        hs.run(small_model, few, out=tmp_path / "lenient", resume=True, gallery=0, **SETTINGS)
 
 
-def test_few_batches_are_run_to_find_a_text(model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_batches_are_run_to_find_a_text(small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """One text of n: the shard, an ordinary text, its batch, halves down to the text, and the shard without it."""
-    names = ids(model, few)
-    sizes = poisoned(model, monkeypatch, [names[10]])
-    hs.run(model, few, ["entropy"], on_error="skip", shard_tokens=100_000, batch_tokens=100_000, replicates=0, gallery=0)
+    names = ids(small_model, few)
+    sizes = poisoned(small_model, monkeypatch, [names[10]])
+    hs.run(small_model, few, ["entropy"], on_error="skip", shard_tokens=100_000, batch_tokens=100_000, replicates=0, gallery=0)
     assert sizes[:3] == [len(names), 1, len(names)]
     assert sizes[-1] == len(names) - 1
     assert len(sizes) <= 4 + 2 * np.ceil(np.log2(len(names)))
@@ -142,22 +136,22 @@ def test_few_batches_are_run_to_find_a_text(model: Model, few: Corpus, monkeypat
     ],
 )
 def test_what_is_not_the_texts_fault_ends_a_run_at_once(
-    model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch, says: Exception, expected: str
+    small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch, says: Exception, expected: str
 ) -> None:
-    sizes = poisoned(model, monkeypatch, ids(model, few)[:1], says)
+    sizes = poisoned(small_model, monkeypatch, ids(small_model, few)[:1], says)
     with pytest.raises(RunError, match=expected) as error:
-        hs.run(model, few, ["entropy"], on_error="skip", shard_tokens=100_000, replicates=0, gallery=0)
+        hs.run(small_model, few, ["entropy"], on_error="skip", shard_tokens=100_000, replicates=0, gallery=0)
     assert not isinstance(error.value, TextError)
     assert len(sizes) <= 8, "it was looked for in texts"
 
 
-def test_a_model_that_fails_on_everything_ends_a_run_at_once(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_fails_on_everything_ends_a_run_at_once(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.nn.Embedding, "forward", lambda *_: 1 / 0)
     with pytest.raises(RunError, match=r"small failed on a batch of .*ZeroDivisionError.*fails on any text"):
-        hs.run(model, "sampler", ["entropy"], on_error="skip", replicates=0, gallery=0)
+        hs.run(small_model, "sampler", ["entropy"], on_error="skip", replicates=0, gallery=0)
 
 
-def test_texts_that_fail_only_together_are_no_failing_texts(model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_fail_only_together_are_no_failing_texts(small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = Model.inputs
 
     def raising(self: Model, texts: Sequence[Encoded]) -> Any:
@@ -167,11 +161,11 @@ def test_texts_that_fail_only_together_are_no_failing_texts(model: Model, few: C
 
     monkeypatch.setattr(Model, "inputs", raising)
     with pytest.raises(RunError, match=r"failed on a batch of .*one at a time.*Use another --batch-tokens"):
-        hs.run(model, few, ["entropy"], on_error="skip", replicates=0, gallery=0)
+        hs.run(small_model, few, ["entropy"], on_error="skip", replicates=0, gallery=0)
 
 
-def test_a_corpus_of_nothing_but_bad_texts_is_not_run_to_its_end(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corpus_of_nothing_but_bad_texts_is_not_run_to_its_end(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = read("sampler")
-    poisoned(model, monkeypatch, ids(model, corpus))
+    poisoned(small_model, monkeypatch, ids(small_model, corpus))
     with pytest.raises(RunError, match=r"small failed on all of the first \d+ texts .*matrix is singular"):
-        hs.run(model, corpus, ["entropy"], on_error="skip", shard_tokens=400, replicates=0, gallery=0)
+        hs.run(small_model, corpus, ["entropy"], on_error="skip", shard_tokens=400, replicates=0, gallery=0)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-import headscope as hs
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.heads import HeadLayout, Site
 from headscope.core.tally import Tally
@@ -18,11 +15,6 @@ from headscope.measures import make
 from headscope.models.model import Model
 
 MEASURES: dict[str, dict[str, Any]] = {"positions": {}, "tokens": {}, "entropy": {}, "relations": {}, "coreference": {"least": 5}}
-
-
-@pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load("mini")
 
 
 def encoded(model: Model, words: list[Word], id: str = "d", mentions: tuple[Mention, ...] = ()) -> Encoded:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -17,6 +15,9 @@ from headscope.errors import RunError
 from headscope.gallery.grids import LEVELS, SPECIALS, Grid, Level, Specials, grid, sides
 from headscope.gallery.heads import far, find_heads, rank
 from headscope.gallery.texts import look
+from headscope.models.model import Model
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 MODELS = [("bert", "wordpiece"), ("gpt2", "gpt2"), ("llama", "llama-3"), ("t5", "t5")]
 
@@ -76,13 +77,12 @@ def test_the_strongest_links_of_a_row() -> None:
     assert shown.strongest(0, 4, 0.15) == [("x", 0.5), ("w", 0.2), ("y", 0.2)]
 
 
-def test_heads_by_their_links_between_far_words() -> None:
+def test_heads_by_their_links_between_far_words(mini: Model) -> None:
     """A second reading of the rule: of each word the largest weight to a word more than two places away; words have
     a letter or digit.
     """
-    model = hs.load("mini")
-    encoded = typed(model, "The keys to the old cabinets, which my sister bought, are gone.").encoded
-    maps = look(model, encoded)
+    encoded = typed(mini, "The keys to the old cabinets, which my sister bought, are gone.").encoded
+    maps = look(mini, encoded)
     groups = pieces_of(encoded.word_of)
     words = [encoded.word_of[group[0]] >= 0 and encoded.words[encoded.word_of[group[0]]].form.isalnum() for group in groups]
     scores = {}
@@ -93,14 +93,13 @@ def test_heads_by_their_links_between_far_words() -> None:
             for i in range(len(groups))
             if words[i]
         )
-    order = rank(model, encoded, maps)
-    assert order == rank(model, encoded), "the same without maps"
+    order = rank(mini, encoded, maps)
+    assert order == rank(mini, encoded), "the same without maps"
     assert [round(scores[head], 4) for head in order[:20]] == sorted((round(score, 4) for score in scores.values()), reverse=True)[:20]
     assert len(order) == len(maps)
 
 
-def test_what_counts_as_far(tmp_path: Path) -> None:
-    mini = hs.load("mini")
+def test_what_counts_as_far(mini: Model, tmp_path: Path) -> None:
     assert not far(typed(mini, "!").encoded, "encoder").any()
     two = far(typed(mini, "black cats").encoded, "encoder")
     assert two.any(), "the shortest texts: neighbours, where there is nothing else"
@@ -111,8 +110,7 @@ def test_what_counts_as_far(tmp_path: Path) -> None:
     assert far(typed(opened, "The cat sat on a mat", None, 40).encoded, "decoder")[:, 1].any()
 
 
-def test_names_of_heads(tmp_path: Path) -> None:
-    mini = hs.load("mini")
+def test_names_of_heads(mini: Model, tmp_path: Path) -> None:
     assert find_heads(mini, ["8-10", HeadId("encoder", 0, 0), "8-10"]) == [HeadId("encoder", 7, 9), HeadId("encoder", 0, 0)]
     assert find_heads(hs.load(saved(tmp_path, "gpt2", "gpt2")), ["1-2"]) == [HeadId("decoder", 0, 1)]
     for name, says in [("13-1", "no head 13-1"), ("cross/1-1", "no cross attention"), ("x", "names no head"), ("0-1", "names no head")]:

@@ -6,8 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.heads import HeadId
@@ -19,6 +17,8 @@ from headscope.gallery.grids import grid
 from headscope.gallery.highlight import Highlight, find_highlight, find_pairs, find_relation, find_word
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 TEXT = "The cat sat on the mat the"
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from architectures import build
-from families import FAMILIES
 
 import headscope as hs
 from headscope.core.document import Document, Sentence, Word
 from headscope.corpora import Corpus
 from headscope.errors import HeadscopeError, ModelError
 from headscope.models.capture import NotFiniteError
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat .", "On a mat the cat and a dog sat , the cat sat ."]
 CORPUS = Corpus.of([Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),)) for n, text in enumerate(SENTENCES)])

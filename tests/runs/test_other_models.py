@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from architectures import BYPASS, build
-from families import FAMILIES
 from numpy.testing import assert_allclose, assert_equal
 from tiny import build_tiny
 
@@ -27,6 +25,8 @@ from headscope.models.model import Model
 from headscope.report import body
 from headscope.views.page import encode
 from headscope.views.run import run_data
+from helpers.architectures import BYPASS, build
+from helpers.families import FAMILIES
 
 TOKENIZERS = {"bert": "wordpiece", "gpt2": "gpt2", "t5": "t5"}
 KINDS = {"layoutlm": {"encoder"}, "switch_transformers": {"encoder", "decoder", "cross"}, "falcon": {"decoder"}}

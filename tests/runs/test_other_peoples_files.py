@@ -10,17 +10,11 @@ import pytest
 
 import headscope as hs
 from headscope.errors import RunError
-from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.saving import written_whole
 from headscope.results.folder import Folder
 
 SMALL: dict[str, Any] = {"limit": 2, "replicates": 0, "gallery": 0}
-
-
-@pytest.fixture(scope="module")
-def mini() -> Model:
-    return load("mini")
 
 
 def write(path: Path, text: str = "mine") -> Path:

@@ -9,7 +9,6 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from small_models import save_small
 
 import headscope as hs
 from headscope.corpora.names import DocumentNames
@@ -19,16 +18,11 @@ from headscope.results.counts import Counts
 from headscope.runs.estimate import RunEstimate, TimedShards, plan_run
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return hs.load(save_small(tmp_path_factory.mktemp("models") / "small"))
-
-
-def test_a_plan_counts_what_a_run_counts(model: Model) -> None:
+def test_a_plan_counts_what_a_run_counts(small_model: Model) -> None:
     """Also where the corpus is read in two ways."""
     settings = {"measures": ["positions", "coreference"], "shard_tokens": 500, "batch_tokens": 300, "max_length": 48, "replicates": 5}
-    planned = plan_run(make_spec(settings), model=model, tried=2)
-    run = hs.run(model, "sampler", gallery=0, **settings).results.manifest  # type: ignore[arg-type]
+    planned = plan_run(make_spec(settings), model=small_model, tried=2)
+    run = hs.run(small_model, "sampler", gallery=0, **settings).results.manifest  # type: ignore[arg-type]
     assert [counts.numbers() for counts in planned.counts] == [{name: way[name] for name in Counts().numbers()} for way in run["readings"]]
     assert planned.ways == ("sentence", "document")
     assert planned.shards == run["counts"]["shards"]
@@ -41,9 +35,9 @@ def test_a_plan_counts_what_a_run_counts(model: Model) -> None:
     assert planned.tokens == sum(way["tokens"] for way in run["readings"])
 
 
-def test_nothing_is_run_where_nothing_is_to_be_tried(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_run_where_nothing_is_to_be_tried(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Model, "stream", lambda *_: pytest.fail("the model was run"))
-    planned = plan_run(make_spec({"measures": ["entropy"]}), model=model, tried=0)
+    planned = plan_run(make_spec({"measures": ["entropy"]}), model=small_model, tried=0)
     assert planned.trial is None
     assert planned.seconds() is None
     assert planned.lines()[-1] == "how long computing takes was not tried"
@@ -81,11 +75,11 @@ def peak(model: Model, path: Path, sentences: int) -> int:
     return found
 
 
-def test_memory_does_not_grow_with_the_corpus(model: Model, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_corpus(small_model: Model, tmp_path: Path) -> None:
     """But for 16 bytes or so of each document's name, of which no two may be the same, and what waits to be
     collected.
     """
-    few, many = (peak(model, tmp_path / f"{count}.jsonl", count) for count in (500, 3000))
+    few, many = (peak(small_model, tmp_path / f"{count}.jsonl", count) for count in (500, 3000))
     assert many < few + 200_000, f"{few:,} bytes for 500 sentences, {many:,} for 3,000"
 
 

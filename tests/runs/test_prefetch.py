@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_models import save_small
 
 import headscope as hs
 from headscope.core.tally import Tally
@@ -19,11 +18,6 @@ from headscope.errors import HeadscopeError
 from headscope.models.model import Model
 
 SETTINGS: dict[str, Any] = {"unit": "paragraph", "max_length": 40, "shard_tokens": 90, "replicates": 5}
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return hs.load(save_small(tmp_path_factory.mktemp("models") / "small"))
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +37,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
-def test_a_run_over_files_read_ahead_gives_the_same_bytes(model: Model, files: list[Path], tmp_path: Path) -> None:
+def test_a_run_over_files_read_ahead_gives_the_same_bytes(small_model: Model, files: list[Path], tmp_path: Path) -> None:
     folders = {}
     for readers in (0, 2):
         out = tmp_path / str(readers)
         corpus = read(*files, on_error="skip")
-        hs.run(model, corpus, ["positions"], out, on_error="skip", readers=readers, **SETTINGS)
+        hs.run(small_model, corpus, ["positions"], out, on_error="skip", readers=readers, **SETTINGS)
         manifest = json.loads((out / "run.json").read_text())
         names = ["states.safetensors", "gallery.safetensors", *(f"tables/{path.name}" for path in (out / "tables").iterdir())]
         folders[readers] = (
@@ -61,9 +55,9 @@ def test_a_run_over_files_read_ahead_gives_the_same_bytes(model: Model, files: l
     assert "overlong texts dropped" in said
 
 
-def test_texts_come_as_one_process_reads_them(model: Model, files: list[Path]) -> None:
+def test_texts_come_as_one_process_reads_them(small_model: Model, files: list[Path]) -> None:
     """The texts themselves, and in a shard that travels."""
-    encoder = Encoder(model.tokenizer, unit="paragraph", max_length=40)
+    encoder = Encoder(small_model.tokenizer, unit="paragraph", max_length=40)
     plain, ours = Tally(), Tally()
     corpus = read(*files, on_error="skip")
     expected = list(encoder.texts(corpus, plain))
@@ -84,11 +78,11 @@ def test_texts_come_as_one_process_reads_them(model: Model, files: list[Path]) -
         assert (len(brief), brief.cost, brief.document) == (len(text), text.cost, text.document)
 
 
-def test_a_fault_is_told_after_what_comes_before_it(model: Model, files: list[Path]) -> None:
+def test_a_fault_is_told_after_what_comes_before_it(small_model: Model, files: list[Path]) -> None:
     taken: list[PackedText] = []
 
     def take() -> None:
-        for text in Prefetcher(read(*files), 1).texts(Encoder(model.tokenizer), Tally()):
+        for text in Prefetcher(read(*files), 1).texts(Encoder(small_model.tokenizer), Tally()):
             taken.append(text)
 
     with pytest.raises(HeadscopeError, match=r"line 3 of .*1\.jsonl.*--on-error skip"):
@@ -103,11 +97,11 @@ def test_what_cannot_be_read_ahead_is_read_here(files: list[Path]) -> None:
     assert Prefetcher.can(read(*files), 1)
 
 
-def test_a_file_that_changes_is_noticed_before_more_of_it_is_used(model: Model, files: list[Path], tmp_path: Path) -> None:
+def test_a_file_that_changes_is_noticed_before_more_of_it_is_used(small_model: Model, files: list[Path], tmp_path: Path) -> None:
     paths = [tmp_path / path.name for path in files[:2]]
     for path, source in zip(paths, (files[0], files[3]), strict=True):
         path.write_bytes(source.read_bytes())
-    texts = Prefetcher(read(*paths), 1).texts(Encoder(model.tokenizer), Tally())
+    texts = Prefetcher(read(*paths), 1).texts(Encoder(small_model.tokenizer), Tally())
     assert next(texts).document == "a"
     paths[1].write_text('{"id": "z", "text": "It is another."}\n', encoding="utf-8")
     with pytest.raises(HeadscopeError, match=r"1\.jsonl: the file has changed while it was being read"):

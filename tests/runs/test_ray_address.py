@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import save_small
-from stopping import ends, waiting_run
 
 import headscope as hs
 from headscope.engine import ray_workers as cluster
 from headscope.engine.spec import make_spec
 from headscope.engine.worker import WorkerSetup
 from headscope.errors import RunError
+from helpers.small_models import save_small
+from helpers.stopping import ends, waiting_run
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_models import save_small
 
 import headscope as hs
 from headscope.encoding.texts import Encoded
@@ -29,11 +28,6 @@ SETTINGS: dict[str, Any] = {"shard_tokens": 60, "replicates": 5, "gallery": 0}
 BAD = "sampler_recipe_flatbread/5"  # the text that makes the model raise
 STORE = 80 << 20
 MEASURES = ["positions", "tokens"]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_small(tmp_path_factory.mktemp("models") / "small")
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +92,13 @@ def actors_that(monkeypatch: pytest.MonkeyPatch, bad: str, roll: Path) -> None:
     monkeypatch.setattr(cluster, "_actor", lambda: Marked)
 
 
-def test_a_killed_worker_a_lost_node_and_a_bad_text(nodes: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_worker_a_lost_node_and_a_bad_text(
+    nodes: Any, small_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A worker is killed and later a node is lost, each when some shards are done and all workers have some in hand."""
     with monkeypatch.context() as patch:
         patch.setattr(Model, "inputs", failing(BAD, Model.inputs))
-        hs.run(model, "sampler", MEASURES, out=tmp_path / "local", on_error="skip", **SETTINGS)
+        hs.run(small_folder, "sampler", MEASURES, out=tmp_path / "local", on_error="skip", **SETTINGS)
     roll = tmp_path / "roll"
     roll.mkdir()
     actors_that(monkeypatch, BAD, roll)
@@ -131,7 +127,9 @@ def test_a_killed_worker_a_lost_node_and_a_bad_text(nodes: Any, model: Path, tmp
             lost = next(node for node in nodes.worker_nodes if node.node_id == everyone[killed[1]])
             nodes.remove_node(lost, allow_graceful=False)
 
-    run = hs.run(model, "sampler", MEASURES, out=tmp_path / "ray", engine="ray", workers=2, on_error="skip", progress=interfere, **SETTINGS)
+    run = hs.run(
+        small_folder, "sampler", MEASURES, out=tmp_path / "ray", engine="ray", workers=2, on_error="skip", progress=interfere, **SETTINGS
+    )
     assert len(killed) == 2, "the run was over before anything was killed"
     assert len(calls) > 20, "all was done before anything was killed"
     assert len(hired) == 4, "each of the two is replaced, and no other"
@@ -159,7 +157,7 @@ def free(cpus: int) -> None:
         time.sleep(0.1)
 
 
-def test_a_driver_that_is_killed_leaves_no_worker_and_a_folder_to_go_on_with(nodes: Any, model: Path, tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_leaves_no_worker_and_a_folder_to_go_on_with(nodes: Any, small_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     where = ["--engine", "ray", "--address", nodes.address, "--workers", "1", "--gallery", "0"]
     settings = ["--shard-tokens", "60", "--replicates", "5", "--on-error", "skip"]
@@ -169,7 +167,7 @@ def test_a_driver_that_is_killed_leaves_no_worker_and_a_folder_to_go_on_with(nod
         "headscope",
         "run",
         "--model",
-        str(model),
+        str(small_folder),
         "--measures",
         ",".join(MEASURES),
         "--out",
@@ -188,9 +186,9 @@ def test_a_driver_that_is_killed_leaves_no_worker_and_a_folder_to_go_on_with(nod
     assert process.returncode == -signal.SIGKILL, errors.decode()
     assert json.loads((out / "run.json").read_text())["status"] == "running"
     free(3)
-    run = hs.run(model, "sampler", MEASURES, out=out, on_error="skip", resume=True, **SETTINGS)
+    run = hs.run(small_folder, "sampler", MEASURES, out=out, on_error="skip", resume=True, **SETTINGS)
     assert run.results.manifest["counts"]["resumed_shards"] > 0
-    hs.run(model, "sampler", MEASURES, out=tmp_path / "local", on_error="skip", **SETTINGS)
+    hs.run(small_folder, "sampler", MEASURES, out=tmp_path / "local", on_error="skip", **SETTINGS)
     assert files(out) == files(tmp_path / "local")
 
 
@@ -201,21 +199,21 @@ def refused(model: Path, **settings: Any) -> str:
     return str(error.value)
 
 
-def test_workers_of_other_versions_are_refused(nodes: Any, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_of_other_versions_are_refused(nodes: Any, small_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = versions()
     monkeypatch.setattr(worker, "versions", lambda: {**here, "headscope": "0.0.7", "torch": "1.0"})
-    said = refused(model)
+    said = refused(small_folder)
     assert f"headscope {here['headscope']} where this process has 0.0.7, torch {here['torch']} where this process has 1.0" in said
     free(3)
 
 
-def test_workers_that_find_no_place_are_told_of(nodes: Any, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_find_no_place_are_told_of(nodes: Any, small_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
-    said = refused(model, gpus_per_worker=2)
+    said = refused(small_folder, gpus_per_worker=2)
     assert "a place for none of 1 workers in 0.5 s: each asks for 1 CPU and 2 GPUs, and the cluster has 3 CPUs (" in said
     assert "and 0 GPUs (0 free)" in said
-    assert "workers on cuda need GPUs" in refused(model, device="cuda")
+    assert "workers on cuda need GPUs" in refused(small_folder, device="cuda")
 
 
-def test_a_process_in_one_cluster_cannot_mean_another(nodes: Any, model: Path) -> None:
-    assert "not at 192.0.2.77:1" in refused(model, address="192.0.2.77:1")
+def test_a_process_in_one_cluster_cannot_mean_another(nodes: Any, small_folder: Path) -> None:
+    assert "not at 192.0.2.77:1" in refused(small_folder, address="192.0.2.77:1")

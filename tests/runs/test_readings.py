@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from numpy.testing import assert_array_equal
-from stopping import stopped
 
 import headscope as hs
 from headscope.engine.plan import readings
 from headscope.engine.spec import make_spec
 from headscope.measures import make
+from helpers.stopping import stopped
 
 
 def test_measures_that_read_alike_share_a_reading() -> None:

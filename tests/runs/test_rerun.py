@@ -23,11 +23,6 @@ from headscope.results.table import Table
 
 
 @pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load()
-
-
-@pytest.fixture(scope="module")
 def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "run"
     hs.run(mini, "sampler", ["entropy"], out, limit=6, replicates=5, gallery=2)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
-from stopping import ends, waiting_run
 
 import headscope as hs
 from headscope.core.heads import Site
@@ -25,13 +24,9 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.measures import make
 from headscope.models.model import Model
 from headscope.results.folder import Folder, read_states
+from helpers.stopping import ends, waiting_run
 
 FEW = [str(path) for path in read("sampler").paths[:5]]  # 82 sentences
-
-
-@pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load()
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +69,15 @@ def test_the_folder_holds_what_was_measured(whole: Path) -> None:
     assert run["entropy"].table.arrow.schema.metadata[b"signature"].decode() == run.signature
 
 
-def test_equal_to_eager_attention_and_numpy(mini: Model, whole: Path) -> None:
+def test_equal_to_eager_attention_and_numpy(whole: Path) -> None:
     """Nothing of headscope but its tokens: the network is run text by text with output_attentions=True."""
-    texts = list(Encoder(mini.tokenizer).texts(read(*FEW), Tally()))
+    model = hs.load()  # the shared one stays as it is
+    texts = list(Encoder(model.tokenizer).texts(read(*FEW), Tally()))
     found = []
     for text in texts:
-        mini.network.set_attn_implementation("eager")
+        model.network.set_attn_implementation("eager")
         with torch.no_grad():
-            out = mini.network(input_ids=torch.tensor(text.ids)[None], output_attentions=True)
+            out = model.network(input_ids=torch.tensor(text.ids)[None], output_attentions=True)
         maps = torch.stack(out.attentions)[:, 0].double().numpy()
         n = maps.shape[-1]
         last = [i for i, token in enumerate(text.ids) if token == 3]

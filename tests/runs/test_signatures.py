@@ -11,15 +11,15 @@ import pkgutil
 from collections.abc import Iterator
 
 import pytest
-from changed_settings import shows_nothing_usual, shows_what_is_changed
 
-import headscope as hs
 from headscope.comparison.base import _PASSING
 from headscope.corpora import read
 from headscope.engine.spec import make_spec
+from headscope.models.model import Model
 from headscope.results.signature import differences, identity, signature
 from headscope.results.specification import Role, Specification
 from headscope.studies.registry import REGISTRY
+from helpers.changed_settings import shows_nothing_usual, shows_what_is_changed
 
 
 def kinds(of: type[Specification] = Specification) -> Iterator[type[Specification]]:
@@ -68,9 +68,9 @@ def test_what_flow_and_ablation_kept_to_themselves() -> None:
     assert REGISTRY["ablation"].make({"beams": 2}).shown() == {"beams": "2"}
 
 
-def test_a_corpus_by_its_name_and_hash() -> None:
+def test_a_corpus_by_its_name_and_hash(mini: Model) -> None:
     """What edge probes were scored on."""
-    corpus, mini = read("sampler"), hs.load("mini")
+    corpus = read("sampler")
     spec = REGISTRY["edge_probe"].make({"dev": "some/where/dev.conllu", "cache": "somewhere"})
     now = identity(spec, "cpu", {"model": mini.fingerprint, "corpus": corpus.hash(), "dev": corpus.hash(), "look": None})
     parts = signature(spec, now).split("|")

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from architectures import build
-from families import FAMILIES
 from numpy.testing import assert_array_equal
 
 import headscope as hs
@@ -33,6 +31,8 @@ from headscope.studies.twins.findings import of_twins
 from headscope.studies.twins.heads import TABLES
 from headscope.studies.twins.sums import SideBySide, Watched
 from headscope.studies.twins.texts import Matcher, Names
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 pytestmark = pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")  # of words that tiny tokenizers do not know
 SETTINGS: dict[str, Any] = {"limit": 24, "max_length": 60, "replicates": 20, "batch_tokens": 40, "shard_tokens": 160, "control": True}

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from families import FAMILIES
-from small_models import save_small
 from typer.testing import CliRunner
 
 import headscope as hs
@@ -24,21 +22,12 @@ from headscope.results import unknown_tokens as unknown
 from headscope.results.counts import Counts, count
 from headscope.results.folder import Folder
 from headscope.runs.estimate import plan_run
+from helpers.families import FAMILIES
 
 QUICK: dict[str, Any] = {"replicates": 0, "gallery": 0}
 WORDS = {"entropy": {"level": "word"}}
 REFUSED = "4 of the 10 tokens (40.0%) are unknown to the tokenizer of small: too many to measure words (entropy)"
 WARNED = "1 of the 20 tokens (5.0%) are unknown to the tokenizer of small."
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_small(tmp_path_factory.mktemp("models") / "small")
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> Model:
-    return hs.load(folder)
 
 
 def texts(*sizes: tuple[int, int]) -> Corpus:
@@ -49,11 +38,11 @@ def texts(*sizes: tuple[int, int]) -> Corpus:
     return Corpus.of(Document(f"d{number}", (Sentence(own),)) for number, own in enumerate(words))
 
 
-def test_a_few_are_counted_and_warned_of(folder: Path, tmp_path: Path) -> None:
+def test_a_few_are_counted_and_warned_of(small_folder: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "c.txt"
     corpus.write_text("the " * 12 + "猫" + " the" * 7, encoding="utf-8")
     runner, out = CliRunner(), str(tmp_path / "run")
-    done = runner.invoke(app, ["run", "--model", str(folder), "--corpus", str(corpus), "--measures", "entropy", "--out", out])
+    done = runner.invoke(app, ["run", "--model", str(small_folder), "--corpus", str(corpus), "--measures", "entropy", "--out", out])
     assert "unknown tokens: 1 of 20 (5.0%)" in done.output
     assert f"warning: {WARNED}" in done.output
     run = hs.open_run(out)
@@ -63,66 +52,66 @@ def test_a_few_are_counted_and_warned_of(folder: Path, tmp_path: Path) -> None:
     page = run.report().read_text(encoding="utf-8")
     assert f"<b>Warning.</b> {WARNED}" in page
     assert "1 of 20 tokens of words (5.0 %)" in page
-    stats = runner.invoke(app, ["corpus", "stats", str(corpus), "--model", str(folder)]).output
+    stats = runner.invoke(app, ["corpus", "stats", str(corpus), "--model", str(small_folder)]).output
     assert "unknown tokens  1 of 20 (5.0%)" in stats
     quiet = runner.invoke(
-        app, ["run", "--model", str(folder), "--corpus", str(corpus), "--out", out, "--overwrite", "--gallery", "0", "-q"]
+        app, ["run", "--model", str(small_folder), "--corpus", str(corpus), "--out", out, "--overwrite", "--gallery", "0", "-q"]
     )
     assert quiet.stderr.startswith(f"headscope: warning: {WARNED}")
     assert not quiet.stdout
-    assert f"warning: 1 of the 20 tokens (5.0%) are unknown to the tokenizer of {folder}." in stats
+    assert f"warning: 1 of the 20 tokens (5.0%) are unknown to the tokenizer of {small_folder}." in stats
 
 
 @pytest.mark.parametrize(("sizes", "warns"), [([(49, 1)], False), ([(30, 0), (18, 1)], True)])
-def test_two_per_cent_are_no_warning(model: Model, sizes: Sequence[tuple[int, int]], warns: bool) -> None:
-    counts = count(texts(*sizes), Encoder(model.tokenizer))
+def test_two_per_cent_are_no_warning(small_model: Model, sizes: Sequence[tuple[int, int]], warns: bool) -> None:
+    counts = count(texts(*sizes), Encoder(small_model.tokenizer))
     assert bool(unknown.warning(counts, "small")) == warns
 
 
-def test_measures_of_words_are_refused_above_thirty_per_cent(model: Model, tmp_path: Path) -> None:
+def test_measures_of_words_are_refused_above_thirty_per_cent(small_model: Model, tmp_path: Path) -> None:
     with pytest.warns(HeadscopeWarning, match="3 of the 10 tokens"):
-        hs.run(model, texts((5, 0), (2, 3)), WORDS, **QUICK)
+        hs.run(small_model, texts((5, 0), (2, 3)), WORDS, **QUICK)
     with pytest.raises(RunError) as refused:
-        hs.run(model, texts((5, 0), (1, 4)), WORDS, tmp_path / "run", **QUICK)
+        hs.run(small_model, texts((5, 0), (1, 4)), WORDS, tmp_path / "run", **QUICK)
     assert refused.value.problem == REFUSED
     assert "leave out entropy" in refused.value.remedy
     with pytest.raises(RunError, match="4 of the 10 tokens"):
-        plan_run(make_spec({"measures": WORDS}), model=model, corpus=texts((5, 0), (1, 4)), tried=0)
+        plan_run(make_spec({"measures": WORDS}), model=small_model, corpus=texts((5, 0), (1, 4)), tried=0)
     with pytest.warns(HeadscopeWarning, match="4 of the 10 tokens"):
-        tokens = hs.run(model, texts((5, 0), (1, 4)), ["entropy"], **QUICK)
+        tokens = hs.run(small_model, texts((5, 0), (1, 4)), ["entropy"], **QUICK)
     assert set(tokens["entropy"].table.where(quantity="entropy")["n"]) == {2}, "tokens can be measured whatever they stand for"
 
 
-def test_what_is_refused_can_be_gone_on_with(model: Model, tmp_path: Path) -> None:
+def test_what_is_refused_can_be_gone_on_with(small_model: Model, tmp_path: Path) -> None:
     """To allow it changes no number, and so neither the identity nor the signature."""
     corpus, out = texts((5, 0), (1, 4)), tmp_path / "run"
     with pytest.raises(RunError):
-        hs.run(model, corpus, WORDS, out, **QUICK, shard_tokens=1)
+        hs.run(small_model, corpus, WORDS, out, **QUICK, shard_tokens=1)
     with pytest.warns(HeadscopeWarning):
-        resumed = hs.run(model, corpus, WORDS, out, **QUICK, shard_tokens=1, allow_unknown=True, resume=True)
+        resumed = hs.run(small_model, corpus, WORDS, out, **QUICK, shard_tokens=1, allow_unknown=True, resume=True)
     assert resumed.results.manifest["counts"]["resumed_shards"] == 2
     assert "allow_unknown" not in resumed.results.manifest["identity"]["settings"]
     assert "allow_unknown" not in resumed.signature
 
 
-def test_a_finished_run_is_made_again_although_older_runs_do_not_say_that_it_is_allowed(model: Model, tmp_path: Path) -> None:
+def test_a_finished_run_is_made_again_although_older_runs_do_not_say_that_it_is_allowed(small_model: Model, tmp_path: Path) -> None:
     corpus, out = texts((5, 0), (1, 4)), tmp_path / "run"
     with pytest.warns(HeadscopeWarning):
-        hs.run(model, corpus, WORDS, out, **QUICK, allow_unknown=True)
+        hs.run(small_model, corpus, WORDS, out, **QUICK, allow_unknown=True)
     folder = Folder(out)
     manifest = {name: value for name, value in folder.read_manifest().items() if name != "sha256"}
     del manifest["settings"]["allow_unknown"]
     folder.write_manifest(manifest)
-    assert not hs.rerun(out, corpus=corpus, model=model).same.differences
+    assert not hs.rerun(out, corpus=corpus, model=small_model).same.differences
 
 
-def test_a_run_is_refused_after_the_same_text_however_it_is_cut(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_refused_after_the_same_text_however_it_is_cut(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without waiting for the rest of the corpus, which would bring the share down to 9 %."""
     monkeypatch.setattr(unknown, "ENOUGH", 20)
     corpus = texts((9, 0), (2, 8), (0, 2), *[(10, 0)] * 9)
     for shard_tokens in (1, 15, 10_000):
         with pytest.raises(RunError, match=r"10 of the first 21 tokens \(47.6%\)"):
-            hs.run(model, corpus, WORDS, shard_tokens=shard_tokens, **QUICK)
+            hs.run(small_model, corpus, WORDS, shard_tokens=shard_tokens, **QUICK)
 
 
 @pytest.mark.parametrize(
@@ -144,10 +133,10 @@ def test_a_tokenizer_that_does_not_name_its_unknown_token() -> None:
     assert named == Tokenizer(hidden).unknown == {hidden.convert_tokens_to_ids("<unk>")}
 
 
-def test_the_target_of_an_encoder_decoder_is_counted_too(model: Model) -> None:
+def test_the_target_of_an_encoder_decoder_is_counted_too(small_model: Model) -> None:
     """The decoder reads its text shifted by one: all words of it, since a [SEP] that is not read closes it."""
     paragraphs = Sentence((Word("the"),)), Sentence((Word("猫"), Word("the")), paragraph=1)
-    counts = count(Corpus.of([Document("d", paragraphs)]), Encoder(model.tokenizer, "pair", decoder_start=2))
+    counts = count(Corpus.of([Document("d", paragraphs)]), Encoder(small_model.tokenizer, "pair", decoder_start=2))
     assert (counts.unknown, counts.word_tokens, counts.tokens) == (1, 3, 3)
 
 
@@ -158,9 +147,9 @@ def test_a_study_warns_too() -> None:
     assert repr(study).startswith("warning: 1 of the 20 tokens")
 
 
-def test_twins_warn_of_both_models(model: Model) -> None:
+def test_twins_warn_of_both_models(small_model: Model) -> None:
     with pytest.warns(HeadscopeWarning, match="1 of the 20 tokens") as issued:
-        found = hs.twins(model, model, texts((9, 1), (10, 0)), replicates=0, control=False)
+        found = hs.twins(small_model, small_model, texts((9, 1), (10, 0)), replicates=0, control=False)
     assert len(issued) == len(found.warnings) == 2
 
 

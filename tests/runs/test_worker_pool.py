@@ -16,7 +16,6 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from small_models import save_small
 
 import headscope as hs
 from headscope.core.annotation import Annotation
@@ -26,6 +25,7 @@ from headscope.engine import processes
 from headscope.engine.pool import AHEAD, ASIDE, BEYOND, TRIES, Dispatch, Event, WorkerPool
 from headscope.engine.worker import ShardJob, WorkerSetup
 from headscope.errors import RunError
+from helpers.small_models import save_small
 
 START = WorkerSetup({}, None, 1, "", {})
 

@@ -5,14 +5,12 @@ it, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
-import toy as module
-from small import SmallStudies, registered_toy, small_studies
 from transformers import AutoTokenizer
 
 import headscope as hs
@@ -22,19 +20,10 @@ from headscope.models.load import load
 from headscope.results.results import Results
 from headscope.studies.base import Study
 from headscope.studies.registry import REGISTRY
+from helpers import toy as module
+from helpers.small import SmallStudies
 
 Headscope = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> SmallStudies:
-    return small_studies(tmp_path_factory.getbasetemp())
-
-
-@pytest.fixture
-def toy() -> Iterator[Study]:
-    with registered_toy() as study:
-        yield study
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ from html import unescape
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 from numpy.testing import assert_allclose
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
@@ -28,6 +26,8 @@ from headscope.report.alike import alike_section
 from headscope.report.published import BEHAVIOURS
 from headscope.report.summary import sentences
 from headscope.views.run import run_data
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 MEASURES = ["positions", "tokens", "entropy", "relations"]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from excerpts import excerpt
 from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
@@ -20,6 +19,7 @@ from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval
+from helpers.excerpts import excerpt
 
 PROBES = {"probes": ["attention", "right-branching"], "epochs": 1, "seeds": 1, "max_length": 24, "replicates": 40}
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from architectures import build
-from families import FAMILIES
 from numpy.testing import assert_allclose
 
 import headscope as hs
@@ -24,15 +22,12 @@ from headscope.models.model import Model
 from headscope.views import text as views
 from headscope.widget import shown
 from headscope.widget.view import View
+from helpers.architectures import build
+from helpers.families import FAMILIES
 
 TEXT = "The keys to the old cabinet that my sister bought are on the table."
 EXAMPLE = Path(__file__).parents[2] / "examples" / "look_at_a_head.ipynb"
 LIVE = "application/vnd.jupyter.widget-view+json"
-
-
-@pytest.fixture(scope="module")
-def mini() -> Model:
-    return hs.load("mini")
 
 
 def held(html: str) -> dict[str, Any]:

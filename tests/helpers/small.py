@@ -10,12 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from recipe_material import save_slice, save_small
-from toy import ToyStudy
-
 from headscope.results.results import Results
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
+from helpers.recipe_material import save_slice, save_small
+from helpers.toy import ToyStudy
 
 # The settings of each study, by its name in the registry. They should give at least two jobs and, if possible, every
 # table that is compared or drawn.
@@ -101,7 +100,7 @@ class SmallStudies:
 
     def settings(self, study: str) -> dict[str, Any]:
         """The settings of a small study."""
-        assert study in SMALL, f"{study} has no small settings: add an entry to SMALL in tests/studies/small.py"
+        assert study in SMALL, f"{study} has no small settings: add an entry to SMALL in tests/helpers/small.py"
         return {"model": "model", "corpus": ["excerpt.conllu"], "replicates": REPLICATES, **SMALL[study]}
 
     def execute(self, study: str, out: Path, changes: Mapping[str, Any] | None = None, **how: Any) -> Results:

@@ -1,13 +1,21 @@
-"""A model that loads and runs in no time, in a folder, for tests in which several processes load it."""
+"""The embedded model, and a small one in a folder, which several processes can load quickly."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from headscope.models.load import _locate
+from headscope.models.load import _locate, load
+from headscope.models.model import Model
+
+
+@cache
+def load_mini() -> Model:
+    """The embedded model, loaded once per process."""
+    return load("mini")
 
 
 def save_small(folder: Path) -> Path:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from worlds import Text, World, run
 
 from headscope.core.annotation import Annotated
 from headscope.core.batch import CLS, SEP, WORD
@@ -15,6 +14,7 @@ from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.heads import HeadLayout, Site
 from headscope.measures import make
 from headscope.results.table import Table
+from helpers.worlds import Text, World, run
 
 Map = NDArray[np.float64]
 

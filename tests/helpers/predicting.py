@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 import transformers
-from families import FAMILIES
 
 import headscope as hs
 from headscope.core.document import Document, Sentence, Word
@@ -17,6 +16,7 @@ from headscope.encoding.texts import Encoded
 from headscope.engine.shards import encoder_for
 from headscope.engine.spec import make_spec
 from headscope.models.model import Model
+from helpers.families import FAMILIES
 
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat .", "Cats play .", "The cat saw the dogs playing on mats ."]
 PHRASES = ("cat", "cats", "the dog", "dogs playing", "mat")

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from worlds import Text
 
 from headscope.core.batch import CLS, SEP, WORD, stack
 from headscope.measures import (
@@ -24,6 +23,7 @@ from headscope.measures import (
     Tokens,
 )
 from headscope.measures.distances import sampled
+from helpers.worlds import Text
 
 Map = NDArray[np.float64]
 Chosen = Callable[[str, int], bool]

@@ -1,0 +1,21 @@
+"""Edge probes that are hardly trained, for tests that do not need good ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from headscope.studies.edge_probe import linear, training
+
+QUICK = {"checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
+
+
+@contextmanager
+def short_training() -> Iterator[None]:
+    """Check after each epoch, however short: these tests do not need good probes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "MIN_STEPS", 1)
+        patch.setattr(linear, "STEPS", 10)
+        yield

@@ -1,0 +1,142 @@
+"""Figures, page and sentences of a study by edge probing, and which expected layers they doubt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.drawing.saving import render
+from headscope.errors import RunError
+from headscope.results.results import Results
+from headscope.results.table import Table
+from headscope.stats.choices import Negatives
+from headscope.studies.edge_probe.findings import sentences
+from headscope.studies.edge_probe.summary import doubt
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tenney1", ["expected layer", "centre of gravity", "Part of speech", "Coreference"]),
+        ("tenney2", ["Mixing weights", "Score added", "K(s)"]),
+        ("tenney3", ["Belief", "(true)"]),
+        ("layerscores", ["layer ℓ alone", "random labels", "F1"]),
+    ],
+)
+def test_figures_say_what_they_show(edge_study: hs.StudyResult, name: str, words: list[str]) -> None:
+    drawn = render(edge_study.plot(name), "svg").decode()
+    for word in words:
+        assert word in drawn
+    with pytest.raises(RunError, match=r"headscope ablate"):
+        edge_study.plot("michel1")
+
+
+def test_figure_3_shows_one_sentence_for_several_tasks_and_may_have_bars(edge_study: hs.StudyResult) -> None:
+    shared = [row for row in edge_study["edge_examples"] if row["kind"] == "sentence"]
+    assert sorted(row["task"] for row in shared) == ["coref", "pos"]
+    assert len({row["id"] for row in shared}) == 1
+    assert min(row["margin"] for row in shared) > 0
+    figure = edge_study.plot("tenney3")
+    assert sorted(axes.get_title(loc="left").split(" 1:")[0] for axes in figure.axes) == ["Coreference", "Part of speech"]
+    for axes, row in zip(edge_study.plot("tenney3", bars=True).axes, shared, strict=True):
+        own = edge_study["edge_beliefs"].where(task=row["task"], example=row["example"])
+        means = {label: np.mean(own.where(label=label)["belief"]) for label in own["label"] if not own.where(label=label)["gold"][0]}
+        legend = axes.get_legend()
+        assert legend is not None
+        names = [text.get_text() for text in legend.get_texts()]
+        true = [f"{row['gold']} (true)"] if any(own["gold"]) else []
+        assert names == [*true, max(means, key=means.__getitem__)]
+        assert len(axes.patches) == 13 * len(names)
+    with pytest.raises(RunError, match="bars says nothing about tenney1"):
+        edge_study.plot("tenney1", bars=True)
+
+
+def _doubted(study: hs.StudyResult, task: str) -> hs.StudyResult:
+    """A study in which the expected layer of one task means nothing, and those of the others are 3."""
+    tasks = study["edge_tasks"]
+    columns = {name: list(tasks[name]) for name in tasks.columns}
+    columns["doubt"] = ["layers add nothing" if name == task else None for name in tasks["task"]]
+    columns["expected_layer"] = [3.0] * len(tasks)
+    return hs.StudyResult(Results(study.results.manifest, {**study.results, "edge_tasks": Table.of(columns)}))
+
+
+def test_expected_layers_that_mean_nothing_are_marked(edge_study: hs.StudyResult) -> None:
+    doubted = _doubted(edge_study, "coref")
+    axes = doubted.plot("tenney1").axes[0]
+    points = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("expected")}
+    assert set(points) == {"expected layer", "expected layer that means nothing"}
+    assert points["expected layer that means nothing"].get_markerfacecolor() == "white"
+    panels = doubted.plot("tenney2").axes[1::2]
+    told = {
+        name: " ".join(text.get_text() for text in axes.texts) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)
+    }
+    assert "expected layer 3.00 (means nothing)" in told["coref"]
+    assert "expected layer 3.00, K" in told["pos"]
+    lines = {name: len(axes.lines) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)}
+    assert lines["pos"] == lines["coref"] + 1, "there is no dashed line at a layer that means nothing"
+    assert "expected layer 3.00 (means nothing)" in repr(doubted)
+    assert "coref" not in repr(doubted).splitlines()[0]
+
+
+@dataclass
+class _Probed:
+    """What a doubt is about: scores by layer, as they are and drawn again."""
+
+    curve: np.ndarray
+    again: np.ndarray
+    negatives: Negatives = "keep"
+    replicates: int = 2
+
+    @property
+    def size(self) -> int:
+        return len(self.curve)
+
+    @property
+    def drawn(self) -> np.ndarray:
+        return self.again[:, None]
+
+    def interval(self, value: float, replicates: np.ndarray) -> tuple[float, float]:
+        return float(replicates.min()), float(replicates.max())
+
+
+@pytest.mark.parametrize(
+    ("again", "why"),
+    [
+        ([[0.5, 0.8, 0.7], [0.5, 0.6, 0.6]], None),
+        ([[0.5, 0.8, 0.9], [0.5, 0.6, 0.45]], "layers add 0.20 [-0.05 0.40] to the score, which is not clear of 0"),
+    ],
+)
+def test_a_gain_that_is_not_clear_of_0_is_a_doubt(again: list[list[float]], why: str | None) -> None:
+    found = doubt(_Probed(np.array([0.5, 0.6, 0.7]), np.array(again)))  # type: ignore[arg-type]
+    assert found is None if why is None else (found or "").startswith(why)
+
+
+def test_the_page(edge_study: hs.StudyResult) -> None:
+    text = edge_study.report().read_text(encoding="utf-8")
+    assert text.count("data:image/svg+xml;base64") == 4
+    assert "Where in the model it is known" in text
+    assert "Selectivity" in text
+
+
+def test_sentences_by_hand() -> None:
+    row = {
+        "task": ["pos", "coref"], "n": [1200, 10], "embeddings": [0.5, 0.7], "all_layers": [0.9, 0.7], "expected_layer": [2.5, math.nan],
+        "low": [2.0, math.nan], "high": [3.0, math.nan], "centre": [4.0, 6.0], "control": [0.6, math.nan], "selectivity": [0.3, math.nan],
+    }  # fmt: skip
+    turns = {
+        "task": ["pos", "pos"], "text": ["[a] b", "c [d]"], "turn": ["spoiled", "corrected"], "before": ["X", "Y"], "before_layer": [0, 1],
+        "after": ["Y", "Z"], "after_layer": [3, 5],
+    }  # fmt: skip
+    told = sentences({"edge_tasks": Table.of(row), "edge_examples": Table.of(turns)})
+    assert told == [
+        "pos: F1 0.500 from the embeddings and 0.900 from all layers; expected layer 2.50 [2.00 3.00], centre of gravity 4.00 (n = 1,200).",
+        "coref: F1 0.700 from the embeddings and 0.700 from all layers; expected layer –, centre of gravity 6.00 (n = 10).",
+        "Selectivity, F1 of all layers beyond that for random labels: pos +0.30.",
+        "pos: a decision that is corrected on the way: c [d]: Y by layers 0 to 1, Z by layers 0 to 5.",
+    ]
