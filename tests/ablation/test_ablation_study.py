@@ -22,7 +22,6 @@ from headscope.models.answers import ask, asking_inputs
 from headscope.models.gates import gated, gates_without
 from headscope.models.importance import importance
 from headscope.models.model import Model
-from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.stats.bootstrap import group_of
 from headscope.stats.keyphrases import KeyphraseF1
@@ -293,23 +292,6 @@ def test_differences_with_their_replicates(tmp_path: Path, score: str) -> None:
             np.testing.assert_allclose(np.ravel(numbers.bounds()), [row["low"], row["high"]])
     without = execute("ablation", {**SETTINGS, "parts": ["layers"], "replicates": 0}, model=model, corpus=MANY)
     assert REGISTRY["ablation"].replicates(without) == {}
-
-
-def test_stopped_and_gone_on_with(tmp_path: Path) -> None:
-    model = loaded(tmp_path, "bert")
-    whole = execute("ablation", SETTINGS, tmp_path / "whole", model=model, corpus=MANY)
-
-    def stop(share: float | None, texts: int, tokens: int) -> None:
-        if share is not None and share > 0.6:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        execute("ablation", SETTINGS, tmp_path / "stopped", model=model, corpus=MANY, progress=stop)
-    resumed = execute("ablation", SETTINGS, tmp_path / "stopped", model=model, corpus=MANY, resume=True)
-    assert resumed.manifest["counts"]["resumed_shards"] > 0
-    for name in whole:
-        assert [repr(row) for row in resumed[name]] == [repr(row) for row in whole[name]]
-    assert Results.open(tmp_path / "stopped").study == "ablation"
 
 
 def test_batches_and_mean_replacement(tmp_path: Path) -> None:

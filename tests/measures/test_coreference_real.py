@@ -19,7 +19,7 @@ from headscope.encoding.texts import Encoder
 
 GUM = "ud/en_gum-ud-dev.conllu.xz"
 ONTOGUM = "coref/ontogum-dev.v4_gold_conll.xz"
-DOCUMENTS: dict[str, Any] = {"unit": "document", "overlong": "truncate", "max_length": 128}
+DOCUMENTS: dict[str, Any] = {"gallery": 0, "unit": "document", "overlong": "truncate", "max_length": 128}
 
 
 def rules(run: hs.api.Run, measure: str, label: str = "all") -> dict[str, float]:

@@ -190,7 +190,7 @@ def test_a_worker_is_told_where_to_look(file: Path) -> None:
 def test_what_was_typed_in_cannot_be_sent() -> None:
     typed = type("Typed", (_Taken,), {"name": "typed", "__module__": "__main__"})
     with pytest.raises(MeasureError, match="Typed is only known here"):
-        hs.run("mini", "sampler", [dataclass(frozen=True, kw_only=True)(typed)], engine="processes")
+        hs.run("mini", "sampler", [dataclass(frozen=True, kw_only=True)(typed)], engine="processes", gallery=0)
 
 
 def test_resuming_notices_a_change(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ class _Nameless(_Taken):
 )
 def test_what_is_no_measure_is_refused(measures: list[Any], said: str) -> None:
     with pytest.raises(MeasureError, match=re.escape(said)):
-        hs.run("mini", "sampler", measures)
+        hs.run("mini", "sampler", measures, gallery=0)
 
 
 def test_a_broken_file_is_refused(tmp_path: Path) -> None:

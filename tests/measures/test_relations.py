@@ -255,14 +255,14 @@ def test_one_document_cannot_be_parted() -> None:
 
 def test_token_level_is_refused() -> None:
     with pytest.raises(MeasureError, match="between words"):
-        hs.run("mini", "sampler", {"relations": {"level": "token"}}, limit=1)
+        hs.run("mini", "sampler", {"relations": {"level": "token"}}, limit=1, gallery=0)
 
 
 def test_a_corpus_without_trees(tmp_path: Any) -> None:
     file = tmp_path / "plain.txt"
     file.write_text("No trees here.\n")
     with pytest.raises(RunError, match="relations needs trees"):
-        hs.run("mini", file, ["relations"])
+        hs.run("mini", file, ["relations"], gallery=0)
     with pytest.raises(MeasureError, match="annotated words"):
         hs.measure(np.eye(2)[None, None], ["a", "b"], ["relations"], words=[0, 1])
 

@@ -319,8 +319,8 @@ def test_models_without_a_head_and_maps_without_a_model_are_refused(tmp_path: Pa
     BertModel(BertConfig(vocab_size=len(tokens), **TINY["bert"][3])).save_pretrained(tmp_path / "bare")
     tokens.save_pretrained(tmp_path / "bare")
     with pytest.raises(ModelError, match="it has no language-modelling head"):
-        hs.run(tmp_path / "bare", CORPUS, ["saliency"])
+        hs.run(tmp_path / "bare", CORPUS, ["saliency"], gallery=0)
     with pytest.raises(ModelError, match="head=True"):
-        hs.run(hs.load("mini", device="cpu"), CORPUS, ["saliency"])
+        hs.run(hs.load("mini", device="cpu"), CORPUS, ["saliency"], gallery=0)
     with pytest.raises((hs.errors.MeasureError, RunError), match="needs gradients"):
         hs.measure(np.full((1, 1, 2, 2), 0.5), ["a", "b"], ["saliency"])

@@ -45,7 +45,7 @@ def test_the_embedded_model_has_twelve_layers_of_twelve_heads(mini: Model) -> No
 def test_a_folder_gives_the_same_model(mini: Model, copy: Path) -> None:
     other = hs.load(copy)
     assert other.fingerprint == mini.fingerprint
-    assert str(copy) not in hs.run(other, "sampler", limit=1, replicates=0).signature
+    assert str(copy) not in hs.run(other, "sampler", limit=1, replicates=0, gallery=0).signature
     (copy / "config.json").write_text((copy / "config.json").read_text().replace("1e-12", "1e-11"))
     assert hs.load(copy).fingerprint != mini.fingerprint
 
@@ -71,8 +71,8 @@ def test_bad_options_are_named() -> None:
 
 
 def test_half_precision_weights_are_measured_in_float32(mini: Model) -> None:
-    half = hs.run(hs.load(dtype="bfloat16"), "sampler", ["entropy"], limit=5, replicates=0)
-    full = hs.run(mini, "sampler", ["entropy"], limit=5, replicates=0)
+    half = hs.run(hs.load(dtype="bfloat16"), "sampler", ["entropy"], limit=5, replicates=0, gallery=0)
+    full = hs.run(mini, "sampler", ["entropy"], limit=5, replicates=0, gallery=0)
     difference = [a - b for a, b in zip(half["entropy"].table["value"], full["entropy"].table["value"], strict=True)]
     assert 0 < max(map(abs, difference)) < 0.15
 

@@ -45,7 +45,7 @@ def test_a_run_with_random_weights_says_so_and_parses_nothing() -> None:
 
 def test_a_loaded_model_is_not_redrawn() -> None:
     with pytest.raises(RunError, match="Load it with random="):
-        hs.run(hs.load("mini"), "sampler", weights="random", limit=1)
+        hs.run(hs.load("mini"), "sampler", weights="random", limit=1, gallery=0)
 
 
 def test_norms_that_add_one_to_their_weight_start_at_zero() -> None:

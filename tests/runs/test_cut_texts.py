@@ -51,7 +51,7 @@ def test_with_a_limit_only_what_was_read_is_counted(tmp_path: Path) -> None:
 def test_what_was_lost_stands_beside_the_finding(small_folder: Path, tmp_path: Path) -> None:
     """Seven tokens are [CLS], five words and [SEP]: `left her .` is lost, and with it a mention."""
     out = tmp_path / "run"
-    run = hs.run(hs.load(small_folder), Corpus.of([LONG, SHORT]), {"coreference": {"least": 1}}, out, max_length=7, replicates=0)
+    run = hs.run(hs.load(small_folder), Corpus.of([LONG, SHORT]), {"coreference": {"least": 1}}, out, max_length=7, replicates=0, gallery=0)
     (way,) = run.results.manifest["readings"]
     assert way["cut"] == {"texts": 1, "words": 3, "mentions": 1}
     assert run.results.manifest["dropped"] == [

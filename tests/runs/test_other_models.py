@@ -79,7 +79,7 @@ def naive(model: Model, kind: str) -> tuple[list[np.ndarray], list[int]]:
 def test_every_kind_of_model_from_a_folder(tmp_path: Path, name: str, tokenizer: str, kinds: list[str]) -> None:
     model = hs.load(saved(tmp_path, name, tokenizer))
     assert model.capture == ("outputs" if name in BYPASS else "interface")
-    run = hs.run(model, CORPUS, max_length=60, replicates=4)
+    run = hs.run(model, CORPUS, max_length=60, replicates=4, gallery=0)
     entropy = run["entropy"].table.where(quantity="entropy")
     assert list(dict.fromkeys(entropy["kind"])) == kinds
     for kind in kinds:
@@ -104,11 +104,11 @@ def test_every_kind_of_model_from_a_folder(tmp_path: Path, name: str, tokenizer:
 def test_even_attention_stays_inside_a_window(tmp_path: Path) -> None:
     """A window of 4: row i sees min(i, 4) tokens, so even attention has the entropy ln min(i, 4)."""
     model = hs.load(saved(tmp_path, "mistral", "llama-2"))
-    run = hs.run(model, CORPUS, ["entropy"], max_length=60, replicates=0)
+    run = hs.run(model, CORPUS, ["entropy"], max_length=60, replicates=0, gallery=0)
     _, lengths = naive(model, "decoder")
     expected = np.mean([np.mean([np.log(min(i, 4)) for i in range(1, n + 1)]) for n in lengths])
     assert_allclose(run["entropy"].table.where(quantity="entropy")["baseline"], expected, atol=1e-5)
-    words = hs.run(model, CORPUS, {"entropy": {"level": "word"}}, max_length=60, replicates=0)
+    words = hs.run(model, CORPUS, {"entropy": {"level": "word"}}, max_length=60, replicates=0, gallery=0)
     assert max(words["entropy"].table.where(quantity="entropy")["baseline"]) <= expected + 1e-6
 
 
@@ -126,7 +126,9 @@ def test_relations_of_models_with_masks_of_other_shapes(tmp_path: Path, name: st
         Sentence(tuple(Word(word.form, head=min(i, 1), relation="dep") for i, word in enumerate(d.sentences[0].words))) for d in CORPUS
     ]
     trees = Corpus.of([Document(f"d{n}", (sentence,)) for n, sentence in enumerate(texts)])
-    together, singly = (hs.run(model, trees, ["relations", "trees"], replicates=0, max_length=60, batch_tokens=size) for size in (2048, 1))
+    together, singly = (
+        hs.run(model, trees, ["relations", "trees"], replicates=0, max_length=60, batch_tokens=size, gallery=0) for size in (2048, 1)
+    )
     for measure in ("relations", "trees"):
         assert_allclose(together[measure].table["value"], singly[measure].table["value"], rtol=1e-5, atol=1e-6)
         assert_equal(together[measure].table["n"], singly[measure].table["n"])
@@ -134,9 +136,9 @@ def test_relations_of_models_with_masks_of_other_shapes(tmp_path: Path, name: st
 
 
 def test_a_decoder_has_no_cls_but_an_opening_token_is_one(tmp_path: Path) -> None:
-    without = hs.run(hs.load(saved(tmp_path, "gpt2", "gpt2")), CORPUS, ["tokens"], max_length=60, replicates=0)
+    without = hs.run(hs.load(saved(tmp_path, "gpt2", "gpt2")), CORPUS, ["tokens"], max_length=60, replicates=0, gallery=0)
     assert set(without["tokens"].table.where(quantity="to_cls")["n"]) == {0}
-    with_bos = hs.run(hs.load(saved(tmp_path, "llama", "llama-3")), CORPUS, ["tokens"], max_length=60, replicates=0)
+    with_bos = hs.run(hs.load(saved(tmp_path, "llama", "llama-3")), CORPUS, ["tokens"], max_length=60, replicates=0, gallery=0)
     assert set(with_bos["tokens"].table.where(quantity="to_cls")["n"]) == {len(SENTENCES)}
 
 
@@ -172,7 +174,7 @@ def test_heads_as_classifiers_on_every_kind_of_model(tmp_path: Path, name: str, 
     mentions = (Mention("a", 0, 2), Mention("b", 4, 6), Mention("a", 3, 4))
     corpus = Corpus.of([Document(f"d{n}", (Sentence(words),), mentions) for n in range(12)])
     measures: dict[str, dict[str, object]] = {"relations": {"least": 1}, "trees": {"heads": ("1-1",)}, "coreference": {"least": 1}}
-    run = hs.run(str(saved(tmp_path, name, tokenizer)), corpus, measures, replicates=10, max_length=48)
+    run = hs.run(str(saved(tmp_path, name, tokenizer)), corpus, measures, replicates=10, max_length=48, gallery=0)
     for measure, n in (("relations", 60), ("coreference", 12)):
         best = run.results[f"{measure}_best"].where(label="all")
         assert list(best["kind"]) == kinds
@@ -191,6 +193,13 @@ def test_a_decoder_that_never_reads_the_last_word(tmp_path: Path) -> None:
     forms = ["the", "cat", "sat", "."]
     words = tuple(Word(form, head=2 * (n != 1), relation="x" if n != 1 else "root", space_after=n != 2) for n, form in enumerate(forms))
     corpus = Corpus.of([Document(f"d{n}", (Sentence(words),)) for n in range(6)])
-    run = hs.run(str(saved(tmp_path, "bart", "gpt2")), corpus, {"relations": {"least": 1, "punct": "include"}}, replicates=5, max_length=48)
+    run = hs.run(
+        str(saved(tmp_path, "bart", "gpt2")),
+        corpus,
+        {"relations": {"least": 1, "punct": "include"}},
+        replicates=5,
+        max_length=48,
+        gallery=0,
+    )
     best = run.results["relations_best"].where(label="x")
     assert dict(zip(best["kind"], best["n"], strict=True)) == {"encoder": 18, "decoder": 12}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -201,20 +198,3 @@ def test_a_loaded_model_is_not_taken_for_another_of_its_name(folders: Mapping[st
     assert identity["model"] == redrawn.fingerprint
     assert identity["settings"]["other"] == hs.load(folders["bert"]).fingerprint != redrawn.fingerprint
     assert max(found.table()["distance"]) > 0
-
-
-def test_findings_and_figures_do_without_torch(whole: Results) -> None:
-    """Apart from what opens a folder: modules of the study itself import neither torch nor transformers."""
-    code = """
-import json, sys
-from headscope.studies.registry import REGISTRY
-study = REGISTRY["twins"]
-assert study.make({"other": "mini"}).limit is None
-slow = {"numpy", "pyarrow", "torch", "transformers"}
-assert not slow & sys.modules.keys(), slow & sys.modules.keys()
-import headscope.studies.twins.findings, headscope.studies.twins.figures, headscope.studies.twins.summary
-print(json.dumps(sorted({"torch", "transformers"} & sys.modules.keys())))
-"""
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout) == []
