@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from headscope.api.corpora import Texts, opened
 from headscope.api.results import Run, StudyResult, warn
-from headscope.corpora import Corpus, OnError, read
+from headscope.corpora import Corpus
 from headscope.errors import MeasureError, ModelError
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from headscope.core.document import Document
     from headscope.core.heads import HeadId
-    from headscope.corpora import Finding, Stats
     from headscope.engine.shards import Progress
     from headscope.engine.spec import RunSpec
     from headscope.gallery.grids import Level, Specials
@@ -56,45 +54,11 @@ def load(
     return load_model(name, device, dtype, random, head)
 
 
-def annotate(
-    texts: Corpus | str | Path | Sequence[str | Path],
-    out: str | Path | None = None,
-    *,
-    parser: str | None = None,
-    pipeline: Any = None,
-    language: str = "en",
-    format: str | None = None,
-    on_error: OnError = "raise",
-    overwrite: bool = False,
-    progress: Progress | None = None,
-) -> Corpus:
-    """Raw texts with sentences, words, tags and trees as an installed parser finds them, marked as automatic
-    (docs/annotate.md).
-
-    `parser` is `spacy` or `stanza`; `pipeline` a name, a folder, or a pipeline that is loaded already. They are written
-    to `out`, a CoNLL-U file, and read from there; without it they stay in memory.
-
-    >>> import headscope as hs
-    >>> corpus = hs.annotate("notes.txt", parser="spacy")  # doctest: +SKIP
-    >>> hs.run("mini", corpus, ["relations"])  # doctest: +SKIP
-    """
-    from headscope.annotation import annotate as write
-    from headscope.annotation import load_parser
-    from headscope.annotation.texts import raw_texts
-
-    names = [texts] if isinstance(texts, str | Path) else texts
-    opened = nullcontext(names) if isinstance(names, Corpus) else raw_texts(names, format, on_error)
-    with TemporaryDirectory(prefix="headscope-") as folder, opened as corpus:
-        path = Path(out) if out is not None else Path(folder) / "annotated.conllu"
-        write(corpus, load_parser(parser, pipeline, language), path, overwrite, progress)
-        return read(path) if out is not None else Corpus.of(read(path))
-
-
 def train(
-    corpus: Corpus | str | Path | Sequence[str | Path],
+    corpus: Texts,
     out: str | Path,
     model: str | Path = "mini",
-    dev: Corpus | str | Path | Sequence[str | Path] | None = None,
+    dev: Texts | None = None,
     *,
     device: str | None = None,
     overwrite: bool = False,
@@ -117,19 +81,13 @@ def train(
     known = [field.name for field in fields(TrainingRecipe)]
     if unknown := [name for name in recipe if name not in known]:
         raise ModelError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(known)}")
-    texts = _corpus(corpus)
-    return train_model(texts, out, model, None if dev is None else _corpus(dev), TrainingRecipe(**recipe), device, overwrite, progress)
-
-
-def _corpus(named: Corpus | str | Path | Sequence[str | Path]) -> Corpus:
-    if isinstance(named, Corpus):
-        return named
-    return read(named) if isinstance(named, str | Path) else read(*named)
+    texts = opened(corpus)
+    return train_model(texts, out, model, None if dev is None else opened(dev), TrainingRecipe(**recipe), device, overwrite, progress)
 
 
 def run(
     model: Model | str | Path = "mini",
-    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
+    corpus: Texts = "sampler",
     measures: Measures = DEFAULT_MEASURES,
     out: str | Path | None = None,
     *,
@@ -183,7 +141,7 @@ def run(
 
 def plan(
     model: Model | str | Path = "mini",
-    corpus: Corpus | str | Path | Sequence[str | Path] = "sampler",
+    corpus: Texts = "sampler",
     measures: Measures = DEFAULT_MEASURES,
     *,
     device: str | None = None,
@@ -213,41 +171,13 @@ def plan(
     )
 
 
-def _spec(
-    model: Model | str | Path, corpus: Corpus | str | Path | Sequence[str | Path], measures: Measures, settings: Mapping[str, Any]
-) -> RunSpec:
+def _spec(model: Model | str | Path, corpus: Texts, measures: Measures, settings: Mapping[str, Any]) -> RunSpec:
     """The specification of a run."""
     from headscope.engine.spec import make_spec
 
     name, paths = named(model, corpus)
     chosen, own = _measures(measures)
     return make_spec({"model": name, "corpus": paths, "measures": chosen, **settings}, own=own)
-
-
-def check_corpus(*paths: str | Path, level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
-    """What is wrong in annotated files, with file, line, value and rule; level 1 is the format, 3 everything
-    (docs/checking.md).
-
-    >>> import headscope as hs
-    >>> [finding for finding in hs.check_corpus("sampler") if not finding.note]
-    []
-    """
-    from headscope.corpora import check
-
-    return check(paths, level, ignore)
-
-
-def corpus_stats(corpus: Corpus | str | Path | Sequence[str | Path] = "sampler") -> Stats:
-    """What is in a corpus, counted in one pass: documents, sentences, words, labels, mentions, keyphrases.
-
-    >>> import headscope as hs
-    >>> stats = hs.corpus_stats("sampler")
-    >>> stats.sentences, stats.words
-    (347, 6026)
-    """
-    from headscope.corpora import stats
-
-    return stats(_corpus(corpus))
 
 
 def measure(
@@ -420,7 +350,7 @@ def _finder(
     return learn(model, learned, ", ".join(path.name for path in learned.paths) or "memory", progress=progress)
 
 
-def named(model: Model | str | Path, corpus: Corpus | str | Path | Sequence[str | Path]) -> tuple[str, tuple[str, ...]]:
+def named(model: Model | str | Path, corpus: Texts) -> tuple[str, tuple[str, ...]]:
     """What a model and a corpus are called in a specification."""
     named = [corpus] if isinstance(corpus, str | Path) else corpus
     paths = tuple(str(path) for path in (named.paths or ("memory",) if isinstance(named, Corpus) else named))

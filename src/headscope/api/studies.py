@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.api.corpora import Texts
 from headscope.api.results import StudyResult, TwinHeads, warn
 from headscope.api.running import named
 from headscope.corpora import Corpus
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from headscope.engine.shards import Progress
     from headscope.models.model import Model
     from headscope.studies.ablation.prune import PruneResult
-
-Texts = Corpus | str | Path | Sequence[str | Path]
 
 
 def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
