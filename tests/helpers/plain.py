@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from hypothesis import assume
 from numpy.typing import NDArray
 
 from headscope.core.batch import CLS, SEP, WORD, stack
@@ -256,13 +257,22 @@ def keywords(measure: Keywords, text: Text, a: Map) -> dict[str, Value]:
     if not rows or not keys or not others:
         return {}
 
+    def column(j: int) -> list[float]:
+        return [float(np.float32(a[i, j])) for i in rows]
+
     def received(j: int) -> float:
-        column = [float(np.float32(a[i, j])) for i in rows]
-        return max(column) if measure.how == "max" else sum(column) / (len(rows) if measure.how == "mean" else 1)
+        return max(column(j)) if measure.how == "max" else sum(column(j)) / (len(rows) if measure.how == "mean" else 1)
+
+    def wins(k: int, o: int) -> float:
+        if column(k) == column(o):
+            return 0.5
+        # Whether 32-bit sums of different numbers that are nearly equal are a tie depends on the order of addition.
+        assume(measure.how == "max" or abs(received(k) - received(o)) > 1e-6)
+        return 0.5 if received(k) == received(o) else float(received(k) > received(o))
 
     key, other = (sum(received(j) for j in side) / len(side) for side in (keys, others))
-    wins = [0.5 if abs(received(k) - received(o)) < 1e-7 else float(received(k) > received(o)) for k in keys for o in others]
-    return {"relative": (key - other, 1), "to_keywords": (key, 1), "to_others": (other, 1), "auc": (sum(wins) / len(wins), 1)}
+    auc = sum(wins(k, o) for k in keys for o in others) / (len(keys) * len(others))
+    return {"relative": (key - other, 1), "to_keywords": (key, 1), "to_others": (other, 1), "auc": (auc, 1)}
 
 
 def rows_of(measure: Distances, text: Text) -> list[int]:
