@@ -26,8 +26,7 @@ from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.studies.attention_probe.batch import UNSCORED, ParsedSentence
-from headscope.studies.attention_probe.maps import Maps, Store
+from headscope.studies.attention_probe.maps import UNSCORED, Maps, ParsedSentence, Store
 from headscope.studies.attention_probe.probes import AttentionProbe
 from headscope.studies.attention_probe.tables import punctuation
 from headscope.studies.attention_probe.training import AttentionRecipe, SentenceMaps, in_order, train

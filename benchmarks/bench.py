@@ -2,8 +2,9 @@
 
 Parts: (a) all measures of the surface pass together against the bare eager forward pass; (b) each alone; (c) the
 Jensen-Shannon kernel against the paper's form; (d) peak memory; (e) scaling over processes and threads; (f) the same
-as (a) and (b) on a GPU, if there is one; (g) the start of the command line. The table is also written to
-`benchmarks/results/`, with the machine it was measured on. docs/performance.md says how to read it.
+as (a) and (b) on a GPU, if there is one; (g) the start of the command line; (h) surface measures by length of texts.
+The table is also written to `benchmarks/results/`, with the machine it was measured on. docs/performance.md says how to
+read it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import torch
 
 import gpu
 import kernel
+import lengths
 import memory
 import relations
 import scaling
@@ -33,13 +35,14 @@ PARTS: dict[str, tuple[Callable[[bool], list[Row]], ...]] = {
     "e": (scaling.rows,),
     "f": (gpu.rows,),
     "g": (startup.rows,),
+    "h": (lengths.rows,),
 }
 
 
 def main() -> None:
     """Read the options, measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="abcdefg", help="letters of the parts to measure; a and b come together")
+    parser.add_argument("--parts", default="abcdefgh", help="letters of the parts to measure; a and b come together")
     parser.add_argument("--quick", action="store_true", help="smaller inputs and fewer rounds: whether it works, not how fast it is")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch and of the kernels")
     parser.add_argument("--out", type=Path, help="the file to write, instead of one named after the machine")

@@ -164,9 +164,9 @@ def untrained(mini: Model, device: str = "cpu", **shape: int) -> Model:
     return Model("untrained", network, mini.tokenizer, *find_sites(network))
 
 
-def bare(model: Model, texts: Sequence[Encoded], batch_tokens: int = BATCH_TOKENS) -> None:
-    """The eager forward pass and nothing else."""
-    with torch.inference_mode(), implementation(model.network, "eager"):
+def bare(model: Model, texts: Sequence[Encoded], batch_tokens: int = BATCH_TOKENS, attention: str = "eager") -> None:
+    """The forward pass, by one implementation of attention, and nothing else."""
+    with torch.inference_mode(), implementation(model.network, attention):
         for batch in batches(texts, batch_tokens):
             model.network(**model.inputs(batch), use_cache=False)
 

@@ -27,10 +27,8 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.hidden import hidden
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.studies.edge_probe.feeding import Feeder, StateRows
-from headscope.studies.edge_probe.items import Items, Laid, items
-from headscope.studies.edge_probe.mix import cumulative
-from headscope.studies.edge_probe.probe import Probes, Shape
+from headscope.studies.edge_probe.feeding import Feeder, Items, Laid, StateRows, items
+from headscope.studies.edge_probe.probe import Probes, Shape, cumulative
 from headscope.studies.edge_probe.tasks import inside, targets
 from headscope.studies.edge_probe.training import EdgeRecipe, train
 from headscope.studies.hidden_states import HiddenStates, hidden_states

@@ -84,7 +84,7 @@ def difference(measure: Measure, one: State, other: State, layout: HeadLayout) -
 def agree(name: str, texts: Sequence[Encoded], device: str) -> Row:
     """Fails if a device finds other figures than the CPU in float32."""
     here, there = (runner(model_of(name, "float32", place), SURFACE) for place in ("cpu", device))
-    ours, theirs = here(texts), there(texts)
+    ours, theirs = here(texts[:64]), there(texts[:64])
     apart = {
         measure.name: difference(measure, ours[measure.name], theirs[measure.name], here.plan.layout) for measure in here.plan.measures
     }

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
-from headscope.studies.ablation import size_and_speed
+from headscope.studies.ablation import prune
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,7 +40,7 @@ def test_the_page_is_made_of_the_list(papers: ModuleType) -> None:
 def test_every_command_of_the_page_runs(papers: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each on small settings, and each folder made once."""
     given = papers.listed()
-    monkeypatch.setattr(size_and_speed, "speed_table", partial(size_and_speed.speed_table, batches=(1,), rounds=1))
+    monkeypatch.setattr(prune, "speed_table", partial(prune.speed_table, batches=(1,), rounds=1))
 
     def invoke(command: str, more: str = "") -> None:
         arguments = papers.placed(command.replace("keyphrases.jsonl", "sampler"), tmp_path, given)

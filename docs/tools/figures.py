@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 
 import headscope as hs
-from headscope.drawing.saving import save
+from headscope.drawing.theme import save
 from headscope.measures.own import find
 
 IMG = Path(__file__).parents[1] / "img"

@@ -24,17 +24,16 @@ from headscope.models.importance import importance
 from headscope.models.model import Model
 from headscope.results.table import Table
 from headscope.stats.bootstrap import group_of
-from headscope.stats.keyphrases import KeyphraseF1
+from headscope.stats.classification import KeyphraseF1
 from headscope.stats.scores import Function, Mean, Perplexity
-from headscope.studies.ablation.answers import columns_of, scored
-from headscope.studies.ablation.baseline import baseline_warning, constant_baseline
-from headscope.studies.ablation.orders import ascending
+from headscope.studies.ablation.answers import baseline_warning, columns_of, constant_baseline, scored
+from headscope.studies.ablation.prune import ascending
 from headscope.studies.ablation.pruning_curves import Curves, prunable_table
 from headscope.studies.ablation.spec import OWN
-from headscope.studies.ablation.systems import Systems, removal
+from headscope.studies.ablation.tables import Systems, removal
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
-from headscope.views.findings import findings
+from headscope.views.words import findings
 from helpers.predicting import CORPUS, loaded
 
 SETTINGS: dict[str, Any] = {"replicates": 40, "orders": 1, "steps": 3, "mask_share": 0.4}

@@ -17,11 +17,8 @@ from headscope.errors import RunError
 from headscope.models.answers import ask
 from headscope.models.prune import prune
 from headscope.results.quantities import by_head
-from headscope.studies.ablation import task_figures as tasks
-from headscope.studies.ablation.orders import ascending
-from headscope.studies.ablation.prune import parse_share, removed_heads
-from headscope.studies.ablation.size_and_speed import size_table, speed_table
-from headscope.studies.ablation.task_correlation import losses, task_correlations
+from headscope.studies.ablation.prune import ascending, parse_share, removed_heads, size_table, speed_table
+from headscope.studies.ablation.tasks import draw_tasks, losses, task_correlations
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
 from helpers.predicting import CORPUS, loaded, saved
@@ -121,11 +118,11 @@ def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
     assert done.exit_code == 0
     drawn = (tmp_path / "tasks.svg").read_text()
     assert "other: masked_accuracy without the head" in drawn
-    figure = tasks.draw([one, other])
+    figure = draw_tasks([one, other])
     points = np.asarray(figure.axes[2].collections[0].get_offsets(), dtype=float)
     assert points.tolist() == [[a, b] for a, b in zip(one["ablation"]["score"], other["ablation"]["score"], strict=True)]
     assert figure.axes[2].get_title() == f"r = {found['value']:.2f}, p = {found['p']:.3f}"
-    shown = np.asarray(tasks.draw([one, other], change=True).axes[2].collections[0].get_offsets(), dtype=float)
+    shown = np.asarray(draw_tasks([one, other], change=True).axes[2].collections[0].get_offsets(), dtype=float)
     base = other["summary"]["value"][0]
     assert shown[:, 1].tolist() == pytest.approx([-100 * value / base for value in other["ablation"]["difference"]]), "a loss is positive"
     done = CliRunner().invoke(app, ["compare", *names, "--change", "-o", str(tmp_path / "change.svg")])

@@ -187,7 +187,7 @@ def test_documents_with_trees_are_refused(nlp: Language) -> None:
 
 
 def test_a_parser_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headscope.annotation.parser.find_spec", lambda name: None)
+    monkeypatch.setattr("headscope.annotation.trees.find_spec", lambda name: None)
     with pytest.raises(HeadscopeError, match=r"no parser is installed.*headscope\[annotate\]"):
         load_parser()
     with pytest.raises(HeadscopeError, match="stanza is not installed"):

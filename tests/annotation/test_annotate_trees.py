@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from headscope.annotation.parser import scheme
-from headscope.annotation.trees import ParsedTree, Token, Written
+from headscope.annotation.trees import ParsedTree, Token, Written, scheme
 from headscope.corpora.tree import roots, tree_faults
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from headscope.app.assets import views
 from headscope.app.guard import allowed_hosts, is_loopback, is_wildcard
 from headscope.app.limits import Limits
+from headscope.app.pages import views
 from headscope.app.server import bind
 from headscope.errors import RunError
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from headscope.replication import read_recipe
-from headscope.replication.cells import row
 from headscope.replication.numbers import Number
-from headscope.replication.verdicts import VERDICTS, Outcome
+from headscope.replication.verdicts import VERDICTS, Outcome, row
 from headscope.report import write_report
 from headscope.results.results import Results
 from headscope.results.table import Table

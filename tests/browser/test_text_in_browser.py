@@ -41,7 +41,7 @@ def test_a_thumbnail_opens_its_head(mini: Model, visitor: Visitor, tmp_path: Pat
     tabs = page.get_by_role("group", name="view", exact=True)
     tabs.get_by_role("button", name="all heads").click()
     assert page.evaluate("document.activeElement.textContent") == "all heads", "the focus stays on the tab"
-    assert page.locator(".hs-cell image").count() == 24
+    expect(page.locator(".hs-cell image")).to_have_count(24)
 
 
 def test_influence_is_what_python_computes(mini: Model, visitor: Visitor, tmp_path: Path) -> None:

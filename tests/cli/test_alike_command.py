@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
-from headscope.comparison.alike import alike
-from headscope.comparison.alike_findings import doing, group_table, groups_sentence, layers_sentence, pairs_sentence, twins_sentence
+from headscope.comparison.alike import alike, doing, group_table, groups_sentence, layers_sentence, pairs_sentence, twins_sentence
 from headscope.errors import HeadscopeError
 from headscope.results.table import p_value
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from headscope.cli.main import app
 from headscope.errors import HeadscopeError
-from headscope.replication.naming import corpora_by_role
+from headscope.replication.study import corpora_by_role
 
 COMMANDS = {
     "run": ["run", "--corpus", "PATH.conllu"],

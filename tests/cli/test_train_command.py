@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app, main
-from headscope.cli.train import train
+from headscope.cli.models import train
 from headscope.models.finetuning.recipe import METRICS
 from headscope.stats.choices import TESTS
 from helpers.families import FAMILIES

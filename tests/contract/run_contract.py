@@ -30,6 +30,10 @@ def table(text: list[Verdict], other: list[Verdict]) -> str:
     for how, said in (("interface", "Equal, layer by layer"), ("outputs", "Equal, all layers at once")):
         names = [verdict.name for verdict in equal if verdict.how == how]
         lines += ["", f"**{said}** ({len(names)}): {', '.join(f'`{name}`' for name in names)}."]
+    names = [verdict.name for verdict in equal if verdict.how == "interface" and not verdict.without_maps]
+    count_without = sum(verdict.without_maps for verdict in equal)
+    lines += ["", f"**Without maps** ({count_without}), where no measure reads them: all that are read layer by layer but "]
+    lines[-1] += ", ".join(f"`{name}`" for name in names) + "."
     names = [verdict.name for verdict in other if verdict.state == "equal"]
     lines += ["", f"**Equal, with parts for images or sound that text does not reach** ({len(names)}): "]
     lines[-1] += ", ".join(f"`{name}`" for name in names) + "."
@@ -52,6 +56,7 @@ def main() -> int:
             groups[only_text].append(verdict)
             print(f"{verdict.state:9} {name:28} {verdict.why or f'{len(verdict.sites)} layers, {verdict.how}'}", flush=True)
     verdicts = groups[True] + groups[False]
+    print(f"{sum(verdict.without_maps for verdict in groups[True])} of text alone are measured without maps")
     print(", ".join(f"{count} {state}" for state, count in Counter(verdict.state for verdict in verdicts).items()))
     if not named:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)

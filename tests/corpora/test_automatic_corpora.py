@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
-from headscope.core.automatic import joined, parser_of, sentence, short, summed_up
 from headscope.core.document import Document, Sentence, Word
 from headscope.corpora import Corpus, read, stats
+from headscope.corpora.automatic import joined, parser_of, sentence, short, summed_up
 from headscope.corpora.files import digest
 
 SPACY = "spaCy 3.8.18; en_core_web_sm 3.8.0"

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from headscope.core.document import Mention
-from headscope.corpora.agreement.assignment import best_total
-from headscope.corpora.agreement.coreference import CoreferenceParts, Entity, b_cubed, ceaf, entities, links, muc
+from headscope.corpora.agreement.coreference import CoreferenceParts, Entity, b_cubed, best_total, ceaf, entities, links, muc
 
 Metric = Callable[[Sequence[Entity], Sequence[Entity]], CoreferenceParts]
 

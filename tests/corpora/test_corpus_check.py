@@ -7,7 +7,7 @@ import pytest
 
 from headscope.corpora import Finding, check
 from headscope.corpora.checks import RULES
-from headscope.corpora.labels import RELATIONS, UPOS
+from headscope.corpora.tags import RELATIONS, UPOS
 from headscope.errors import CorpusError, HeadscopeError
 
 Write = Callable[[str, str], Path]

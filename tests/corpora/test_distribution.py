@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.corpora.distribution import Distribution, Offsets
+from headscope.corpora.stats import Distribution, Offsets
 
 
 def offsets(*values: int) -> Offsets:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from headscope.core.document import Document, Mention, Sentence, Word
-from headscope.corpora.mentions import antecedents, governors, head_word, kind_of
+from headscope.corpora.resolution.mentions import antecedents, governors, head_word, kind_of
 
 # Ann sleeps . / the old " dogs " of hers
 WORDS = (

@@ -4,13 +4,17 @@ order of documents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
 
 import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
 
 import headscope as hs
 from headscope.core.annotation import NONE, ROOT, Annotated
 from headscope.core.document import Document, Sentence, Word
+from headscope.core.numbering import Numbering
+from headscope.core.trees import TAGS, Tag, TreeArrays
 from headscope.corpora.permuted import DRAWS, Trees
 
 
@@ -24,30 +28,26 @@ DOCUMENTS = [
 ]
 
 
-def heads(words: Sequence[Word | None]) -> list[int | None]:
-    return [None if word is None else word.head for word in words]
-
-
 def test_partners_are_other_sentences_of_the_same_length() -> None:
     trees = Trees(DOCUMENTS)
     (first, second), (third, bare, alone) = (trees.partners(document) for document in DOCUMENTS)
-    assert [heads(words) for words in first] == [[2, 3, 0]] * DRAWS
-    assert [heads(words) for words in third] == [[0, 1, 2]] * DRAWS
-    assert bare == ()  # it has no tree of its own to be compared with
-    assert [heads(words) for words in second] == [[0, None]] * DRAWS  # alone with its length: the tree of one word lies over two
-    assert [heads(words) for words in alone] == [[2]] * DRAWS
+    assert first.heads.tolist() == [[1, 2, ROOT]] * DRAWS
+    assert third.heads.tolist() == [[ROOT, 0, 1]] * DRAWS
+    assert len(bare) == 0  # it has no tree of its own to be compared with
+    assert second.heads.tolist() == [[ROOT, NONE]] * DRAWS  # alone with its length: the tree of one word lies over two
+    assert alone.heads.tolist() == [[NONE]] * DRAWS  # of two words the first, whose governor is the second
 
 
 def test_every_tree_is_given_to_exactly_one_other_sentence_in_every_draw() -> None:
     """40 sentences of two words, told apart by the relation of the second."""
     many = [Document(str(n), (Sentence((Word("a", head=0, relation="root"), Word("b", head=1, relation=str(n)))),)) for n in range(40)]
-    given = [[tree[1] and tree[1].relation for tree in Trees(many, seed=3).partners(document)[0]] for document in many]
+    given = [[TAGS.items[number].relation for number in Trees(many, seed=3).partners(document)[0].tags[:, 1]] for document in many]
     draws = list(zip(*given, strict=True))
     assert len(draws) == len(set(draws)) == DRAWS
     for draw in draws:
         assert sorted(map(int, filter(None, draw))) == list(range(40))
         assert all(other != str(number) for number, other in enumerate(draw))
-    assert Trees(many, seed=4).partners(many[0]) != Trees(many, seed=3).partners(many[0])
+    assert (Trees(many, seed=4).partners(many[0])[0].tags != Trees(many, seed=3).partners(many[0])[0].tags).any()
 
 
 def test_a_tree_that_is_alone_is_permuted_with_near_lengths() -> None:
@@ -59,26 +59,43 @@ def test_a_tree_that_is_alone_is_permuted_with_near_lengths() -> None:
     for document, others in zip(documents, ({11, 12}, {10, 12}, {10, 11}, set()), strict=True):
         (draws,) = trees.partners(document)
         size = len(document.words)
-        assert {len(words) for words in draws} <= {size}
-        filled = {sum(word is not None for word in words) for words in draws}
+        assert draws.size == size
+        filled = set((draws.tags > 0).sum(1).tolist())
         assert filled <= {min(size, other) for other in others}
-    assert trees.partners(documents[3]) == [()]
+    assert [len(draws) for draws in trees.partners(documents[3])] == [0]
 
 
 def test_order_changes_nothing() -> None:
     documents = list(hs.read("sampler"))
     trees, backwards = Trees(documents), Trees(reversed(documents))
     for document in documents:
-        assert trees.partners(document) == backwards.partners(document)
+        for one, other in zip(trees.partners(document), backwards.partners(document), strict=True):
+            assert_array_equal(one.tags, other.tags)
+            assert_array_equal(one.heads, other.heads)
 
 
 def test_a_text_takes_its_part_of_the_other_trees() -> None:
     annotation = Annotated(DOCUMENTS[0], Trees(DOCUMENTS).partners(DOCUMENTS[0])).select([1, 2, 3, 4])
-    assert [heads(words) for words in annotation.others] == [[3, 0, 0, None]] * DRAWS
-    assert annotation.other_heads == ((1, ROOT, ROOT, NONE),) * DRAWS
-    assert Annotated(DOCUMENTS[0]).select([0]).others == ()
-    bare = Annotated(DOCUMENTS[1], [(), (), [chain("w", 0).words]]).select([4, 5])  # one sentence has a partner, the others none
-    assert bare.other_heads == ((NONE, ROOT),)
+    assert annotation.heads == (NONE, 0, 3, ROOT)  # the words' own trees, of which the first word is missing
+    assert annotation.trees.heads.tolist() == [list(annotation.heads), *[[1, ROOT, ROOT, NONE]] * DRAWS]
+    assert [TAGS.items[number].relation for number in annotation.trees.tags[1]] == ["dep", "root", "root", None]
+    assert len(Annotated(DOCUMENTS[0]).select([0]).trees) == 1
+    silent = TreeArrays.silent(0, 3), TreeArrays.silent(0, 2), TreeArrays.of([chain("w", 0).words], 1)
+    bare = Annotated(DOCUMENTS[1], silent).select([4, 5])  # one sentence has a partner, the others none
+    assert bare.trees.heads[1:].tolist() == [[NONE, ROOT]]
+
+
+def test_trees_that_are_sent_to_another_process_keep_their_tags() -> None:
+    trees = TreeArrays.of([DOCUMENTS[0].sentences[0].words, [Word("a", upos="X", head=0, relation="new in this test"), None, None]], 3)
+    packed = pickle.dumps(trees)
+    with pytest.MonkeyPatch.context() as patch:
+        elsewhere = Numbering(Tag(), Tag("met before"))
+        patch.setattr("headscope.core.trees.TAGS", elsewhere)
+        received = pickle.loads(packed)
+    assert [[elsewhere.items[number] for number in row] for row in received.tags] == [
+        [TAGS.items[number] for number in row] for row in trees.tags
+    ]
+    assert_array_equal(received.heads, trees.heads)
 
 
 def test_the_control_is_centred_and_its_spread_shrinks_with_the_corpus() -> None:
@@ -93,7 +110,7 @@ def test_the_control_is_centred_and_its_spread_shrinks_with_the_corpus() -> None
         for seed in range(12):
             trees = Trees(documents, seed)
             pairs = [(head, trees.partners(document)[0]) for head, document in zip(governors, documents, strict=True)]
-            values += [np.mean([draw[k][1].head == head for head, draw in pairs]) for k in range(DRAWS)]  # type: ignore[union-attr]
+            values += [np.mean([draw.heads[k, 1] == head - 1 for head, draw in pairs]) for k in range(DRAWS)]
         rare = size // 4
         exact = (rare * (rare - 1) + (size - rare) * (size - rare - 1)) / (size * (size - 1))
         return float(np.mean(values)), float(np.std(values, ddof=1)), exact

@@ -6,7 +6,7 @@ import pytest
 
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.corpora import Corpus
-from headscope.corpora.picking import pick_sentence
+from headscope.corpora.corpus import pick_sentence
 from headscope.errors import HeadscopeError
 
 

@@ -8,10 +8,34 @@ import pytest
 
 from headscope.core.annotation import Annotated
 from headscope.core.document import Word
-from headscope.corpora.resolution.attributes import NameLists, compatible, kind, pronoun
-from headscope.corpora.resolution.expressions import Expression, expressions
-from headscope.corpora.resolution.lists import ANIMATE, FEMININE, FIRST, MASCULINE, NEUTER, PLURAL, SECOND, SINGULAR, THIRD, Attributes
-from headscope.corpora.resolution.rules import SIEVES, agrees, anything, head_match, nearest, same_head, same_wording, sieve
+from headscope.corpora.resolution.expressions import (
+    SIEVES,
+    Expression,
+    agrees,
+    anything,
+    expressions,
+    head_match,
+    nearest,
+    same_head,
+    same_wording,
+    sieve,
+)
+from headscope.corpora.resolution.mentions import (
+    ANIMATE,
+    FEMININE,
+    FIRST,
+    MASCULINE,
+    NEUTER,
+    PLURAL,
+    SECOND,
+    SINGULAR,
+    THIRD,
+    Attributes,
+    NameLists,
+    compatible,
+    kind,
+    pronoun,
+)
 from helpers.marked import document
 
 

@@ -34,7 +34,7 @@ def encoded(*groups: str | list[str], name: str = "d/1") -> Encoded:
         word_of += [-1] if isinstance(entry, str) else [len(forms)] * len(own)
         if not isinstance(entry, str):
             forms.append(Word("".join(own).replace("##", "")))
-    ids = np.array([crc32(piece.encode()) for piece in pieces], dtype=np.int64)
+    ids = np.array([crc32(piece.encode()) % 2**20 for piece in pieces], dtype=np.int64)
     return Encoded(name, Annotation.of_sentence("d", tuple(forms)), ids, np.zeros_like(ids), tuple(roles), tuple(word_of), tuple(pieces))
 
 

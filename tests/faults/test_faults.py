@@ -19,7 +19,7 @@ from kills import RUN
 from trials import Tally, contents, different, half_written
 
 import headscope as hs
-from headscope.cli.printing.signals import ORDERLY, Ended, exit_code, orderly
+from headscope.cli.printing.progress import ORDERLY, Ended, exit_code, orderly
 from headscope.errors import ModelError, RunError
 from headscope.models.model import Model
 from headscope.models.saving import require_room, written_whole
@@ -223,7 +223,7 @@ def test_a_second_signal_ends_the_process_without_a_word(number: signal.Signals)
 import resource, signal, sys
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 signal.signal({int(number)}, signal.SIG_DFL)
-from headscope.cli.printing.signals import exit_code, orderly
+from headscope.cli.printing.progress import exit_code, orderly
 
 class Late:
     def __del__(self):

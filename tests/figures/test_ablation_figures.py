@@ -11,13 +11,12 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
-from headscope.drawing.saving import render
+from headscope.drawing.theme import render
 from headscope.errors import RunError
 from headscope.figures import draw
 from headscope.results.results import Results
 from headscope.results.table import Table
-from headscope.studies.ablation.findings import sentences
-from headscope.studies.ablation.summary import within
+from headscope.studies.ablation.findings import sentences, within
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +55,19 @@ def test_bands_stay_within_the_range_of_the_score(study: hs.StudyResult) -> None
     wide = Results(study.results.manifest, {**study.results, "pruning": Table.of(columns)})
     for band in draw("michel3", wide).axes[0].collections:
         assert np.asarray(band.get_paths()[0].vertices, dtype=float)[:, 1].min() == 0
+
+
+def test_curves_begin_with_the_score_of_all_heads_on_the_texts_they_are_tried_on() -> None:
+    summary = Table.of({"what": ["loss of the whole model"], "value": [2.7]})
+    columns = {"order": ["importance"] * 2, "share": [0.5, 1.0], "score": [2.75, 4.0], "difference": [0.25, 1.5]}
+    columns |= {"low": [0.125, 1.25], "high": [0.5, 1.75], "n": [6, 6]}
+    results = Results({"settings": {"score": "loss"}, "signature": "s"}, {"summary": summary, "pruning": Table.of(columns)})
+    axes = draw("michel3", results).axes[0]
+    curve, whole = axes.lines
+    assert list(np.asarray(curve.get_ydata())) == [2.5, 2.75, 4.0]
+    assert set(np.asarray(whole.get_ydata())) == {2.5}
+    band = np.asarray(axes.collections[0].get_paths()[0].vertices, dtype=float)
+    assert {tuple(point) for point in band} == {(0.0, 2.5), (50.0, 2.625), (50.0, 3.0), (100.0, 3.75), (100.0, 4.25)}
 
 
 def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.StudyResult, tmp_path: Path) -> None:

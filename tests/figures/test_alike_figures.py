@@ -22,8 +22,7 @@ from scipy.spatial.distance import squareform
 import headscope as hs
 from headscope.comparison.alike import alike
 from headscope.drawing.point_labels import write_names
-from headscope.drawing.saving import render
-from headscope.drawing.theme import COLOURS
+from headscope.drawing.theme import COLOURS, render
 from headscope.errors import HeadscopeError, RunError
 from headscope.figures import RUN_FIGURES, draw
 from helpers.excerpts import excerpt

@@ -11,7 +11,7 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.core.document import Document
 from headscope.corpora import Corpus, read
-from headscope.drawing.saving import render
+from headscope.drawing.theme import render
 from headscope.errors import RunError
 from headscope.results.results import Results
 from headscope.results.table import Table

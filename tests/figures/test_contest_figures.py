@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 import headscope as hs
 from headscope.cli.main import app
 from headscope.cli.run import _settings
-from headscope.drawing.saving import render
+from headscope.drawing.theme import render
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.figures import draw
 from headscope.report import page
 from headscope.report.contests import contests
+from headscope.results.notes import choice_note
 from headscope.results.results import Results
-from headscope.results.selection_note import choice_note
 from headscope.results.table import Table
 
 

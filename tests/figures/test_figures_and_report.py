@@ -12,8 +12,7 @@ import pytest
 from matplotlib.axes import Axes
 
 import headscope as hs
-from headscope.drawing.saving import render
-from headscope.drawing.theme import COLOURS
+from headscope.drawing.theme import COLOURS, render
 from headscope.errors import RunError
 from headscope.figures import draw
 from headscope.report import page

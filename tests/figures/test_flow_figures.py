@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
-from headscope.drawing.saving import render
+from headscope.drawing.theme import render
 from headscope.errors import RunError
 from headscope.figures import draw
 from headscope.report import page

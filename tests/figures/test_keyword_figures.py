@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
-from headscope.drawing.saving import render
+from headscope.drawing.theme import render
 from headscope.figures import draw
-from headscope.report.studies import study_section
+from headscope.report.sections import study_section
 from headscope.results.results import Results
-from headscope.views.findings import findings
+from headscope.views.words import findings
 
 
 @pytest.fixture(scope="module")

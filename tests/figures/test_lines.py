@@ -12,8 +12,7 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.core.heads import HeadId
-from headscope.drawing.saving import render
-from headscope.drawing.theme import COLOURS
+from headscope.drawing.theme import COLOURS, render
 from headscope.drawing.words import label, lacking
 from headscope.errors import RunError
 from headscope.figures import lines

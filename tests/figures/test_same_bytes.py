@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import headscope as hs
-from headscope.drawing.saving import SUFFIXES, render
+from headscope.drawing.theme import SUFFIXES, render
 from headscope.figures import draw
 from headscope.report import page
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from headscope.core.heads import HeadId
 from headscope.drawing import words
-from headscope.drawing.saving import render
+from headscope.drawing.theme import render
 from headscope.errors import RunError
 from headscope.figures import influence, lines, model_view
 from headscope.gallery.grids import Grid

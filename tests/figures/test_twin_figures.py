@@ -15,8 +15,7 @@ from numpy.testing import assert_allclose
 
 from headscope.api import TwinHeads
 from headscope.core.heads import HeadId
-from headscope.drawing.saving import render
-from headscope.drawing.theme import COLOURS
+from headscope.drawing.theme import COLOURS, render
 from headscope.errors import HeadscopeError
 from headscope.figures import draw
 from headscope.results.results import Results

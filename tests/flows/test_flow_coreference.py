@@ -11,7 +11,7 @@ from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.results.table import Table
-from headscope.stats.matching import matched
+from headscope.stats.regression import matched
 from headscope.stats.significance import holm
 from headscope.studies.flow.coreference import CoreferenceFlow
 from headscope.studies.flow.items import Pair, Passage, draw

@@ -21,8 +21,7 @@ from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.stats.bootstrap import group_of
 from headscope.studies.execute import execute
-from headscope.studies.flow.best_layer import held_out
-from headscope.studies.flow.trees import TreeDistances
+from headscope.studies.flow.trees import TreeDistances, held_out
 from headscope.studies.registry import REGISTRY
 
 SETTINGS: dict[str, Any] = {"limit": 9, "items": 10, "replicates": 50, "norm": "sum", "measures": ["A", "G"], "context": 32}

@@ -17,7 +17,7 @@ import numpy as np
 from fuzz_engine import Target
 from mutations import Mutator
 
-from headscope.cli.corpora.stats import print_stats
+from headscope.cli.corpus_stats import print_stats
 from headscope.corpora import FORMATS, Corpus, check, compare, read, read_annotation, stats
 from headscope.corpora.checks import RULES
 from headscope.encoding.vectors import read_vectors

@@ -36,8 +36,7 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.report import write_report
 from headscope.results.results import Results
-from headscope.runs.given_maps import measure_maps
-from headscope.runs.map_files import read_maps
+from headscope.runs.given_maps import measure_maps, read_maps
 from helpers.architectures import build
 from helpers.families import FAMILIES
 

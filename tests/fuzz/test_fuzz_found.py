@@ -29,7 +29,7 @@ from headscope.errors import CorpusError, HeadscopeError, MeasureError, RunError
 from headscope.results.folder import read_states
 from headscope.results.results import Results
 from headscope.results.table import Table
-from headscope.runs.map_files import read_maps
+from headscope.runs.given_maps import read_maps
 from headscope.views.run import run_data
 
 

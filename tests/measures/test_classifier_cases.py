@@ -18,8 +18,8 @@ from headscope.core.annotation import NONE, Annotated
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.heads import HeadLayout, Site
 from headscope.corpora import Corpus
-from headscope.corpora.resolution.attributes import pronoun
-from headscope.drawing.saving import render
+from headscope.corpora.resolution.mentions import pronoun
+from headscope.drawing.theme import render
 from headscope.engine.spec import make_spec
 from headscope.errors import MeasureError
 from headscope.figures import draw

@@ -19,8 +19,7 @@ from headscope.corpora import Corpus
 from headscope.errors import HeadscopeWarning, MeasureError, RunError
 from headscope.measures import gathered, make
 from headscope.measures.distances import groups
-from headscope.runs.given_maps import measure_maps
-from headscope.runs.map_files import read_maps
+from headscope.runs.given_maps import measure_maps, read_maps
 from helpers.small_models import load_mini
 
 Maps = NDArray[np.float64]

@@ -17,6 +17,7 @@ from headscope.core.batch import CLS, SEP, WORD, MapBatch, stack
 from headscope.core.document import Document, Word
 from headscope.core.document import Sentence as Sentence_
 from headscope.core.heads import HeadLayout, Site
+from headscope.core.trees import TreeArrays
 from headscope.errors import MeasureError, RunError
 from headscope.measures import Relations
 from headscope.measures.contests import control_group
@@ -278,7 +279,7 @@ def test_chance_is_what_the_trees_of_other_sentences_give() -> None:
     state = measure.start(layout, 4)
     names = {control_group(0, np.array(group_of(f"d{number}"))).item(): f"d{number}" for number in range(40)}
     for name in list(names.values())[:2]:  # two documents of different groups: one chooses, the other scores
-        text = Annotated(Document(name, (Sentence_(tuple(own)),)), [others]).select(range(5))
+        text = Annotated(Document(name, (Sentence_(tuple(own)),)), [TreeArrays.of(others, 5)]).select(range(5))
         side = stack([["[CLS]", *"abcde", "[SEP]"]], [[CLS, *[WORD] * 5, SEP]], [text])
         weights = torch.from_numpy(planted(sentence)[None, None].astype(np.float32))
         measure.update(state, MapBatch(0, layout, weights, side, side, np.ones((1, 5))))

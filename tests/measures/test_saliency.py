@@ -22,8 +22,8 @@ from transformers import (
 )
 
 import headscope as hs
+from headscope.core.batch import Slope
 from headscope.core.document import Document, Sentence, Word
-from headscope.core.slope import Slope
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.engine.shards import encoder_for

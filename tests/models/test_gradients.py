@@ -29,9 +29,8 @@ from transformers import (
 )
 
 import headscope as hs
-from headscope.core.batch import WORD
+from headscope.core.batch import WORD, Slope
 from headscope.core.document import Document, Sentence, Word
-from headscope.core.slope import Slope
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from attention_probe import Plain
-from headscope.studies.attention_probe.batch import UNSCORED, ParsedSentence, SentenceBatch, pieces
 from headscope.studies.attention_probe.evaluation import HeadWeights, best_candidates, best_trees
+from headscope.studies.attention_probe.maps import UNSCORED, ParsedSentence, SentenceBatch, pieces
 from headscope.studies.attention_probe.probes import (
     AttentionProbe,
     AttentionWordsProbe,

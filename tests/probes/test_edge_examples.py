@@ -13,9 +13,9 @@ from headscope.core.document import Edge, Word
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.stats.bootstrap import poisson_weights
-from headscope.studies.edge_probe.examples import Turn, marked, settled, shown_labels, turn, verdict
 from headscope.studies.edge_probe.reading import _inside, apart
-from headscope.studies.edge_probe.scoring import f1
+from headscope.studies.edge_probe.tables import Turn, marked, settled, shown_labels, turn, verdict
+from headscope.studies.edge_probe.task import f1
 from headscope.studies.edge_probe.task_results import TaskResults
 from headscope.studies.edge_probe.tasks import inside
 

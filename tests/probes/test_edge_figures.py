@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.drawing.saving import render
+from headscope.drawing.theme import render
 from headscope.errors import RunError
 from headscope.results.results import Results
 from headscope.results.table import Table

@@ -17,13 +17,11 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.results.table import Table
 from headscope.studies.edge_probe import linear
-from headscope.studies.edge_probe.feeding import Feeder, StateRows
-from headscope.studies.edge_probe.items import Items, items
+from headscope.studies.edge_probe.feeding import Feeder, Items, StateRows, items
 from headscope.studies.edge_probe.linear import fitted, linear_counts, span_vectors
-from headscope.studies.edge_probe.mix import cumulative, shares, single, visible
-from headscope.studies.edge_probe.probe import Probes, Shape
-from headscope.studies.edge_probe.scoring import beliefs, counts, f1
+from headscope.studies.edge_probe.probe import Probes, Shape, cumulative, shares, single, visible
 from headscope.studies.edge_probe.summary import linear_warnings
+from headscope.studies.edge_probe.task import beliefs, counts, f1
 from headscope.studies.edge_probe.training import EdgeRecipe, loss, train
 from headscope.studies.hidden_states import HiddenStates
 

@@ -15,7 +15,7 @@ import headscope as hs
 from headscope.cli.main import app
 from headscope.core.document import Document, Edge, Sentence, Word
 from headscope.corpora import Corpus
-from headscope.drawing.saving import render
+from headscope.drawing.theme import render
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import RunError
 from headscope.models.model import Model

@@ -68,7 +68,7 @@ def test_what_words_receive_by_a_loop(bert_or_gpt2: Model, source: Any) -> None:
         parts: list[torch.Tensor] = []
         bert_or_gpt2.stream(bert_or_gpt2.inputs([text]), lambda index, weights, *_: parts.append(word_map(weights, groups, groups)[0]))  # noqa: B023
         maps = torch.cat(parts).detach().double().numpy()
-        _, roles = zip(*(groups.side.kinds[place] for place in groups.side.positions[0]), strict=True)
+        roles = groups.side.roles[0].tolist()
         rows = [row for row, role in enumerate(roles) if source == "all" or (role == 1 if source == "cls" else role == 0)]
         columns = [column for column, role in enumerate(roles) if role == 0]
         for word, column in enumerate(columns):

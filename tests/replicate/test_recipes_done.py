@@ -14,9 +14,8 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.models.saving import is_whole
 from headscope.replication import read_recipe, steps
 from headscope.replication import study as studying
-from headscope.replication.naming import corpora_by_role, usual_folder
 from headscope.replication.recipe import checked
-from headscope.replication.study import by_role, replicate
+from headscope.replication.study import by_role, corpora_by_role, replicate, usual_folder
 from headscope.results.results import Results
 from helpers.recipe_material import save_slice, save_small
 

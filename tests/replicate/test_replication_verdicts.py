@@ -9,11 +9,10 @@ import pytest
 from scipy.special import ndtri, stdtrit
 
 from headscope.replication import read_recipe
-from headscope.replication.cells import ours, published, row
-from headscope.replication.evidence import difference, widened, within_layers
+from headscope.replication.numbers import difference, widened, within_layers
 from headscope.replication.recipe import Claim
 from headscope.replication.study import sentences
-from headscope.replication.verdicts import judge
+from headscope.replication.verdicts import judge, ours, published, row
 from headscope.results.results import Results
 from headscope.results.table import Table
 

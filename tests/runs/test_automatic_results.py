@@ -21,7 +21,7 @@ from headscope.results.signature import signature
 from headscope.studies.base import StudyContext
 from headscope.studies.execute import _identity
 from headscope.studies.registry import REGISTRY
-from headscope.views.findings import findings
+from headscope.views.words import findings
 
 PART = "annotation:automatic(spaCy-3.8.18)"
 TOLD = "The annotation is automatic: sentences, words, tags and trees are what a parser found (spaCy 3.8.18, en_tiny 0.1.0)"

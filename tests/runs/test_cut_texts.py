@@ -11,7 +11,7 @@ from headscope.cli.main import app
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import TRUNCATED, Encoder
-from headscope.results.truncation import cut_sentence
+from headscope.results.notes import cut_sentence
 from headscope.studies.picking import picked
 from helpers.families import tokenizer
 from helpers.marked import document

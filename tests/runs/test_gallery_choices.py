@@ -10,7 +10,7 @@ from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.engine.sample import Sample
-from headscope.gallery.windows import window
+from headscope.gallery.examples import window
 from headscope.measures import make
 from headscope.models.model import Model
 

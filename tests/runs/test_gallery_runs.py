@@ -14,7 +14,7 @@ from headscope.corpora import Corpus
 from headscope.engine import sample
 from headscope.engine.spec import make_spec
 from headscope.errors import RunError
-from headscope.gallery import attach as hang
+from headscope.gallery import build
 from headscope.models.model import Model
 from headscope.results.gallery import Gallery
 from headscope.runs import execute
@@ -82,7 +82,7 @@ def test_a_gallery_that_fails_does_not_take_the_run_with_it(mini: Model, tmp_pat
     def fails(*given: object) -> Gallery:
         raise MemoryError("no room")
 
-    monkeypatch.setattr(hang, "build_gallery", fails)
+    monkeypatch.setattr(build, "build_gallery", fails)
     run = hs.run(mini, "sampler", ["positions"], tmp_path / "run", limit=4, replicates=0)
     assert run.results.gallery is None
     again = hs.open_run(tmp_path / "run")
@@ -102,7 +102,7 @@ def test_a_run_ended_while_it_makes_its_gallery_is_complete(mini: Model, tmp_pat
     def killed(*given: object) -> Gallery:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hang, "build_gallery", killed)
+    monkeypatch.setattr(build, "build_gallery", killed)
     with pytest.raises(KeyboardInterrupt):
         hs.run(mini, "sampler", ["positions", "relations"], tmp_path / "run", **settings)
     monkeypatch.undo()

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 import headscope as hs
 from headscope.core.document import Word
 from headscope.errors import MeasureError
-from headscope.runs.map_files import read_maps
+from headscope.runs.given_maps import read_maps
 
 TOKENS = ["[CLS]", "play", "##ing", "now", "[SEP]"]
 ROWS = [

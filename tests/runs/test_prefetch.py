@@ -97,6 +97,15 @@ def test_what_cannot_be_read_ahead_is_read_here(files: list[Path]) -> None:
     assert Prefetcher.can(read(*files), 1)
 
 
+def test_readers_are_usual_beside_a_gpu_alone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
+    assert [Prefetcher.usual(read(*files), device) for device in ("cpu", "cuda")] == [0, 4]
+    assert Prefetcher.usual(read(*files[:2]), "cuda") == 2
+    assert Prefetcher.usual(read(files[0]), "cuda") == 0
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    assert Prefetcher.usual(read(*files), "cuda") == 0
+
+
 def test_a_file_that_changes_is_noticed_before_more_of_it_is_used(small_model: Model, files: list[Path], tmp_path: Path) -> None:
     paths = [tmp_path / path.name for path in files[:2]]
     for path, source in zip(paths, (files[0], files[3]), strict=True):

@@ -18,7 +18,7 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.engine.spec import make_spec
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.models.model import Model
-from headscope.results import unknown_tokens as unknown
+from headscope.results import counts as result_counts
 from headscope.results.counts import Counts, count
 from headscope.results.folder import Folder
 from headscope.runs.estimate import plan_run
@@ -65,7 +65,7 @@ def test_a_few_are_counted_and_warned_of(small_folder: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(("sizes", "warns"), [([(49, 1)], False), ([(30, 0), (18, 1)], True)])
 def test_two_per_cent_are_no_warning(small_model: Model, sizes: Sequence[tuple[int, int]], warns: bool) -> None:
     counts = count(texts(*sizes), Encoder(small_model.tokenizer))
-    assert bool(unknown.warning(counts, "small")) == warns
+    assert bool(result_counts.warning(counts, "small")) == warns
 
 
 def test_measures_of_words_are_refused_above_thirty_per_cent(small_model: Model, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_finished_run_is_made_again_although_older_runs_do_not_say_that_it_is_
 
 def test_a_run_is_refused_after_the_same_text_however_it_is_cut(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without waiting for the rest of the corpus, which would bring the share down to 9 %."""
-    monkeypatch.setattr(unknown, "ENOUGH", 20)
+    monkeypatch.setattr(result_counts, "ENOUGH", 20)
     corpus = texts((9, 0), (2, 8), (0, 2), *[(10, 0)] * 9)
     for shard_tokens in (1, 15, 10_000):
         with pytest.raises(RunError, match=r"10 of the first 21 tokens \(47.6%\)"):

@@ -84,7 +84,7 @@ class Scripted(WorkerPool):
 
 def jobs(count: int) -> Iterator[ShardJob]:
     for number in range(count):
-        annotation = Annotation(f"document {number}", (), (), (), (), (), frozenset(), ())
+        annotation = Annotation.of_sentence(f"document {number}", ())
         yield ShardJob(number, [Encoded(f"t{number}", annotation, np.zeros(1, int), np.zeros(1, int), (), (), ())], frozenset())
 
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from headscope.errors import MeasureError
-from headscope.stats import layering as module
-from headscope.stats.layering import layering
+from headscope.stats import dissimilarity as module
+from headscope.stats.dissimilarity import layering
 
 Matrix = NDArray[np.float64]
 

@@ -8,8 +8,7 @@ from scipy import stats
 
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.inference import Support, interval, p_value
-from headscope.stats.matching import matched
-from headscope.stats.regression import ols, ols_interval
+from headscope.stats.regression import matched, ols, ols_interval
 
 
 def test_one_line_is_scipys() -> None:

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.special import xlogy
 
 from headscope.stats import rows
-from headscope.stats.rows import row_statistics
+from headscope.stats.rows import spread
 
 NO_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device: the Triton kernel is not run")
 
@@ -20,7 +20,7 @@ def test_sums_and_maxima_of_rows(device: str, block: int, keys: int, monkeypatch
     maps = np.random.default_rng(keys).dirichlet(np.full(keys, 0.2), (5, 3, 4))
     maps[0, 0, 0] = 0
     maps[1, 1, 1] = np.eye(keys)[0]
-    plogp, mass, most = (found.cpu() for found in row_statistics(torch.from_numpy(maps).float().to(device)))
+    plogp, mass, most = (found.cpu() for found in spread(torch.from_numpy(maps).float().to(device)))
     assert_allclose(plogp, xlogy(maps, maps).sum(-1), atol=1e-5)
     assert_allclose(mass, maps.sum(-1), atol=1e-6)
     assert_allclose(most, maps.max(-1), atol=1e-6)

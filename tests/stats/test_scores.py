@@ -15,8 +15,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sklearn import metrics
 
 from headscope.errors import MeasureError
-from headscope.stats.classification import F1, Accuracy, Matthews
-from headscope.stats.keyphrases import KeyphraseF1
+from headscope.stats.classification import F1, Accuracy, KeyphraseF1, Matthews
 from headscope.stats.scores import Function, Mean, Perplexity, Score, make_score
 from headscope.stats.translation import Bleu, Chrf
 

@@ -4,6 +4,8 @@ soon as it has an entry in `helpers.small.SMALL`.
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,23 @@ def test_a_rerun_is_identical(study: Study, small: SmallStudies, tmp_path: Path,
     assert found.identical, repr(found)
     assert found.circumstances == ()
     assert found.same.tables == len(Results.open(small.folder(study.name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "now"), [("attention_probe", "cache_bytes", "cache_limit"), ("edge_probe", "dev_limit", "limit_dev")]
+)
+def test_a_rerun_of_a_folder_with_old_names_of_settings(name: str, old: str, now: str, small: SmallStudies, tmp_path: Path) -> None:
+    """Older versions called two settings otherwise, and counted one of them in bytes, not in GiB."""
+    folder = small.folder(name).with_name(f"{name}-old")  # beside the files that its settings name
+    shutil.copytree(small.folder(name), folder)
+    manifest = json.loads((folder / "run.json").read_text())
+    value = manifest["settings"].pop(now)
+    del manifest["sha256"]
+    manifest["settings"][old] = value if value is None or old == "dev_limit" else int(value * 2**30)
+    (folder / "run.json").write_text(json.dumps(manifest))
+    again = hs.rerun(folder, tmp_path / "again")
+    assert again.identical, repr(again)
+    assert again.now.manifest["settings"][now] == value
 
 
 @pytest.mark.parametrize("kind", OTHERS)

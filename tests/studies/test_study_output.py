@@ -13,7 +13,7 @@ from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.studies.base import Study
 from headscope.studies.registry import REGISTRY
-from headscope.views.findings import findings
+from headscope.views.words import findings
 from helpers.small import SmallStudies
 from helpers.study_laws import Headscope, refusal
 
@@ -118,5 +118,7 @@ def test_reported_on_a_page(any_folder: Path, headscope: Headscope) -> None:
         wanted += [study.title, study.about, study.published, *findings(results)]
         wanted += [text for figure in shown for text in (figure.title, figure.about)]
         assert page.count('src="data:image/svg+xml') == len(shown)
+        published = any(name.startswith("published") and any(results["summary"][name]) for name in results["summary"].columns)
+        assert ("All questions in numbers, beside what was published" in page) == published
     for text in wanted:
         assert text in page, text

@@ -83,6 +83,22 @@ def test_help_names_every_option(study: Study, headscope: Headscope) -> None:
     assert re.search(rf"^  {verb} ", headscope(*group, "--help")[1], re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "now"),
+    [
+        ("attention_probe", {"cache_bytes": 3 * 2**29}, {"cache_limit": 1.5}),
+        ("edge_probe", {"dev_limit": 7}, {"limit_dev": 7}),
+        ("edge_probe", {"dev_limit": None}, {"limit_dev": None}),
+    ],
+)
+def test_old_names_of_settings(name: str, old: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Folders of older versions have them. An old name is refused beside the new one and by other studies."""
+    assert REGISTRY[name].make(old) == REGISTRY[name].make(now)
+    for study, settings in ((name, {**old, **now}), ("flow", old)):
+        with pytest.raises(RunError, match=f"no setting is called '{next(iter(old))}'"):
+            REGISTRY[study].make(settings)
+
+
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_study_is_a_function(name: str) -> None:
     """In Python, documented, with a corpus and a folder to name, and all settings."""

@@ -14,16 +14,15 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 import headscope as hs
-from headscope.comparison.alike import alike
-from headscope.comparison.alike_findings import groups_sentence, layers_sentence, pairs_sentence, twins_sentence
+from headscope.comparison.alike import alike, groups_sentence, layers_sentence, pairs_sentence, twins_sentence
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeWarning
 from headscope.figures import draw
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from headscope.report import body
-from headscope.report.alike import alike_section
 from headscope.report.published import BEHAVIOURS
+from headscope.report.sections import alike_section
 from headscope.report.summary import sentences
 from headscope.views.run import run_data
 from helpers.architectures import build

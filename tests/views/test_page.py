@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
 from headscope.views.page import bundle, encode, shell
 
 NASTY = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headscope.annotation.parser import PARSERS, Parser, load_parser
+from headscope.annotation.trees import PARSERS, Parser, load_parser
 from headscope.annotation.writing import AnnotationRun, annotate
 
 __all__ = ["PARSERS", "AnnotationRun", "Parser", "annotate", "load_parser"]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import spacy
 from spacy.util import get_installed_models
 
-from headscope.annotation.parser import UNIVERSAL, scheme
-from headscope.annotation.trees import ParsedTree, Token
+from headscope.annotation.trees import UNIVERSAL, ParsedTree, Token, scheme
 from headscope.core.paths import kind_of
 from headscope.errors import HeadscopeError
 
@@ -30,8 +29,8 @@ class SpacyParser:
         self._nlp = nlp
         self.scheme = scheme(nlp.pipe_labels.get("parser", ()))
         meta = nlp.meta
-        own = f"{meta['lang']}_{meta['name']} {meta['version']}"
-        self.name = "; ".join([f"spaCy {version('spacy')}", own, *([self.scheme] if self.scheme not in ("", UNIVERSAL) else [])])
+        pipeline_name = f"{meta['lang']}_{meta['name']} {meta['version']}"
+        self.name = "; ".join([f"spaCy {version('spacy')}", pipeline_name, *([self.scheme] if self.scheme not in ("", UNIVERSAL) else [])])
 
     def parse(self, texts: Sequence[str]) -> Iterator[list[ParsedTree]]:
         """The sentences of each text."""
@@ -107,8 +106,6 @@ def _governor(token: SpacyToken) -> SpacyToken:
 
 
 def _space_after(token: SpacyToken) -> bool:
-    """Whether white space follows, be it a token; the end of a text is the end of a paragraph, and parts it from the
-    next.
-    """
+    """Whether white space follows; the end of a text is the end of a paragraph."""
     following = token.i + 1
     return bool(token.whitespace_) or following == len(token.doc) or token.doc[following].text.isspace()

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import stanza
 from stanza.resources.common import DEFAULT_MODEL_DIR
 
-from headscope.annotation.parser import UNIVERSAL
-from headscope.annotation.trees import ParsedTree, Token, Written
+from headscope.annotation.trees import UNIVERSAL, ParsedTree, Token, Written
 from headscope.core.paths import kind_of
 from headscope.errors import HeadscopeError
 
@@ -41,9 +40,7 @@ class StanzaParser:
 
 
 def load(pipeline: Any, language: str) -> StanzaParser:
-    """The models of a language; `pipeline` is the folder that they are in, the name of a package, or one that is
-    loaded already.
-    """
+    """The models of a language; `pipeline` is their folder, the name of a package, or one that is loaded already."""
     if pipeline is not None and not isinstance(pipeline, str | Path):
         return StanzaParser(pipeline, str(getattr(pipeline, "lang", language)))
     folder = Path(pipeline) if pipeline is not None and kind_of(pipeline) == "folder" else None

@@ -1,17 +1,24 @@
-"""Sentences as parsers give them, put into the shape that CoNLL-U asks for: one root, no cycle, `root` and nothing
-else at the root.
-"""
+"""Parsers, and sentences as they give them, put into the shape of CoNLL-U: one root, no cycle."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple, Protocol
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
+from headscope.corpora.tags import RELATIONS
 from headscope.corpora.tree import tree_faults
+from headscope.errors import HeadscopeError
 
 ROOT, UNSPECIFIED = "root", "dep"  # `dep` is said by UD, and by the scheme of ClearNLP, of what has no better name
+PARSERS = ("spacy", "stanza")
+UNIVERSAL = "UD labels"
+# Labels by which schemes that are not UD's are known: ClearNLP's of the English pipelines of spaCy, TIGER's of the
+# German ones.
+_SCHEMES = {"ClearNLP labels": {"dobj", "pobj", "nsubjpass"}, "TIGER labels": {"sb", "oa", "mo"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +36,7 @@ class Token:
 
 
 class Written(NamedTuple):
-    """What stands in the text for the words `first` to `last`, counted from 1: a multi-word token, as `del` for `de`
-    and `el`.
-    """
+    """A multi-word token, such as `del` for `de` and `el`, for the words `first` to `last`, counted from 1."""
 
     first: int
     last: int
@@ -49,9 +54,7 @@ class ParsedTree:
 
     @classmethod
     def of(cls, tokens: Sequence[Token], written: Sequence[Written] = ()) -> ParsedTree:
-        """The sentence as a tree with one root: further roots, and one word of each cycle, hang on the first root as
-        `dep`.
-        """
+        """The sentence as a tree with one root: other roots, and a word of each cycle, become its `dep`."""
         heads = [token.head if token.head != place else 0 for place, token in enumerate(tokens, 1)]
         heads = [head if 0 <= head <= len(heads) else 0 for head in heads]
         for fault in list(tree_faults(heads)):
@@ -72,30 +75,60 @@ class ParsedTree:
     def rows(self) -> Iterator[str]:
         """The lines of CoNLL-U, ten columns each."""
         for place, token in enumerate(self.tokens, 1):
-            one = self._over(place)
-            if one is not None and place == one.first:
-                yield _row(f"{one.first}-{one.last}", one.form, *["_"] * 7, _misc(one.space_after))
-            misc = _misc(token.space_after) if one is None else "_"
+            token_over = self._over(place)
+            if token_over is not None and place == token_over.first:
+                yield _row(f"{token_over.first}-{token_over.last}", token_over.form, *["_"] * 7, _misc(token_over.space_after))
+            misc = _misc(token.space_after) if token_over is None else "_"
             columns = (token.lemma, token.upos, token.xpos, token.feats, str(token.head), token.relation)
             yield _row(str(place), token.form, *(value or "_" for value in columns), "_", misc)
 
     def _surface(self) -> Iterator[tuple[str, bool]]:
         for place, token in enumerate(self.tokens, 1):
-            one = self._over(place)
-            if one is None or place == one.first:
-                yield (token if one is None else one).form, (token if one is None else one).space_after
+            over = self._over(place)
+            if over is None or place == over.first:
+                yield (token if over is None else over).form, (token if over is None else over).space_after
 
     def _over(self, place: int) -> Written | None:
-        """The multi-word token that a word is part of."""
-        return next((one for one in self.written if one.first <= place <= one.last), None)
+        return next((token for token in self.written if token.first <= place <= token.last), None)
 
 
 def _row(*columns: str) -> str:
-    """A line; white space inside a column, which no text here has but a component of a pipeline might make, becomes
-    a space.
-    """
+    """A line; white space inside a column, which a component of a pipeline might make, becomes a space."""
     return printable("\t".join(" ".join(column.split()) or "_" for column in columns))
 
 
 def _misc(space_after: bool) -> str:
     return "_" if space_after else "SpaceAfter=No"
+
+
+class Parser(Protocol):
+    """Something that finds sentences, words and trees."""
+
+    name: str  # with versions, as files and results name it
+    scheme: str  # of the labels of its trees; "" if it does not tell
+
+    def parse(self, texts: Sequence[str]) -> Iterator[list[ParsedTree]]:
+        """The sentences of each text, in order."""
+
+
+def scheme(labels: Collection[str]) -> str:
+    """What scheme the labels of a parser are of; "" if there are none to tell by."""
+    plain = {label.partition(":")[0] for label in labels} - {"ROOT", "root", "dep", ""}
+    known = next((name for name, marks in _SCHEMES.items() if marks <= plain), None)
+    return known or ("" if not plain else UNIVERSAL if plain <= set(RELATIONS) else "labels of its own")
+
+
+def load_parser(parser: str | None = None, pipeline: Any = None, language: str = "en") -> Parser:
+    """A parser by its name, by default the first installed. `pipeline` is a name, a folder, or a loaded one."""
+    if parser is not None and parser not in PARSERS:
+        raise HeadscopeError(f"there is no parser {parser!r}", f"Take {' or '.join(PARSERS)}")
+    if parser is None and not isinstance(pipeline, str) and pipeline is not None:
+        parser = type(pipeline).__module__.partition(".")[0]
+        parser = parser if parser in PARSERS else "spacy"
+    installed = [name for name in PARSERS if find_spec(name) is not None]
+    chosen = parser or (installed[0] if installed else None)
+    if chosen not in installed:
+        missing = f"{chosen} is not installed" if chosen else "no parser is installed"
+        raise HeadscopeError(missing, "Use pip install 'headscope[annotate]' for spaCy, or pip install stanza")
+    load: Callable[[Any, str], Parser] = import_module(f"headscope.annotation.{chosen}_parser").load
+    return load(pipeline, language)

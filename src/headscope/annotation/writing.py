@@ -1,29 +1,72 @@
-"""Documents of raw text through a parser into one CoNLL-U file, some at a time."""
+"""Raw texts from files or standard input, through a parser into one CoNLL-U file, some documents at a time."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
-from headscope.annotation.parser import Parser
-from headscope.annotation.trees import ParsedTree
-from headscope.core.automatic import KEY, mark
+from headscope.annotation.trees import ParsedTree, Parser
 from headscope.core.document import Document
-from headscope.core.names import printable
-from headscope.core.paths import kind_of
+from headscope.core.paths import kind_of, printable
 from headscope.core.tally import Tally
-from headscope.corpora import Corpus
-from headscope.errors import HeadscopeError
+from headscope.corpora import Corpus, OnError, read
+from headscope.corpora.automatic import KEY, mark
+from headscope.corpora.files import base_name
+from headscope.corpora.formats import guess_format
+from headscope.corpora.readers.folders import TEXTS, folder_format
+from headscope.errors import CorpusError, HeadscopeError
 
+INPUT = "-"
 FORMATS = ("text", "lines", "jsonl", "csv", "tsv", "keyphrases", "brat")  # that hold raw text
 _BATCH = 100_000  # characters that are parsed together
 _PIECE = 50_000  # characters of a paragraph, which is cut after a sentence if it has more
 Told = Callable[[float | None, int, int], None]
+
+
+@contextmanager
+def raw_texts(names: Sequence[str | Path], format: str | None = None, on_error: OnError | str = "raise") -> Iterator[Corpus]:
+    """The corpus in these files, as long as the block runs; standard input is kept on disk till then."""
+    with TemporaryDirectory(prefix="headscope-") as folder:
+        paths: list[Path] = []
+        for name in names:
+            paths += [_kept(Path(folder))] if name == INPUT else _files(Path(name))
+        yield read(*paths, format=format or _format(paths), on_error=on_error)  # type: ignore[arg-type]
+
+
+def _format(paths: Sequence[Path]) -> str | None:
+    """Plain text where no file's name tells of a format; else what the names tell."""
+    try:
+        guess_format(paths[0])
+    except CorpusError:
+        return "text" if all(kind_of(path) == "file" for path in paths) else None
+    return None
+
+
+def _files(path: Path) -> list[Path]:
+    """The file itself; of a folder that is no corpus as a whole, the plain texts in it."""
+    if kind_of(path) != "folder" or folder_format(path) is not None:
+        return [path]
+    texts = sorted(file for file in path.iterdir() if kind_of(file) == "file" and base_name(file).lower().endswith(TEXTS))
+    if not texts:
+        raise HeadscopeError(f"there is no text in the folder {path}", f"Put files that end in {' or '.join(TEXTS)} into it")
+    return texts
+
+
+def _kept(folder: Path) -> Path:
+    path = folder / "standard-input.txt"
+    if path.exists():
+        raise HeadscopeError("standard input is named twice", f"Name {INPUT} once")
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
 
 
 @dataclass
@@ -56,9 +99,9 @@ def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: b
         for batch in _batches(corpus):
             pieces = [list(_pieces(document, corpus.format == "lines")) for document in batch]
             parsed = parser.parse([text for document in pieces for _, text in document])
-            for document, own in zip(batch, pieces, strict=True):
-                found = [(paragraph, next(parsed)) for paragraph, _ in own]
-                file.write("".join(_lines(document, found, names, done)).encode())
+            for document, texts in zip(batch, pieces, strict=True):
+                sentences = [(paragraph, next(parsed)) for paragraph, _ in texts]
+                file.write("".join(_lines(document, sentences, names, done)).encode())
             if progress is not None:
                 progress(corpus.share, done.documents, done.words)
         if not done.words:
@@ -68,7 +111,6 @@ def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: b
 
 
 def _batches(corpus: Corpus) -> Iterator[list[Document]]:
-    """Documents, as many as are parsed together."""
     batch: list[Document] = []
     size = 0
     for document in corpus:
@@ -97,9 +139,8 @@ def _pieces(document: Document, by_line: bool) -> Iterator[tuple[int, str]]:
         yield paragraph[0].paragraph, " ".join(texts)
 
 
-def _lines(document: Document, found: Sequence[tuple[int, list[ParsedTree]]], names: _Names, done: AnnotationRun) -> Iterator[str]:
-    """The document in CoNLL-U."""
-    trees = [(paragraph, tree) for paragraph, some in found for tree in some]
+def _lines(document: Document, parsed: Sequence[tuple[int, list[ParsedTree]]], names: _Names, done: AnnotationRun) -> Iterator[str]:
+    trees = [(paragraph, tree) for paragraph, some in parsed for tree in some]
     if not trees:
         done.tally.add("documents left out: the parser finds no word in them", document.id)
         return

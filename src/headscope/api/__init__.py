@@ -8,6 +8,7 @@ from headscope.api.running import keywords, load, measure, plan, run, train, vie
 from headscope.api.studies import (
     ablate,
     flow,
+    plan_study,
     probe_attention,
     probe_edge,
     probe_keywords,
@@ -39,6 +40,7 @@ __all__ = [
     "open_run",
     "open_study",
     "plan",
+    "plan_study",
     "probe_attention",
     "probe_edge",
     "probe_keywords",

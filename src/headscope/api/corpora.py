@@ -41,7 +41,7 @@ def annotate(
     """
     from headscope.annotation import annotate as write
     from headscope.annotation import load_parser
-    from headscope.annotation.texts import raw_texts
+    from headscope.annotation.writing import raw_texts
 
     names = [texts] if isinstance(texts, str | Path) else texts
     opened = nullcontext(names) if isinstance(names, Corpus) else raw_texts(names, format, on_error)

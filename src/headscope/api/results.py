@@ -168,8 +168,8 @@ class StudyResult:
         """
         from headscope.figures import draw
 
-        given: dict[str, Any] = {name: choice.results if isinstance(choice, StudyResult) else choice for name, choice in choices.items()}
-        return draw(figure, self.results, quantity=quantity, **given)
+        chosen: dict[str, Any] = {name: choice.results if isinstance(choice, StudyResult) else choice for name, choice in choices.items()}
+        return draw(figure, self.results, quantity=quantity, **chosen)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the study as one offline HTML page, by default into its folder, and return where it is."""
@@ -178,7 +178,7 @@ class StudyResult:
         return write_report(self.results, Path(path) if path is not None else None)
 
     def __repr__(self) -> str:
-        from headscope.views.findings import findings
+        from headscope.views.words import findings
 
         return "\n".join([*(f"warning: {line}" for line in self.results.warnings), *findings(self.results), self.signature])
 
@@ -283,16 +283,16 @@ def compare(*runs: Run | StudyResult | TwinHeads | str | Path, to: int = 1, pair
     >>> hs.compare(*runs).names
     ('trained weights', 'random weights')
     """
-    from headscope.comparison.folders import compare_any
+    from headscope.comparison.studies import compare_any
 
     return Compared(compare_any([Path(run) if isinstance(run, str | Path) else results_of(run) for run in runs], to, pairs))
 
 
-def results_of(found: Run | StudyResult | TwinHeads) -> Results:
+def results_of(results: Run | StudyResult | TwinHeads) -> Results:
     """The tables of a run or a study, and what they depend on."""
-    if found.results is None:
+    if results.results is None:
         raise RunError("this comparison of heads was made of numbers alone", "Give one that headscope.twins made")
-    return found.results
+    return results.results
 
 
 def rerun(
@@ -325,8 +325,8 @@ def rerun(
     from headscope.comparison.rerun import rerun as make_again
 
     results = Results.open(Path(run)) if isinstance(run, str | Path) else results_of(run)
-    given = {"corpus": corpus, "dev": dev, "look": look}
-    corpora = {name: texts for name, texts in given.items() if texts is not None}
+    texts_by_name = {"corpus": corpus, "dev": dev, "look": look}
+    corpora = {name: texts for name, texts in texts_by_name.items() if texts is not None}
     how: dict[str, Any] = {
         "model": model,
         "other": other,

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from headscope.engine.shards import Progress
     from headscope.models.model import Model
     from headscope.studies.ablation.prune import PruneResult
+    from headscope.studies.base import Study
+    from headscope.studies.plan import StudyEstimate
+    from headscope.studies.spec import StudySpec
 
 
 def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
@@ -85,6 +88,31 @@ def study(
     'A'
     """
     from headscope.studies.execute import execute
+
+    kind, spec, in_hand = _given(name, model, settings)
+    how: dict[str, Any] = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
+    return _warned(execute(kind, spec, Path(out) if out is not None else None, **how, **in_hand))
+
+
+def plan_study(
+    name: str, model: Model | str | Path = "mini", *, device: str | None = None, tried: float = 15.0, **settings: Any
+) -> StudyEstimate:
+    """What `study` with the same arguments would read and cost: its corpora are read, it is worked on for about `tried`
+    seconds, and the rest is estimated from that. No folder is written.
+
+    >>> import headscope as hs
+    >>> estimate = hs.plan_study("flow", corpus="sampler", measures=["A"], parts=["trees"], limit=2, replicates=0)
+    >>> estimate.jobs, estimate.counts.texts, estimate.complete
+    (1, 2, True)
+    """
+    from headscope.studies.plan import plan_study
+
+    kind, spec, in_hand = _given(name, model, settings)
+    return plan_study(kind, spec, device=device, tried=tried, **in_hand)
+
+
+def _given(name: str, model: Model | str | Path, settings: dict[str, Any]) -> tuple[Study, StudySpec, dict[str, Any]]:
+    """A study, its specification, and what is given as it is: the model, corpora, and what the study takes beside."""
     from headscope.studies.registry import REGISTRY
 
     kind = REGISTRY[name]
@@ -94,8 +122,7 @@ def study(
     options = {option: settings.pop(option) for option in [*settings] if option not in kind.spec.model_fields and option in kind.takes}
     spec = kind.make({"model": named(model, ())[0], **names, **settings})
     loaded = None if isinstance(model, str | Path) else model
-    how: dict[str, Any] = {"device": device, "resume": resume, "overwrite": overwrite, "progress": progress}
-    return _warned(execute(kind, spec, Path(out) if out is not None else None, model=loaded, **how, **in_hand, **options))
+    return kind, spec, {"model": loaded, **in_hand, **options}
 
 
 def ablate(
@@ -266,8 +293,8 @@ def replicate(
     >>> study = hs.replicate("clark2019", "mini", "en.conllu", "CLARK")  # doctest: +SKIP
     >>> study["claims"].head(5)  # doctest: +SKIP
     """
-    from headscope.replication.naming import usual_folder
     from headscope.replication.study import replicate as study
+    from headscope.replication.study import usual_folder
 
     by_role = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus}
     files = {role: [str(one) for one in ([given] if isinstance(given, str | Path) else given)] for role, given in by_role.items()}

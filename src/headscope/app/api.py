@@ -1,8 +1,10 @@
-"""The API: runs and their tables, models, texts and their maps."""
+"""The API: runs and their tables, models, texts and their maps; and the state that it answers from."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -10,14 +12,41 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from headscope.app.errors import missing
-from headscope.app.state import AppState
+from headscope.app.limits import Limits
+from headscope.app.models import ServedModels
+from headscope.app.served_runs import ServedRuns
+from headscope.app.texts import SentTexts
 from headscope.core.heads import HeadId
+
+RunName = Annotated[str, Path(description="a name that /api/runs lists")]
+
+
+@dataclass(frozen=True)
+class AppState:
+    """Where requests find what they are about."""
+
+    runs: ServedRuns
+    models: ServedModels
+    texts: SentTexts
+    limits: Limits
+
+    def public(self, text: str) -> str:
+        """A message with the names of runs and models in place of their paths."""
+        places = {path: name for path, name in (self.runs.places() | self.models.places()).items() if len(PurePath(path).parts) > 1}
+        for path in sorted(places, key=len, reverse=True):
+            text = text.replace(path, places[path])
+        return text
+
+    def close(self) -> None:
+        """Begin no more work."""
+        self.runs.close()
+        self.models.close()
 
 
 async def state(request: Request) -> AppState:
     """What the server has."""
-    found: AppState = request.app.state.headscope
-    return found
+    app_state: AppState = request.app.state.headscope
+    return app_state
 
 
 class ProblemOut(BaseModel):
@@ -91,14 +120,13 @@ class InfluenceOut(BaseModel):
 
 
 Has = Annotated[AppState, Depends(state)]
-RunName = Annotated[str, Path(description="a name that /api/runs lists")]
 router = APIRouter(prefix="/api", responses={status: {"model": ProblemOut} for status in (404, 409, 422, 429)})
 
 
 @router.get("/runs", tags=["runs"])
 async def runs(has: Has) -> list[RunSummary]:
     """The runs that are served."""
-    return [RunSummary(**one) for one in has.runs.describe()]
+    return [RunSummary(**summary) for summary in has.runs.describe()]
 
 
 @router.get("/runs/{name}", tags=["runs"], response_class=Response, responses={200: {"content": {"application/json": {}}}})
@@ -134,8 +162,8 @@ async def table(
         raise missing("the run has no such table", f"Its tables are {', '.join(results)}")
     filters: dict[str, object] = {} if quantity is None else {"quantity": quantity}
     if head is not None:
-        one = HeadId.parse(has.runs.head(name, head))
-        filters |= {"kind": one.kind, "layer": one.layer + 1, "head": one.head + 1}
+        id = HeadId.parse(has.runs.head(name, head))
+        filters |= {"kind": id.kind, "layer": id.layer + 1, "head": id.head + 1}
     text = await has.runs.work(lambda: results[table].where(**filters).to_text(format))
     return Response(text, media_type="text/csv" if format == "csv" else "application/json")
 
@@ -144,7 +172,7 @@ async def table(
 async def models(has: Has) -> list[ModelSummary]:
     """The models that texts can be put through."""
     # A large model's fingerprint takes a while, the first time.
-    return [ModelSummary(**one) for one in await asyncio.to_thread(has.models.describe)]
+    return [ModelSummary(**summary) for summary in await asyncio.to_thread(has.models.describe)]
 
 
 @router.post("/texts", tags=["texts"], responses={status: {"model": ProblemOut} for status in (403, 408, 413)})

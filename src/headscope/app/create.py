@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from headscope.app import api, assets, errors, pages
+from headscope.app import api, errors, pages
+from headscope.app.api import AppState
 from headscope.app.guard import Guard
 from headscope.app.limits import Limits
 from headscope.app.models import ServedModels
 from headscope.app.served_runs import ServedRuns
-from headscope.app.state import AppState
 from headscope.app.texts import SentTexts
 from headscope.results.results import Results
 from headscope.results.signature import versions
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 def create_app(
     runs: Mapping[str, Results], models: Mapping[str, Model | str], limits: Limits | None = None, host: str = "127.0.0.1"
 ) -> FastAPI:
-    """An ASGI app that shows `runs` and puts texts through `models`, both by name; a model given as text is loaded when
-    needed.
-
-    It answers only requests for this machine's loopback names and for `host`.
-    """
+    """An ASGI app for `runs` and `models` by name; it answers only to this machine's loopback names and `host`."""
     limits = limits or Limits()
     places = ServedModels(models, limits)
     state = AppState(ServedRuns(runs, limits), places, SentTexts(places, limits), limits)
@@ -49,7 +45,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.headscope = state
-    for part in (api, assets, pages):
+    for part in (api, pages):
         app.include_router(part.router)
     errors.install(app)
     app.add_middleware(Guard, limits=limits, host=host)

@@ -51,7 +51,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         # What was sent is not repeated: it may be long, or no valid text.
-        return answer(request.url.path, 422, "; ".join(_line(found) for found in error.errors()[:3]), "/docs says what is expected")
+        return answer(request.url.path, 422, "; ".join(_line(fault) for fault in error.errors()[:3]), "/docs says what is expected")
 
     @app.exception_handler(HTTPException)
     async def failed(request: Request, error: HTTPException) -> Response:
@@ -61,11 +61,11 @@ def install(app: FastAPI) -> None:
         return answer(request.url.path, error.status_code, problem, WHERE, dict(error.headers or {}))
 
 
-def _line(found: Any) -> str:
-    if found.get("type") == "json_invalid":
+def _line(fault: Any) -> str:
+    if fault.get("type") == "json_invalid":
         return "what was sent is not valid JSON"
-    if tuple(found.get("loc", ())) == ("body",):
+    if tuple(fault.get("loc", ())) == ("body",):
         return "a JSON object is expected, sent as application/json"
-    place = ".".join(str(part) for part in found.get("loc", ()) if part not in ("body", "query", "path"))
-    text = f"{place}: {found.get('msg', 'invalid')}" if place else str(found.get("msg", "invalid"))
+    place = ".".join(str(part) for part in fault.get("loc", ()) if part not in ("body", "query", "path"))
+    text = f"{place}: {fault.get('msg', 'invalid')}" if place else str(fault.get("msg", "invalid"))
     return text.encode("utf-8", "replace").decode()[:300]

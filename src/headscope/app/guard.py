@@ -97,9 +97,7 @@ class Guard:
             await answer(scope["path"], 500, "something went wrong inside headscope", remedy)(scope, receive, protected)
 
     def check(self, headers: Headers, method: str) -> None:
-        """Refuse requests for another host (a name that was pointed here), and what another site asks for but a link
-        that is followed.
-        """
+        """Refuse requests for another host, and what another site asks for unless a link is followed."""
         host = headers.get("host", "")
         if not self.known(host):
             raise Refusal(421, "this server does not answer to that host name", "Use the address that headscope serve printed")
@@ -113,11 +111,9 @@ class Guard:
             raise Refusal(403, "another site may not send texts here", "Send them from a page of this server")
 
     def known(self, host: str) -> bool:
-        """Whether a Host header names this server. A server on all addresses answers to any address, but not to any
-        name.
-        """
-        found = _HOST.fullmatch(host)
-        name = (found[1] or found[2]).lower() if found else ""
+        """Whether a Host header names this server. A server on all addresses answers to any address, not any name."""
+        match = _HOST.fullmatch(host)
+        name = (match[1] or match[2]).lower() if match else ""
         return name in self.hosts or (self.any_address and _is_address(name))
 
     async def body(self, headers: Headers, receive: Receive) -> bytes:
@@ -167,8 +163,8 @@ class Guard:
 
 def allowed_hosts(host: str) -> Collection[str]:
     """The names a server on `host` answers to."""
-    own = {socket.gethostname().lower(), socket.getfqdn().lower()} if is_wildcard(host) else {host.lower()}
-    return {*LOOPBACK, *own}
+    names = {socket.gethostname().lower(), socket.getfqdn().lower()} if is_wildcard(host) else {host.lower()}
+    return {*LOOPBACK, *names}
 
 
 def is_wildcard(host: str) -> bool:
@@ -204,13 +200,13 @@ def _is_address(name: str) -> bool:
 
 def _replay(body: bytes, receive: Receive) -> Receive:
     """A `receive` that gives the body that was read, and then goes on with what the connection says."""
-    given = False
+    sent = False
 
     async def again() -> Message:
-        nonlocal given
-        if given:
+        nonlocal sent
+        if sent:
             return await receive()
-        given = True
+        sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again

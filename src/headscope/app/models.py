@@ -108,20 +108,20 @@ def find_models(named: Sequence[str], runs: Mapping[str, Results]) -> dict[str, 
 
     A hub model is only ever fetched if it was named: a run's is offered if it is the embedded one or a folder.
     """
-    found: dict[str, Model | str] = {}
+    models: dict[str, Model | str] = {}
     seen: set[str] = set()
     for name in dict.fromkeys(named):
         from headscope.models.load import load
 
-        found[unique(_short(name), found)] = load(name)
+        models[unique(_short(name), models)] = load(name)
         seen.add(_place(name))
     for results in runs.values():
         settings = results.manifest.get("settings", {})
         name = settings.get("model") or ""
         if settings.get("weights", "trained") == "trained" and _here(name) and _place(name) not in seen:
-            found[unique(_short(name), found)] = name
+            models[unique(_short(name), models)] = name
             seen.add(_place(name))
-    return found or {EMBEDDED: EMBEDDED}
+    return models or {EMBEDDED: EMBEDDED}
 
 
 def _here(name: str) -> bool:

@@ -1,19 +1,21 @@
-"""The pages: the runs, one run, one head of it, two runs beside each other, a box for a sentence, the API."""
+"""The pages (runs, one run, one head, two runs, a box for a sentence, the API), and the scripts that they load."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
+from starlette.responses import Response
 
 from headscope.app.api import Has
-from headscope.app.errors import Refusal
+from headscope.app.errors import Refusal, missing
 from headscope.app.served_runs import PageContent
 from headscope.app.templates import render
-from headscope.views.page import encode
+from headscope.views.page import bundle, encode
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -79,27 +81,59 @@ def _data(**values: Any) -> Markup:
 
 
 def _endpoints(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each endpoint with what it takes and answers."""
-    found: list[dict[str, Any]] = []
+    endpoints: list[dict[str, Any]] = []
     for path, methods in schema["paths"].items():
-        for method, one in methods.items():
+        for method, endpoint in methods.items():
             answers = [
                 {"status": status, "types": ", ".join(answer.get("content") or ["application/json"])}
-                for status, answer in one["responses"].items()
+                for status, answer in endpoint["responses"].items()
             ]
-            found.append(
+            endpoints.append(
                 {
-                    **{"method": method.upper(), "path": path, "about": one.get("description", "")},
-                    **{"parameters": one.get("parameters", []), "answers": answers, "body": _body(schema, one)},
+                    **{"method": method.upper(), "path": path, "about": endpoint.get("description", "")},
+                    **{"parameters": endpoint.get("parameters", []), "answers": answers, "body": _body(schema, endpoint)},
                 }
             )
-    return found
+    return endpoints
 
 
 def _body(schema: dict[str, Any], endpoint: dict[str, Any]) -> dict[str, Any] | None:
-    """The description of the JSON that an endpoint takes."""
     if "requestBody" not in endpoint:
         return None
     name: str = endpoint["requestBody"]["content"]["application/json"]["schema"]["$ref"]
-    found: dict[str, Any] = schema["components"]["schemas"][name.rsplit("/", 1)[-1]]
-    return found
+    description: dict[str, Any] = schema["components"]["schemas"][name.rsplit("/", 1)[-1]]
+    return description
+
+
+def views() -> bytes:
+    """The bundle."""
+    return bundle().encode()
+
+
+def start() -> bytes:
+    """A module that starts the views on a page: nothing runs inline, so the page may forbid it."""
+    return f'import {{ start }} from "./headscope.js?v={_hash(views())}";\nstart();\n'.encode()
+
+
+def address() -> str:
+    """Where pages load that module from."""
+    return f"/static/start.js?v={_hash(start())}"
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+@router.get("/static/{name}")
+async def static(request: Request, name: str) -> Response:
+    """One of the scripts. An address with the content's hash may be kept for ever; any other is asked for again."""
+    made = {"headscope.js": views, "start.js": start}.get(name)
+    if made is None:
+        raise missing(f"there is no script {name!r}")
+    content = made()
+    tag = f'"{_hash(content)}"'
+    named = request.query_params.get("v") == tag.strip('"')
+    headers = {"ETag": tag, "Cache-Control": "public, max-age=31536000, immutable" if named else "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type="text/javascript")

@@ -16,8 +16,7 @@ from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
 from headscope.core.paths import kind_of
 from headscope.errors import RunError, StaleError
-from headscope.results.errors import blame_folder
-from headscope.results.results import Results
+from headscope.results.results import Results, blame_folder
 from headscope.views.run import corpus_name, flat_heads, model_name
 
 T = TypeVar("T")
@@ -43,7 +42,7 @@ class RunCache(Generic[T]):
     def get(self, names: tuple[str, ...], runs: tuple[Results, ...]) -> T | None:
         """The value, if it is there; from any thread."""
         held, value = self._held.get(names, ((), None))
-        if len(held) != len(runs) or any(one is not other for one, other in zip(held, runs, strict=True)):
+        if len(held) != len(runs) or any(old is not new for old, new in zip(held, runs, strict=True)):
             return None
         with suppress(KeyError):  # the thread that puts may just have dropped it
             self._held.move_to_end(names)
@@ -96,10 +95,10 @@ class ServedRuns:
     def head(self, name: str, head: str) -> str:
         """The head's full name, if the run has such a head."""
         known = heads(self[name])
-        found = full_name(head, known)
-        if found is None:
+        full = full_name(head, known)
+        if full is None:
             raise missing("the run has no such head", f"Its heads are {known[0]} to {known[-1]}" if known else "")
-        return found
+        return full
 
     async def inside(self, name: str) -> PageContent:
         """The page of a run."""
@@ -130,7 +129,6 @@ class ServedRuns:
     async def _made(
         self, kept: RunCache[PageContent], names: tuple[str, ...], runs: tuple[Results, ...], make: Callable[[], PageContent]
     ) -> PageContent:
-        """What is kept, or what is made now."""
 
         def once() -> PageContent:
             made = kept.get(names, runs)  # while this request waited for its turn
@@ -162,8 +160,8 @@ def _comparison_page(runs: tuple[Results, Results], names: tuple[str, str]) -> P
     from headscope.views.page import encode
 
     # A run set beside itself is told apart by number.
-    found = compare(runs, names=names if names[0] != names[1] else (f"{names[0]} (1)", f"{names[1]} (2)"))
-    return PageContent(f"headscope: {names[0]} and {names[1]}", style(), body(found), encode(data(found, names)))
+    comparison = compare(runs, names=names if names[0] != names[1] else (f"{names[0]} (1)", f"{names[1]} (2)"))
+    return PageContent(f"headscope: {names[0]} and {names[1]}", style(), body(comparison), encode(data(comparison, names)))
 
 
 def _again(results: Results) -> Results:
@@ -180,9 +178,7 @@ def _busy(what: str) -> Refusal:
 
 
 def full_name(head: str, known: Sequence[str]) -> str | None:
-    """The name of a head among those that are known; `8-10` is said of decoders, too: without a kind it means the
-    first there is.
-    """
+    """The full name of a known head; without a kind it is of the first kind there is."""
     first = known[0].rpartition("/")[0] if known else ""
     return next((name for name in (head, f"{first}/{head}") if name in known), None)
 
@@ -206,23 +202,21 @@ def summary(results: Results) -> dict[str, Any]:
 
 
 def find_runs(paths: Iterable[Path], say: Callable[[str], None] = lambda line: None) -> dict[str, Results]:
-    """The runs in folders, or in folders of folders, by name. A run among others that cannot be opened is passed
-    over, and said.
-    """
-    found: dict[str, Results] = {}
+    """The runs in folders, or in folders of folders, by name. One that cannot be opened is skipped and reported."""
+    runs: dict[str, Results] = {}
     for path in paths:
         if kind_of(path / "run.json") == "file" or kind_of(path) != "folder":
-            _add(found, path, open_run(path))
+            _add(runs, path, open_run(path))
             continue
         children = [child for child in sorted(path.iterdir()) if (child / "run.json").is_file()]
         if not children:
             raise RunError(f"{path} holds no run", "Name run folders, or a folder that holds run folders")
         for child in children:
             try:
-                _add(found, child, open_run(child))
+                _add(runs, child, open_run(child))
             except RunError as error:
                 say(f"passed over: {error}")
-    return found
+    return runs
 
 
 def open_run(path: Path) -> Results:
@@ -234,10 +228,10 @@ def open_run(path: Path) -> Results:
     return results
 
 
-def _add(found: dict[str, Results], path: Path, results: Results) -> None:
-    if any(results.path is not None and other.path is not None and other.path.samefile(results.path) for other in found.values()):
+def _add(runs: dict[str, Results], path: Path, results: Results) -> None:
+    if any(results.path is not None and other.path is not None and other.path.samefile(results.path) for other in runs.values()):
         return
-    found[unique(path.resolve().name, found)] = results
+    runs[unique(path.resolve().name, runs)] = results
 
 
 def unique(name: str, taken: Iterable[str]) -> str:

@@ -30,9 +30,7 @@ def serve(
     open_browser: bool = False,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve runs and models until interrupted. `say` is told the address, once it is taken, and what else there is
-    to know.
-    """
+    """Serve runs and models until interrupted. `say` is told the address, and what else there is to know."""
     need_packages()
     import uvicorn
 

@@ -72,8 +72,7 @@ class SentTexts:
         from headscope.engine.typed_text import typed
         from headscope.gallery.heads import rank
         from headscope.gallery.texts import look, quantised
-        from headscope.views.influence import first_shown, offered
-        from headscope.views.text import WHY, text_data
+        from headscope.views.text import WHY, first_shown, offered, text_data
 
         id = hashlib.sha256(json.dumps([model.fingerprint, name, text, second]).encode()).hexdigest()[:12]
         if (known := self._texts.get(id)) is not None:
@@ -109,7 +108,6 @@ class SentTexts:
         return weights[window(rows, len(weights), "rows"), window(columns, weights.shape[1], "columns")]
 
     def _sent(self, id: str) -> SentText:
-        """A text, which is now the last used."""
         sent = self._texts.get(id)
         if sent is None:
             raise missing("there is no such text here, or it was sent too long ago", "Send the text again")
@@ -117,11 +115,9 @@ class SentTexts:
         return sent
 
     async def influence(self, id: str, measure: str) -> dict[str, Any]:
-        """Influence between the tokens of a text by one measure, every layer (frontend/src/types.ts,
-        PackedInfluence).
-        """
+        """Influence between the tokens of a text by one measure, every layer (types.ts, PackedInfluence)."""
         from headscope.studies.flow.influence import CHEAP
-        from headscope.views.influence import offered
+        from headscope.views.text import offered
 
         sent = self._sent(id)
         if measure not in offered():
@@ -145,11 +141,11 @@ class SentTexts:
         if (kept := self._maps.get((id, head))) is not None:  # while this request waited for its turn
             return {head: kept}
         asked = sent.heads[head]
-        layer = {name: one for name, one in sent.heads.items() if (one.kind, one.layer) == (asked.kind, asked.layer)}
+        layer = {name: other for name, other in sent.heads.items() if (other.kind, other.layer) == (asked.kind, asked.layer)}
         choices = [choice for choice in (sent.heads, layer) if self._fits(sent.encoded, len(choice))]
         wanted = (choices or [{head: asked}])[0]
         maps = look(model, sent.encoded, wanted.values())
-        return {name: quantised(maps[one]) for name, one in wanted.items()}
+        return {name: quantised(maps[other]) for name, other in wanted.items()}
 
     def _keep(self, id: str, maps: Maps, asked: str) -> None:
         if id not in self._texts or sum(weights.nbytes for weights in maps.values()) > self._limits.map_bytes:
@@ -165,7 +161,7 @@ class SentTexts:
 
 def _influence(model: Model, encoded: Encoded, measure: str) -> dict[str, Any]:
     from headscope.studies.flow.influence import Influence, find_measures
-    from headscope.views.influence import pack_influence
+    from headscope.views.text import pack_influence
 
     return pack_influence(Influence(model, encoded), *find_measures([measure]))
 
@@ -174,10 +170,10 @@ def window(text: str, size: int, name: str) -> slice:
     """`a:b`, counted from 0 with b left out, as a slice of `size` rows or columns; either end may be missing."""
     if not text:
         return slice(0, size)
-    found = _WINDOW.fullmatch(text)
-    if found is None:
+    match = _WINDOW.fullmatch(text)
+    if match is None:
         raise Refusal(422, f"{name} must be of the form first:end", "Count from 0, end left out, as in 0:64")
-    first, end = int(found[1] or 0), int(found[2] or size)
+    first, end = int(match[1] or 0), int(match[2] or size)
     if not first < end <= size:
         raise Refusal(422, f"{name} {first}:{end} are not among the {size} there are", "Count from 0, end left out, as in 0:64")
     return slice(first, end)

@@ -56,11 +56,11 @@ def alike(
     if epsilon is not None and min(epsilon, default=1) <= 0:
         raise RunError(f"an epsilon of {min(epsilon):g}", "Name a distance above 0")
     results = Results.open_run(run)
-    found = find(results, kind)  # type: ignore[arg-type]
+    likeness = find(results, kind)  # type: ignore[arg-type]
     if out is not None or format is not None:
-        _table(found.table(embedding, sqrt, 0, groups, linkage), format, out)  # type: ignore[arg-type]
+        _table(likeness.table(embedding, sqrt, 0, groups, linkage), format, out)  # type: ignore[arg-type]
         return
-    _print(results, found, found.groups(groups, linkage, sqrt), epsilon or [], pairs, chosen=groups is None)  # type: ignore[arg-type]
+    _print(results, likeness, likeness.groups(groups, linkage, sqrt), epsilon or [], pairs, chosen=groups is None)  # type: ignore[arg-type]
 
 
 def _table(table: Table, format: str | None, out: Path | None) -> None:
@@ -75,29 +75,29 @@ def _table(table: Table, format: str | None, out: Path | None) -> None:
     typer.echo(out)
 
 
-def _print(results: Results, found: Alike, grouping: Grouping, epsilons: list[float], count: int, chosen: bool) -> None:
+def _print(results: Results, likeness: Alike, grouping: Grouping, epsilons: list[float], count: int, chosen: bool) -> None:
     from rich.console import Console
 
     from headscope.cli.printing.tables import print_table
-    from headscope.comparison.alike_findings import group_table, groups_sentence, layers_sentence, twins_sentence, unit
+    from headscope.comparison.alike import group_table, groups_sentence, layers_sentence, twins_sentence, unit
 
     console = Console(highlight=False)
 
     def say(line: str, style: str = "") -> None:
         console.print(results.spelled(line), style=style, soft_wrap=True, markup=False)
 
-    say(f"{len(found.heads)} heads of {found.kind} attention, {found.n:,} rows; Jensen-Shannon divergences in {unit(results)}")
-    for line in filter(None, (layers_sentence(results, found.kind), twins_sentence(results, found.kind))):
+    say(f"{len(likeness.heads)} heads of {likeness.kind} attention, {likeness.n:,} rows; Jensen-Shannon divergences in {unit(results)}")
+    for line in filter(None, (layers_sentence(results, likeness.kind), twins_sentence(results, likeness.kind))):
         say(line)
     for epsilon in epsilons:
-        close = found.redundant(epsilon)
-        say(f"\nCloser than {epsilon:g}: {len(close.heads)} of {len(found.heads)} heads have a twin")
+        close = likeness.redundant(epsilon)
+        say(f"\nCloser than {epsilon:g}: {len(close.heads)} of {len(likeness.heads)} heads have a twin")
         for linked in close.sets:
             say(f"  {' '.join(map(str, linked))}")
-    pairs = closest_table(results, found, count)
+    pairs = closest_table(results, likeness, count)
     print_table(pairs, f"\nthe {len(pairs)} closest pairs")
-    say(groups_sentence(found, grouping) if chosen and grouping.number == 1 else grouping.about, "italic")
-    for row in group_table(found, grouping):
+    say(groups_sentence(likeness, grouping) if chosen and grouping.number == 1 else grouping.about, "italic")
+    for row in group_table(likeness, grouping):
         number = f"{row['heads']} head{'s' if row['heads'] > 1 else ''}"
         lies = f", silhouette {row['silhouette']:.2f}" if grouping.number > 1 and row["heads"] > 1 else ""
         say(f"{row['group']:>3}  {number}{lies}: {row['behaviours']}")
@@ -105,12 +105,12 @@ def _print(results: Results, found: Alike, grouping: Grouping, epsilons: list[fl
     say(results.signature, "dim")
 
 
-def closest_table(results: Results, found: Alike, count: int) -> Table:
+def closest_table(results: Results, likeness: Alike, count: int) -> Table:
     """The closest pairs with their intervals, and what the two heads do."""
-    from headscope.comparison.alike_findings import closest
+    from headscope.comparison.alike import closest
     from headscope.results.table import Table
 
-    rows = closest(results, found.kind, count)
-    labels = {str(head): results.spelled(", ".join(labels)) for head, labels in zip(found.heads, found.behaviours, strict=True)}
+    rows = closest(results, likeness.kind, count)
+    labels = {str(head): results.spelled(", ".join(labels)) for head, labels in zip(likeness.heads, likeness.behaviours, strict=True)}
     columns = {name: rows[name] for name in ("a", "b", "value", "low", "high")}
     return Table.of({**columns, **{f"{side} does": [labels[name] for name in rows[side]] for side in ("a", "b")}})

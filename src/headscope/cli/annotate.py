@@ -38,7 +38,7 @@ def annotate(
     """
     from headscope.annotation import annotate as write
     from headscope.annotation import load_parser
-    from headscope.annotation.texts import raw_texts
+    from headscope.annotation.writing import raw_texts
     from headscope.cli.printing.progress import bar
 
     format = format or old_format
@@ -52,7 +52,7 @@ def annotate(
 
 def _summarise(done: AnnotationRun, out: Path | None, scheme: str) -> None:
     """What was written, on standard error, where it does not mix with the file."""
-    from headscope.annotation.parser import UNIVERSAL
+    from headscope.annotation.trees import UNIVERSAL
 
     say = [f"{done.documents:,} documents, {done.sentences:,} sentences, {done.words:,} words, annotated by {done.parser}"]
     if scheme not in ("", UNIVERSAL):

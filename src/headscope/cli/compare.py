@@ -36,7 +36,7 @@ def compare(
     headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg # Michel et al., Figure 2: the same heads on several tasks
     headscope compare ABLATED1 ABLATED2 --change -o tasks.svg       # in percent of the score
     """
-    from headscope.comparison.folders import compare_any
+    from headscope.comparison.studies import compare_any
     from headscope.errors import RunError
 
     if len(runs) < 2:
@@ -45,103 +45,101 @@ def compare(
         raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
     if change and (out is None or out.suffix.lower() not in (".svg", ".pdf", ".png")):
         raise RunError("--change is for a figure", "Name a file for it, as in -o tasks.svg, or leave --change out")
-    found = compare_any(runs, to, pairs)
-    study = found.results[0].study
+    comparison = compare_any(runs, to, pairs)
+    study = comparison.results[0].study
     if study is not None and quantity is not None:
         raise RunError("a study has no quantities: its tables are compared", "Leave out --quantity, or name a --table")
-    if table is not None and table not in found.differences:
-        raise RunError(f"there is no table {table!r} to compare", f"There are {', '.join(found.differences)}")
+    if table is not None and table not in comparison.differences:
+        raise RunError(f"there is no table {table!r} to compare", f"There are {', '.join(comparison.differences)}")
     if out is not None:
-        _write(found, out, table, change)
+        _write(comparison, out, table, change)
     elif format is not None:
-        _print_text(found, table or ("heads" if study is None else next(iter(found.differences))), quantity, format)
+        _print_text(comparison, table or ("heads" if study is None else next(iter(comparison.differences))), quantity, format)
     else:
-        _print(found, table, quantity, limit)
+        _print(comparison, table, quantity, limit)
 
 
-def _write(found: Comparison, out: Path, table: str | None, change: bool) -> None:
+def _write(comparison: Comparison, out: Path, table: str | None, change: bool) -> None:
     from headscope.cli.options import check_page
 
     if out.suffix.lower() in (".svg", ".pdf", ".png"):
-        from headscope.drawing.saving import save
+        from headscope.drawing.theme import save
         from headscope.figures.compared import draw
 
-        save(draw(found, table, change), out)
+        save(draw(comparison, table, change), out)
     else:
         from headscope.report.comparison import write_comparison
 
         check_page(out)
-        write_comparison(found, out)
+        write_comparison(comparison, out)
     typer.echo(out.resolve())
 
 
-def _print_text(found: Comparison, name: str, quantity: str | None, format: str) -> None:
+def _print_text(comparison: Comparison, name: str, quantity: str | None, format: str) -> None:
     """A table for another program, a difference a row, or for a paper, as it is printed."""
-    keys = _keys(found, name, quantity)
+    keys = _keys(comparison, name, quantity)
     if format in ("csv", "json"):
-        table = found.differences[name]
+        table = comparison.differences[name]
         typer.echo((table.where(quantity=quantity) if quantity is not None else table).to_text(format), nl=False)
     else:
-        typer.echo(found.wide(name, keys).to_text(format), nl=False)
+        typer.echo(comparison.wide(name, keys).to_text(format), nl=False)
 
 
-def _keys(found: Comparison, name: str, quantity: str | None) -> list[tuple[Any, ...]] | None:
+def _keys(comparison: Comparison, name: str, quantity: str | None) -> list[tuple[Any, ...]] | None:
     """Which rows of a table are meant: those of a quantity, the furthest apart first, or all."""
     from headscope.errors import RunError
 
-    if name not in found.differences:
+    if name not in comparison.differences:
         raise RunError(
-            "the heads of the models do not correspond", f"Leave the options out, or name a --table: {', '.join(found.differences)}"
+            "the heads of the models do not correspond", f"Leave the options out, or name a --table: {', '.join(comparison.differences)}"
         )
     if quantity is None:
         return None
-    place = found.keys[name].index("quantity") if "quantity" in found.keys[name] else -1
-    known = dict.fromkeys(found.differences[name]["quantity"]) if place >= 0 else {}
+    place = comparison.keys[name].index("quantity") if "quantity" in comparison.keys[name] else -1
+    known = dict.fromkeys(comparison.differences[name]["quantity"]) if place >= 0 else {}
     if quantity not in known:
         raise RunError(f"the runs do not share a quantity {quantity!r}", f"They share {', '.join(known)}")
-    return [key for key in found.furthest(name) if key[place] == quantity]
+    return [key for key in comparison.furthest(name) if key[place] == quantity]
 
 
-def _print(found: Comparison, only: str | None, quantity: str | None, limit: int) -> None:
+def _print(comparison: Comparison, only: str | None, quantity: str | None, limit: int) -> None:
     from headscope.cli.printing.tables import print_table
 
-    for line in found.unlike:
+    for line in comparison.unlike:
         typer.echo(f"mind: {line}", err=True)
-    for line in found.left_out:
+    for line in comparison.left_out:
         typer.echo(f"left out: {line}", err=True)
-    for name in [only or "heads"] if quantity is not None else [only] if only is not None else found.differences:
-        title = f"{found.titles[name]} ({name})"
+    for name in [only or "heads"] if quantity is not None else [only] if only is not None else comparison.differences:
+        title = f"{comparison.titles[name]} ({name})"
         if quantity is not None:
-            rows = _keys(found, name, quantity)
-            title = f"{found.titles[name]} by their difference in {quantity}"
+            rows = _keys(comparison, name, quantity)
+            title = f"{comparison.titles[name]} by their difference in {quantity}"
         elif name in _LONG and only is None:
-            rows = found.furthest(name, ("measure", "quantity"))
+            rows = comparison.furthest(name, ("measure", "quantity"))
             title = f"the {name[:-1]} that differs most, of each quantity ({name})"
         else:
             rows = None
-        wide = found.wide(name, rows)
+        wide = comparison.wide(name, rows)
         more = f"; {len(wide) - limit} more rows: --limit, --format csv" if len(wide) > limit else ""
-        print_table(wide.head(limit), title, found.counted(name) + more)
+        print_table(wide.head(limit), title, comparison.counted(name) + more)
     if only is None:
-        _print_further(found)
-    typer.echo(f"intervals: {found.how}")
-    for number, (name, results) in enumerate(zip(found.names, found.results, strict=True), 1):
+        _print_further(comparison)
+    typer.echo(f"intervals: {comparison.how}")
+    for number, (name, results) in enumerate(zip(comparison.names, comparison.results, strict=True), 1):
         typer.echo(f"{number}: {name}: {results.signature}")
 
 
-def _print_further(found: Comparison) -> None:
-    """A further table, if the kind of study has one: of ablation whether a model misses on one task what it misses
-    on another.
-    """
+def _print_further(comparison: Comparison) -> None:
+    """A further table, if the kind of study has one, such as the correlation of tasks of ablation."""
     from headscope.cli.printing.tables import print_table
     from headscope.errors import RunError
     from headscope.studies.registry import REGISTRY
 
-    study = found.results[0].study
+    study = comparison.results[0].study
     if study is None or study not in REGISTRY:
         return
     try:
-        if (further := REGISTRY[study].compare_further(found.results)) is not None:
+        if (further := REGISTRY[study].compare_further(comparison.results)) is not None:
             print_table(further[1], further[0])
     except RunError as error:
         typer.echo(f"left out: correlation over heads: {error}", err=True)

@@ -1,4 +1,4 @@
-"""`headscope inspect`: what a model has to look at, before looking."""
+"""`headscope inspect` and `headscope doctor`: what a model has to look at, and whether this installation works."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ def inspect(
     )
     how = {"interface": "streamed layer by layer", "outputs": "all layers at once (the model bypasses transformers' attention interface)"}
     typer.echo(f"maps are {how[loaded.capture]}")
+    without = (
+        "made for surface measures alone: texts of any length fit" if loaded.needs_maps is None else f"always made: {loaded.needs_maps}"
+    )
+    typer.echo(f"maps are {'not ' if loaded.needs_maps is None else ''}{without}")
     columns = {
         "layer": [site.name for site in loaded.sites],
         "heads": [site.heads for site in loaded.sites],
@@ -43,3 +47,41 @@ def inspect(
     need = estimate(loaded, batch, length)
     typer.echo(f"memory for {batch} texts of {length} tokens: weights {need.weights / 1e6:,.0f} MB, maps {need.maps / 1e6:,.0f} MB")
     typer.echo(f"(one layer's maps are {need.layer / 1e6:,.0f} MB; all layers together would be {need.everything / 1e6:,.0f} MB)")
+
+
+def doctor() -> None:
+    """Check this installation: versions, the embedded model, capture on it, devices. Exits with 1 if something is
+    wrong.
+    """
+    import os
+    import platform
+    import time
+
+    import torch
+
+    from headscope.corpora import check
+    from headscope.errors import HeadscopeError
+    from headscope.models.load import load, verify_mini
+    from headscope.results.signature import versions
+
+    typer.echo(f"python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} processors")
+    typer.echo(", ".join(f"{name} {version}" for name, version in versions().items()))
+    devices = [f"cuda:{i} {torch.cuda.get_device_name(i)}" for i in range(torch.cuda.device_count())]
+    typer.echo(f"devices: cpu{', ' + ', '.join(devices) if devices else ''}; torch uses {torch.get_num_threads()} threads")
+    problems = []
+    try:
+        verify_mini()
+        started = time.perf_counter()
+        model = load()
+        typer.echo(
+            f"embedded model: whole, loads in {time.perf_counter() - started:.1f} s, {model.layout.size} heads, capture by {model.capture}"
+        )
+    except HeadscopeError as error:
+        problems.append(str(error))
+    findings = check(["sampler"])
+    typer.echo(f"embedded corpus: {len(findings)} findings")
+    problems += [str(finding) for finding in findings]
+    for problem in problems:
+        typer.echo(f"wrong: {problem}")
+    typer.echo("something is wrong; reinstall headscope" if problems else "all is well")
+    raise typer.Exit(1 if problems else 0)

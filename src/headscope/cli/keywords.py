@@ -50,7 +50,7 @@ def keywords(
     if format not in FORMATS:
         raise RunError(f"there is no format {format!r}", f"Use {', '.join(FORMATS)}; what the files are is said with --read-as")
     if out is not None:
-        from headscope.widget.files import suffix_of
+        from headscope.widget.shown import suffix_of
 
         suffix_of(out)  # before a model is loaded for nothing
     documents, counted = _documents(files, read_as, on_error)
@@ -64,24 +64,24 @@ def keywords(
     with bar("finding", hidden=quiet) as progress:
         reading = _Texts(progress, len(documents))
         texts = [reading.find(finder, document) for document in documents]
-    found = KeywordView(texts, finder, top)
+    view = KeywordView(texts, finder, top)
     if not quiet:
         for label, line in counted:
             typer.echo(f"headscope: {label}: {line}", err=True)
     if out is not None:
-        typer.echo(found.save(out))
+        typer.echo(view.save(out))
     elif format == "json":
-        typer.echo(json.dumps(_plain(found), ensure_ascii=False, indent=1))
+        typer.echo(json.dumps(_plain(view), ensure_ascii=False, indent=1))
     elif format == "csv":
-        typer.echo(found.table.to_text("csv"), nl=False)
+        typer.echo(view.table.to_text("csv"), nl=False)
     else:
-        from headscope.cli.printing.shading import print_keywords
+        from headscope.cli.printing.terminal import print_keywords
 
-        print_keywords(found)
+        print_keywords(view)
     if not quiet and (out is not None or format != "table"):
-        noted = [f"{one.document.id}: {'; '.join(one.notes)}" for one in texts if one.notes]
+        noted = [f"{result.document.id}: {'; '.join(result.notes)}" for result in texts if result.notes]
         more = [f"and the like of {len(noted) - NOTED:,} more texts"] if len(noted) > NOTED else []
-        for line in [found.trained, *noted[:NOTED], *more]:
+        for line in [view.trained, *noted[:NOTED], *more]:
             typer.echo(f"headscope: {line}", err=True)
 
 
@@ -102,9 +102,9 @@ class _Texts:
             self.tokens = before + tokens
             self.progress((self.done + (share or 0.0)) / self.texts, self.done, self.tokens)
 
-        found = finder.find(document, tell)
+        result = finder.find(document, tell)
         self.done += 1
-        return found
+        return result
 
 
 def _finder(model: str | None, learned: Path | None, device: str | None, dtype: str, quiet: bool) -> Finder:
@@ -117,8 +117,8 @@ def _finder(model: str | None, learned: Path | None, device: str | None, dtype: 
     from headscope.cli.printing.progress import bar
 
     if not quiet:
-        said = "learning from the 19 documents of the sampler, which takes some seconds; for more of your kind of text see --learned"
-        typer.echo(f"headscope: {said}", err=True)
+        line = "learning from the 19 documents of the sampler, which takes some seconds; for more of your kind of text see --learned"
+        typer.echo(f"headscope: {line}", err=True)
     with bar("learning", hidden=quiet) as progress:
         return learn(loaded or load("mini", device, dtype), progress=progress)
 
@@ -129,11 +129,11 @@ def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[li
     from headscope.corpora import Corpus, read
     from headscope.corpora.formats import guess_format
 
-    found: list[Document] = []
+    documents: list[Document] = []
     counted: list[tuple[str, str]] = []
     for file in files:
         if file == STDIN:
-            found.append(_standard_input())
+            documents.append(_standard_input())
             continue
         format = read_as
         if format is None and kind_of(file) == "file":
@@ -142,11 +142,11 @@ def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[li
             except CorpusError:
                 format = "text"
         corpus = read(file, format=format, on_error=on_error)  # type: ignore[arg-type]
-        found += corpus
+        documents += corpus
         counted += corpus.skipped.labelled()
-    if not found:
+    if not documents:
         raise RunError("there is no text in the files", f"Check them, and what they are read as (--read-as {', '.join(KNOWN)})")
-    return list(Corpus.of(found)), counted  # which gives those of the same name other names
+    return list(Corpus.of(documents)), counted  # which gives those of the same name other names
 
 
 def _standard_input() -> Document:
@@ -162,12 +162,12 @@ def _standard_input() -> Document:
     return Document("standard input", tuple(text_paragraphs(text.replace("\r\n", "\n"))))
 
 
-def _plain(found: KeywordView) -> dict[str, Any]:
+def _plain(view: KeywordView) -> dict[str, Any]:
     """Everything as JSON: words with their weights, phrases with the places of their words [start, end)."""
-    trained = found.finder.trained
+    trained = view.finder.trained
     held = {"f1": trained.f1, "low": trained.low, "high": trained.high, "on": trained.tried}
     return {
-        "signature": found.signature,
+        "signature": view.signature,
         "trained": {
             "model": trained.model,
             "corpus": trained.corpus,
@@ -176,17 +176,17 @@ def _plain(found: KeywordView) -> dict[str, Any]:
         },
         "texts": [
             {
-                "document": one.document.id,
-                "notes": list(one.notes),
+                "document": result.document.id,
+                "notes": list(result.notes),
                 "phrases": [
                     {"phrase": phrase.text, "score": round(phrase.score, 6), "places": [list(place) for place in phrase.places]}
-                    for phrase in one.phrases[: found.top]
+                    for phrase in result.phrases[: view.top]
                 ],
                 "words": [
                     {"word": word.form, "weight": round(float(weight), 6)}
-                    for word, weight in zip(one.document.words, one.weights, strict=True)
+                    for word, weight in zip(result.document.words, result.weights, strict=True)
                 ],
             }
-            for one in found.texts
+            for result in view.texts
         ],
     }

@@ -11,30 +11,24 @@ from headscope.cli import (
     alike,
     annotate,
     compare,
-    doctor,
-    importance,
+    corpus,
     inspect,
     keywords,
+    models,
+    pages,
     plot,
-    probe,
-    prune,
     replicate,
-    report,
-    rerun,
     run,
-    serve,
     show,
-    train,
+    special_studies,
     view,
 )
-from headscope.cli.corpora import commands as corpora
 from headscope.cli.options import examples
-from headscope.cli.printing.signals import orderly
+from headscope.cli.printing.progress import orderly
 from headscope.cli.study import StudyGroup
-from headscope.cli.twins import TwinsCommand
 from headscope.errors import HeadscopeError
 
-StudyGroup.special["twins"] = TwinsCommand
+StudyGroup.special["twins"] = special_studies.TwinsCommand
 app = typer.Typer(
     name="headscope",
     cls=StudyGroup,
@@ -69,20 +63,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _VERBS = (
-    *(run.run, show.show, plot.plot, report.report, view.view, serve.serve, compare.compare, alike.alike, inspect.inspect),
+    *(run.run, show.show, plot.plot, pages.report, view.view, pages.serve, compare.compare, alike.alike, inspect.inspect),
     keywords.keywords,
-    rerun.rerun,
+    run.rerun,
     annotate.annotate,
-    importance.importance,
-    prune.prune,
+    special_studies.importance,
+    models.prune,
     replicate.replicate,
-    train.train,
-    doctor.doctor,
+    models.train,
+    inspect.doctor,
 )
 for verb in _VERBS:
     app.command(help=examples(verb.__doc__))(verb)
-app.add_typer(corpora.app, name="corpus")
-app.add_typer(probe.app, name="probe")
+app.add_typer(corpus.app, name="corpus")
+app.add_typer(special_studies.probe, name="probe")
 
 
 def main() -> None:

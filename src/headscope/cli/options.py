@@ -23,15 +23,15 @@ def names(value: str) -> list[str]:
 
 def numbers(value: str) -> list[int]:
     """`1-3,8` as 1, 2, 3, 8."""
-    found: list[int] = []
+    layers: list[int] = []
     for part in names(value):
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise RunError(f"{value!r} is no list of layers", "Write numbers and ranges, as in 1-4,12")
-        found.extend(range(int(first), int(last or first) + 1))
-    if not found:
+        layers.extend(range(int(first), int(last or first) + 1))
+    if not layers:
         raise RunError(f"{value!r} names no layer", "Write numbers and ranges, as in 1-4,12")
-    return found
+    return layers
 
 
 def measure_options(values: list[str]) -> dict[str, dict[str, Any]]:

@@ -62,13 +62,13 @@ def plot(
     headscope plot RUN dendrogram --groups 12 -o tree.pdf
     headscope plot RUN distances --order tree -o distances.png
     """
-    from headscope.drawing.saving import save
+    from headscope.drawing.theme import save
     from headscope.figures import draw
     from headscope.results.results import Results
 
     path = out or Path(f"{figure}.svg")
     other = Results.open(structural) if structural is not None else None
-    given = {
+    following = {
         "direction": direction,
         "structural": other,
         "bars": bars or None,
@@ -78,6 +78,6 @@ def plot(
         "linkage": linkage,
         "order": order,
     }
-    choices = {name: value for name, value in given.items() if value is not None}
+    choices = {name: value for name, value in following.items() if value is not None}
     save(draw(figure, Results.open(run), kind, quantity, **choices), path)
     typer.echo(path)

@@ -45,11 +45,11 @@ def replicate(
     headscope replicate my-recipe.toml --resume
     headscope show runs/clark2019-mini-sampler claims --format csv > claims.csv
     """
-    from headscope.replication.naming import corpora_by_role, usual_folder
+    from headscope.replication.study import corpora_by_role, usual_folder
 
-    given = corpora_by_role(corpus or [])
-    folder = out or usual_folder(recipe, model, given)
-    results = _replicate(recipe, folder, model, given, device, full, resume, overwrite, quiet)
+    by_role = corpora_by_role(corpus or [])
+    folder = out or usual_folder(recipe, model, by_role)
+    results = _replicate(recipe, folder, model, by_role, device, full, resume, overwrite, quiet)
     if not quiet:
         print_claims(results)
     if report:
@@ -88,7 +88,7 @@ def _replicate(
 
 
 def _documents(row: dict[str, Any]) -> str:
-    from headscope.results.few_documents import counted
+    from headscope.results.notes import counted
 
     return "" if row.get("documents") is None else f", {counted(row['documents'])} documents"
 

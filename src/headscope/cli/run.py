@@ -1,7 +1,9 @@
-"""`headscope run`: measure a model's heads over a corpus."""
+"""`headscope run`: measure a model's heads over a corpus; and `headscope rerun`: the same again."""
 
 from __future__ import annotations
 
+import gc
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,7 +49,10 @@ def run(
     workers: Annotated[int, Option(help="workers of the engines processes and ray", min=1)] = 2,
     address: Annotated[str | None, Option(help="HOST:PORT of a Ray cluster, or auto [default: a Ray of its own]")] = None,
     gpus_per_worker: Annotated[float | None, Option(help="GPUs of a worker of Ray [default: one, or a share if there are fewer]")] = None,
-    readers: Annotated[int, Option(help="processes that read ahead, each every n-th file of a corpus of many; 0: none", min=0)] = 0,
+    readers: Annotated[
+        int | None,
+        Option(help="processes that read ahead, each every n-th of many files; 0: none [default: 0, beside a GPU up to 4]", min=0),
+    ] = None,
     gallery: Annotated[int, Option(help="texts to look at again for maps to show; 0: none", min=0)] = 96,
     resume: Annotated[bool, Option("--resume", help="go on with the run in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the run in the folder")] = False,
@@ -55,6 +60,7 @@ def run(
     tried: Annotated[int, Option(help="shards that --plan runs to tell how long all would take; 0: none", min=0)] = 3,
     maps: Annotated[list[Path] | None, Option(help="measure saved maps (.npz, .safetensors) instead; may be repeated")] = None,
     causal: Annotated[bool | None, Option("--causal/--not-causal", help="whether --maps are causal [default: as they look]")] = None,
+    profile: Annotated[bool, Option("--profile", help="say in the end where the time went: seconds and share of each part")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
 ) -> None:
     """Measure what every head attends to, in one streaming pass over a corpus.
@@ -74,32 +80,32 @@ def run(
     from headscope.errors import RunError
 
     format = format or old_format
-    given = {
+    settings = {
         "model": model, "corpus": corpus or None, "preset": preset, "unit": unit, "max_length": max_length, "overlong": overlong,
         "segment_ids": segment_ids, "word_rows": word_rows, "layers": None if layers is None else numbers(layers), "limit": limit,
         "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
         "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights, "allow_unknown": allow_unknown,
     }  # fmt: skip
-    final, folder = _settings(spec, given, measures, option or [], folds)
+    final, folder = _settings(spec, settings, measures, option or [], folds)
     if plan and not maps:
         _plan(final, quiet, device, None if engine == "local" else workers, tried, readers)
         return
     if maps:
         if plan:
             raise RunError("--plan says nothing about --maps", "Leave one of them out")
-        if resume or limit is not None or layers is not None:
-            raise RunError("--resume, --limit and --layers say nothing about --maps", "Leave them out")
+        if resume or limit is not None or layers is not None or profile:
+            raise RunError("--resume, --limit, --layers and --profile say nothing about --maps", "Leave them out")
         results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite, gallery)
     else:
         usual = Path("runs") / "-".join(Path(name).name.split(".")[0] for name in (final.model, final.corpus[0]))
         who = {"device": device, "engine": engine, "workers": workers, "address": address, "gpus_per_worker": gpus_per_worker}
         who["readers"] = readers
-        results = _execute(final, out or folder or usual, quiet, who, resume, overwrite, gallery)
+        results = _execute(final, out or folder or usual, quiet, who, resume, overwrite, gallery, profile)
     summarise(results, quiet)
 
 
 def _settings(
-    spec: Path | None, given: dict[str, Any], measures: str | None, options: list[str], folds: int | None
+    spec: Path | None, flags: dict[str, Any], measures: str | None, options: list[str], folds: int | None
 ) -> tuple[RunSpec, Path | None]:
     """The settings of a file and of the command line, which wins, and the folder that the file names."""
     from headscope.cli.options import measure_options, names
@@ -110,12 +116,12 @@ def _settings(
 
     settings: dict[str, Any] = read_spec(spec) if spec is not None else {}
     out = settings.pop("out", None)
-    settings |= {name: value for name, value in given.items() if value is not None}
-    own: tuple[str, ...] = ()
+    settings |= {name: value for name, value in flags.items() if value is not None}
+    own_measures: tuple[str, ...] = ()
     if measures is not None:
-        settings["measures"], own = named(names(measures), REGISTRY)
+        settings["measures"], own_measures = named(names(measures), REGISTRY)
     where = str(spec) if spec is not None else "the options"
-    chosen = {name: dict(values) for name, values in make_spec(settings, where, own).measures.items()}
+    chosen = {name: dict(values) for name, values in make_spec(settings, where, own_measures).measures.items()}
     if folds is not None:
         choosing = [name for name in chosen if hasattr(REGISTRY.get(name), "folds")]
         if not choosing:
@@ -124,18 +130,27 @@ def _settings(
             chosen[name]["folds"] = folds
     for name, values in measure_options(options).items():
         chosen.setdefault(name, {}).update(values)
-    return make_spec({**settings, "measures": chosen}, where, own), Path(out) if out is not None else None
+    return make_spec({**settings, "measures": chosen}, where, own_measures), Path(out) if out is not None else None
 
 
-def _execute(spec: RunSpec, out: Path, quiet: bool, who: dict[str, Any], resume: bool, overwrite: bool, gallery: int) -> Results:
+def _execute(
+    spec: RunSpec, out: Path, quiet: bool, who: dict[str, Any], resume: bool, overwrite: bool, gallery: int, profile: bool
+) -> Results:
     from headscope.cli.printing.progress import bar, interrupted
-    from headscope.runs.execute import execute
+    from headscope.core.profile import profiling, timing
 
-    with interrupted(out), bar("measuring", hidden=quiet) as progress:
-        return execute(spec, out, **who, resume=resume, overwrite=overwrite, progress=progress, gallery=gallery)
+    with profiling() if profile else nullcontext() as times:
+        with timing("importing libraries"):
+            from headscope.runs.execute import execute
+        gc.freeze()  # libraries stay: they need not be looked through for what is no longer used
+        with interrupted(out), bar("measuring", hidden=quiet) as progress:
+            results = execute(spec, out, **who, resume=resume, overwrite=overwrite, progress=progress, gallery=gallery)
+        if times is not None:
+            typer.echo("\n".join([*times.lines(), ""]))
+    return results
 
 
-def _plan(spec: RunSpec, quiet: bool, device: str | None, workers: int | None, tried: int, readers: int) -> None:
+def _plan(spec: RunSpec, quiet: bool, device: str | None, workers: int | None, tried: int, readers: int | None) -> None:
     from headscope.cli.printing.progress import bar
     from headscope.runs.estimate import plan_run
 
@@ -146,8 +161,7 @@ def _plan(spec: RunSpec, quiet: bool, device: str | None, workers: int | None, t
 
 
 def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path, overwrite: bool, gallery: int) -> Results:
-    from headscope.runs.given_maps import measure_maps
-    from headscope.runs.map_files import read_maps
+    from headscope.runs.given_maps import measure_maps, read_maps
 
     spec = spec.resolved(pairs=False)
     return measure_maps(
@@ -162,3 +176,57 @@ def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path,
         overwrite=overwrite,
         gallery=gallery,
     )
+
+
+def rerun(
+    run: Annotated[Path, typer.Argument(help="folder of a run or a study")],
+    out: Annotated[
+        Path | None, Option("--out", "-o", help="folder for the new one [default: beside it, and removed if it is identical]")
+    ] = None,
+    model: Annotated[str | None, Option(help="where the model is now, if not where it was")] = None,
+    other: Annotated[str | None, Option(help="where the other model of twins is now, if not where it was")] = None,
+    corpus: Annotated[list[str] | None, Option(help="where the corpus is now; may be repeated")] = None,
+    dev: Annotated[list[str] | None, Option(help="where the corpus is now that a study was tried on; may be repeated")] = None,
+    look: Annotated[list[str] | None, Option(help="where the corpus is now that probe edge looked at; may be repeated")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: as it was made]")] = None,
+    engine: Annotated[str, Option(help="local, or processes: several workers, the same bits")] = "local",
+    workers: Annotated[int, Option(help="workers of the processes engine", min=1)] = 2,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, nothing printed if it is identical")] = False,
+) -> None:
+    """Make a run or a study again with its own settings, and compare every table and state with it.
+
+    headscope rerun RUN
+    headscope rerun RUN --out AGAIN --corpus moved/en.conllu
+    headscope rerun STUDY --device cpu
+
+    The model and the corpus must be what they were: their hashes are compared before anything is computed. It ends
+    with 0 if all is identical to the last bit, and with 1 if not; then the new folder stays, and it is said what
+    differs, by how much, and whether versions, the device or the number of threads were others.
+    """
+    from headscope.api import rerun as again
+    from headscope.cli.printing.progress import bar, exit_code, say
+    from headscope.cli.printing.tables import print_table
+
+    def tell(line: str) -> None:
+        typer.echo(f"headscope: {line}", err=True)
+
+    try:
+        with bar("rerunning", hidden=quiet) as progress:
+            outcome = again(
+                run, out, model=model, other=other, corpus=corpus, dev=dev, look=look, device=device, engine=engine, workers=workers,
+                progress=progress, tell=tell,
+            )  # fmt: skip
+    except KeyboardInterrupt as error:
+        kept = f"what was finished is kept in {out}" if out is not None else "nothing of it is kept"
+        say(f"interrupted; {kept}")
+        raise typer.Exit(exit_code(error)) from None
+    if outcome.identical and quiet:
+        return
+    for line in outcome.lines():
+        typer.echo(line)
+    if outcome.same.differences:
+        print_table(outcome.same.table(), "what differs")
+    if outcome.kept is not None:
+        typer.echo(f"the new one is in {outcome.kept}")
+    if not outcome.identical:
+        raise typer.Exit(1)

@@ -59,8 +59,7 @@ def show(
         typer.echo((rows.head(limit) if limit else rows).to_text(format), nl=False)
         return
     from headscope.cli.printing.tables import print_table
-    from headscope.results.selection_note import choice_note
-    from headscope.results.truncation import cut_sentence
+    from headscope.results.notes import choice_note, cut_sentence
 
     shown = rows.head(limit or 40)
     measure = next((name for name in results.measures if table == name or table.startswith(f"{name}_")), "")

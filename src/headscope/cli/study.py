@@ -29,6 +29,7 @@ _FIRST, _LAST = (
     ("cache", "cache_limit", "max_length", "limit", "limit_dev", "format", "on_error", "replicates", "seed", "dtype"),
 )
 _NONE = "none"  # an empty list
+PLAN = "say what the study would do and how long it would take, by a try of some seconds, and do not run it"
 
 
 class StudyCommand(TyperCommand):
@@ -46,8 +47,8 @@ class StudyCommand(TyperCommand):
         """The parameters of the command by name, each with its annotation and its default."""
         return _options(self._study, self._study.spec)
 
-    def call(self, **given: Any) -> Results:
-        """Do what the command line says."""
+    def call(self, **given: Any) -> Results | None:
+        """Do what the command line says; None if that was only to be planned."""
         return _call(self._study, **given)
 
     @cached_property
@@ -113,14 +114,22 @@ def run_study(
     overwrite: bool,
     quiet: bool,
     where: str = "the options",
-) -> Results:
-    """Do what the settings say, with a progress bar, and print what was found. `where` names their source in errors."""
-    from headscope.cli.printing.progress import bar, interrupted
-    from headscope.cli.printing.signals import say
+    plan: bool = False,
+) -> Results | None:
+    """Do what the settings say, with a progress bar, and print what was found; with `plan`, print what it would take
+    and return None. `where` names the source of the settings in errors.
+    """
+    from headscope.cli.printing.progress import bar, interrupted, say
     from headscope.cli.printing.summary import summarise
     from headscope.studies.execute import execute
 
     spec = study.make(settings, where)
+    if plan:
+        from headscope.studies.plan import plan_study
+
+        for line in plan_study(study, spec, device=device).lines():
+            typer.echo(line)
+        return None
     folder = out or study.usual_folder(spec)
     tell = None if quiet else say
     with interrupted(folder), bar(study.doing, hidden=quiet) as progress:
@@ -129,11 +138,11 @@ def run_study(
     return results
 
 
-def _call(study: Study, **given: Any) -> Results:
+def _call(study: Study, **given: Any) -> Results | None:
     """Run a study with the settings of a file and those given, which override them."""
     spec = study.spec
     kept: Path | None = given.pop("settings")
-    out, device, resume, overwrite, quiet = (given.pop(name) for name in ("out", "device", "resume", "overwrite", "quiet"))
+    out, device, resume, overwrite, quiet, plan = (given.pop(name) for name in ("out", "device", "resume", "overwrite", "quiet", "plan"))
     old_format = given.pop("old_format")
     given["format"] = given["format"] or old_format
     settings: dict[str, Any] = {}
@@ -146,7 +155,7 @@ def _call(study: Study, **given: Any) -> Results:
     settings |= {name: _value(spec.model_fields[name], value) for name, value in given.items() if value is not None}
     _require(study, settings)
     where = str(kept) if kept is not None else "the options"
-    return run_study(study, settings, out, device, resume, overwrite, quiet, where)
+    return run_study(study, settings, out, device, resume, overwrite, quiet, where, plan)
 
 
 def _require(study: Study, settings: Mapping[str, Any]) -> None:
@@ -182,7 +191,12 @@ def _options(study: Study, spec: type[StudySpec]) -> Iterator[tuple[str, dict[st
     usual = f"folder for the results [default: runs/{study.folder}-{models}-CORPUS]"
     yield "out", {"annotation": Annotated[Path | None, Option("--out", "-o", help=usual)], "default": None}
     yield "device", {"annotation": Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")], "default": None}
-    for name, line in (("resume", "go on with the study in the folder"), ("overwrite", "replace the study in the folder")):
+    switches = {
+        "resume": "go on with the study in the folder",
+        "overwrite": "replace the study in the folder",
+        "plan": PLAN,
+    }
+    for name, line in switches.items():
         yield name, {"annotation": Annotated[bool, Option(f"--{name}", help=line)], "default": False}
     yield (
         "quiet",
@@ -226,9 +240,7 @@ def _kinds(annotation: Any) -> tuple[Any, ...]:
 
 
 def _value(field: FieldInfo, value: Any) -> Any:
-    """What was written on the command line, as the specification takes it: lists behind commas, ranges of whole
-    numbers.
-    """
+    """A value of the command line as the specification takes it: lists after commas, ranges of integers."""
     from headscope.studies.spec import holds_several
 
     if not isinstance(value, str) or not holds_several(field.annotation):

@@ -69,7 +69,7 @@ def view(
     from headscope.errors import RunError
 
     if out is not None:
-        from headscope.widget.files import suffix_of
+        from headscope.widget.shown import suffix_of
 
         suffix_of(out)  # before a model is loaded for nothing
     elif heads == "all":
@@ -106,14 +106,14 @@ def _layers(named: str) -> list[Layer]:
     """`mean`, or layers by number: `1-3,8`."""
     from headscope.cli.options import names, numbers
 
-    found: list[Layer] = []
+    layers: list[Layer] = []
     for part in names(named):
-        found += ["mean"] if part == "mean" else numbers(part)
-    return found
+        layers += ["mean"] if part == "mean" else numbers(part)
+    return layers
 
 
 def _sentence(corpus: str, name: str) -> Document:
     from headscope.corpora import read
-    from headscope.corpora.picking import pick_sentence
+    from headscope.corpora.corpus import pick_sentence
 
     return pick_sentence(read(corpus), name)

@@ -1,3 +1,1 @@
-"""Comparisons: differences of runs and of studies, heads that are alike, and whether a result made again is
-identical.
-"""
+"""Comparisons: differences of runs and of studies, heads that are alike, and identical reruns."""

@@ -5,6 +5,9 @@ Distances are mean Jensen-Shannon divergences in nats; their square roots, which
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,20 +19,21 @@ from headscope.core.heads import HeadId, Kind
 from headscope.errors import RunError
 from headscope.results.behaviour import RECOMMENDED, Labels, Thresholds, behaviours, shown
 from headscope.results.results import Results
-from headscope.results.table import Table
-from headscope.stats.clusters import MOST, Grouping, Linkage, group
+from headscope.results.table import Table, p_value, spelled
+from headscope.stats.clusters import MOST, Grouping, Linkage, group, smallest
 from headscope.stats.embedding import Embedding, Method, embed
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
 
 PAIRS = "distances_pairs"
+STRUCTURE = "distances_structure"
+SURE = 0.05  # of the permutation test
+_REDUNDANT = "redundant_"
 
 
 class Redundant(NamedTuple):
-    """The heads that have another one closer than `epsilon`, and the sets of them that are linked by such steps, the
-    largest first.
-    """
+    """The heads that have another one closer than `epsilon`, and the sets of them that are linked so."""
 
     epsilon: float
     heads: tuple[HeadId, ...]
@@ -38,9 +42,7 @@ class Redundant(NamedTuple):
 
 @dataclass(frozen=True)
 class Alike:
-    """The heads of one kind, in the order of the run's head axis, their distances, and the labels of each, the one
-    to be shown first.
-    """
+    """The heads of one kind, in the order of the head axis, their distances, and the labels of each."""
 
     kind: Kind
     heads: tuple[HeadId, ...]
@@ -106,7 +108,7 @@ class Alike:
         neighbour and the distance to it, the label that a picture shows and all of them.
         """
         points = self.embed(method, sqrt, seed).points
-        found = self.groups(number, linkage, sqrt, most)
+        grouping = self.groups(number, linkage, sqrt, most)
         others = self.distances + np.where(np.eye(len(self.heads), dtype=bool), np.inf, 0.0)
         columns: dict[str, Any] = {
             "kind": [head.kind for head in self.heads],
@@ -114,8 +116,8 @@ class Alike:
             "head": [head.head + 1 for head in self.heads],
             "x": points[:, 0],
             "y": points[:, 1],
-            "group": found.groups + 1,
-            "silhouette": found.silhouettes,
+            "group": grouping.groups + 1,
+            "silhouette": grouping.silhouettes,
             "neighbour": [str(self.heads[other]) for other in others.argmin(1).tolist()],
             "distance": others.min(1),
             "label": self.labels,
@@ -125,9 +127,7 @@ class Alike:
 
 
 def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = RECOMMENDED) -> Alike:
-    """The distances between a run's heads of one kind: those of different kinds see different texts. Without a kind,
-    that with the most heads.
-    """
+    """The distances between a run's heads of one kind; without a kind, of that with the most heads."""
     if PAIRS not in results:
         raise RunError("the run has no distances", "Run again with --measures distances")
     table, layout = results[PAIRS], results.layout
@@ -157,3 +157,95 @@ def _square(heads: list[HeadId], pairs: Table) -> Float64[np.ndarray, "head head
     distances[a, b] = distances[b, a] = pairs.arrow["value"].to_numpy()
     np.fill_diagonal(distances, 0)
     return distances
+
+
+def unit(results: Results) -> str:
+    """What the distances of a run are counted in."""
+    return "nats" if results.measures.get("distances", {}).get("normalise", True) else "nats, summed over rows"
+
+
+def layers_sentence(results: Results, kind: str) -> str:
+    """Whether heads of one layer are closer to each other, with the test; "" where that has no meaning."""
+    rows = {row["quantity"]: row for row in results[STRUCTURE].where(kind=kind)}
+    if not {"within_layers", "between_layers", "difference"} <= set(rows):
+        return ""
+    row = rows["difference"]
+    if row["p"] < SURE:
+        claim = "Heads of one layer are closer to each other than to heads of other layers"
+    elif row["value"] > 0:
+        claim = (
+            "Heads of one layer are a little closer to each other than to heads of other layers, though no more than chance would make them"
+        )
+    else:
+        claim = "Heads of one layer are no closer to each other than to heads of other layers"
+    return (
+        f"{claim}: the mean distance is {spelled(rows['within_layers'])} {unit(results)} within layers and "
+        f"{spelled(rows['between_layers'])} between them, a difference of {spelled(row)} (p {p_value(row['p'])}, permutation test)."
+    )
+
+
+def twins_sentence(results: Results, kind: str) -> str:
+    """How many heads have another one that is closer than each of the run's epsilons."""
+    rows = [row for row in results[STRUCTURE].where(kind=kind) if row["quantity"].startswith(_REDUNDANT)]
+    if not rows:
+        return ""
+    told = ", ".join(f"{_count(row)} closer than {row['quantity'].removeprefix(_REDUNDANT)}" for row in rows)
+    heads = len(results["distances"].where(kind=kind, quantity="nearest"))
+    return f"Near twins: of {heads} heads, these have another one so close: {told} nats{'' if unit(results) == 'nats' else ' a row'}."
+
+
+def pairs_sentence(results: Results, kind: str, count: int = 5) -> str:
+    """The pairs of heads that attend most alike."""
+    told = [f"{row['a']} and {row['b']} ({spelled(row)})" for row in closest(results, kind, count)]
+    return f"Most alike are {', '.join(told)}."
+
+
+def closest(results: Results, kind: str, count: int) -> Table:
+    """The closest pairs of heads, the closest first."""
+    return results[PAIRS].where(kind=kind).sort("value").head(count)
+
+
+def groups_sentence(heads_alike: Alike, grouping: Grouping) -> str:
+    """How many groups the heads fall into, and what those do."""
+    if grouping.number == 1:
+        return (
+            f"The heads fall into no groups: no cut of the tree into 2 to {MOST} has two or more groups of at least "
+            f"{smallest(len(heads_alike.heads))} heads that hold nine tenths of all heads, each closer to its own group than to the next."
+        )
+    told = [
+        f"{row['heads']} heads ({row['behaviours']})" if row["heads"] > 1 else f"{row['members']} alone"
+        for row in group_table(heads_alike, grouping)
+    ]
+    shown = told if len(told) <= 6 else [*told[:5], f"{len(told) - 5} smaller groups"]
+    return f"The heads fall into {grouping.about}: {'; '.join(shown)}."
+
+
+def group_table(heads_alike: Alike, grouping: Grouping) -> Table:
+    """One row per group, the largest first: its heads, the mean of their silhouettes, and what they do."""
+    rows: list[dict[str, Any]] = []
+    for number in range(grouping.number):
+        places = [place for place, of in enumerate(grouping.groups.tolist()) if of == number]
+        rows.append(
+            {
+                "group": number + 1,
+                "heads": len(places),
+                "silhouette": float(grouping.silhouettes[places].mean()),
+                "behaviours": doing([heads_alike.labels[place] for place in places]),
+                "members": " ".join(str(heads_alike.heads[place]) for place in places),
+            }
+        )
+    return Table.from_rows(rows, metadata={"signature": heads_alike.signature})
+
+
+def doing(labels: list[str]) -> str:
+    """What heads do, the most frequent first: `4 previous, 1 aux, 3 other`."""
+    counts = Counter(filter(None, labels))
+    told = [f"{number} {label}" for label, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    none = len(labels) - sum(counts.values())
+    return ", ".join([*told, *([f"{none} other"] if none else [])])
+
+
+def _count(row: Mapping[str, Any]) -> str:
+    """`67 [66 72]`: heads are counted, so that bounds are whole."""
+    bounds = "" if math.isnan(row["low"]) else f" [{math.floor(row['low'])} {math.ceil(row['high'])}]"
+    return f"{round(row['value'])}{bounds}"

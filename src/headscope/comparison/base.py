@@ -1,6 +1,4 @@
-"""What several runs, or studies of one kind, have in common and how it differs: names, numbers of each, differences
-of pairs.
-"""
+"""What several runs, or studies of one kind, have in common and how it differs."""
 
 from __future__ import annotations
 
@@ -12,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
 from headscope.corpora.files import base_name
 from headscope.errors import RunError
-from headscope.results.few_documents import documents_range
+from headscope.results.notes import documents_range
 from headscope.results.results import Results
 from headscope.results.specification import Role
 from headscope.results.table import Table
@@ -60,11 +58,11 @@ class Comparison:
         """What columns of runs and of differences are called; where names are long, by the numbers of the runs."""
         if max(map(len, self.names)) <= _SHORT:
             return [*self.names], [f"{self.names[second]} − {self.names[first]}" for first, second in self.pairs]
-        return [f"{number}: {name}" for number, name in enumerate(self.names, 1)], [f"{two + 1} − {one + 1}" for one, two in self.pairs]
+        differences = [f"{other + 1} − {base + 1}" for base, other in self.pairs]
+        return [f"{number}: {name}" for number, name in enumerate(self.names, 1)], differences
 
     def wide(self, name: str, rows: Sequence[tuple[Any, ...]] | None = None) -> Table:
-        """A row for each thing, or for some, by their keys; a column for each run and then for each pair, numbers with
-        their intervals.
+        """One row per thing, or for some, by their keys; a column per run and then per pair, with intervals.
 
         A star marks differences that hold after Holm's correction for all in the table, or of which the intervals do
         not meet.
@@ -79,7 +77,7 @@ class Comparison:
             told = _number(row["difference"], row["low"], row["high"], "+") + (" *" if holds(row) else "")
             cells.setdefault(tuple(row[key] for key in keys), {})[pairs[row["first"], row["second"]]] = told
         shown = list(cells) if rows is None else [key for key in rows if key in cells]
-        several = [place for place, key in enumerate(keys) if len({own[place] for own in cells}) > 1 or key == keys[-1]]
+        several = [place for place, key in enumerate(keys) if len({cell[place] for cell in cells}) > 1 or key == keys[-1]]
         return Table.of(
             {
                 **{keys[place]: [key[place] for key in shown] for place in several},
@@ -88,9 +86,7 @@ class Comparison:
         )
 
     def furthest(self, name: str, within: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        """The keys of a table by how far runs are apart, the furthest first; with `within`, of those alike in some
-        columns the first.
-        """
+        """The keys of a table by how far runs are apart, the furthest first; `within`: the first of those alike."""
         apart: dict[tuple[Any, ...], float] = {}
         for row in self.differences[name]:
             key = tuple(row[part] for part in self.keys[name])
@@ -109,9 +105,7 @@ class Comparison:
         return [(self.names[first], self.names[second]) for first, second in self.pairs]
 
     def counted(self, name: str) -> str:
-        """How many differences the table holds, what a star means, how many have one, and how many documents they
-        rest on.
-        """
+        """How many differences the table holds, what a star means, how many have one, and on how many documents."""
         rows = list(self.differences[name])
         return self._stars(rows) + documents_range(row.get("documents") for row in rows)
 
@@ -130,9 +124,7 @@ def holds(row: Mapping[str, Any]) -> bool:
 
 
 def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[int, int], ...]:
-    """Which of so many runs are compared, counted from 0: each with the one named by `to`, counted from 1, or all
-    with all.
-    """
+    """Which of so many runs are compared, from 0: each with the one named by `to`, from 1, or all with all."""
     if number < 2:
         raise RunError("there is nothing to compare it with", "Name two folders or more")
     if not 1 <= to <= number:
@@ -143,35 +135,33 @@ def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[i
 
 
 def names_of(results: Sequence[Results]) -> tuple[str, ...]:
-    """Short names, by what differs between runs: models, corpora, weights, presets, other settings, at last their
-    folders.
-    """
-    told = [_told(one) for one in results]
-    keys = [key for key in told[0] if len({one.get(key) for one in told}) > 1 and all(len(one.get(key, "")) <= _LONG for one in told)]
+    """Short names, by what differs between runs: models, corpora, weights, presets, settings, or folders."""
+    told = [_told(result) for result in results]
+    keys = [key for key in told[0] if len({run.get(key) for run in told}) > 1 and all(len(run.get(key, "")) <= _LONG for run in told)]
     used: list[str] = []
     for key in keys:
-        apart, more = (len({tuple(one.get(name) for name in some) for one in told}) for some in (used, [*used, key]))
+        apart, more = (len({tuple(run.get(name) for name in some) for run in told}) for some in (used, [*used, key]))
         if (key in _TELLING and key != "score") or more > apart:
             used.append(key)
-    names = [", ".join(filter(None, (one.get(key, "") for key in used))) for one in told]
+    names = [", ".join(filter(None, (run.get(key, "") for key in used))) for run in told]
     if len(set(names)) < len(names) or not all(names):
-        folders = [one.path.resolve().name if one.path is not None else "run" for one in results]
+        folders = [result.path.resolve().name if result.path is not None else "run" for result in results]
         names = [", ".join(filter(None, (name, folder))) for name, folder in zip(names, folders, strict=True)]
     return tuple(name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1))
 
 
 def unlike(results: Sequence[Results], names: Sequence[str], settings: Sequence[str]) -> list[str]:
     """The settings that differ, and whether some annotation is a parser's and some is not."""
-    found = []
+    lines = []
     for setting in settings:
-        values = [one.manifest["settings"].get(setting) for one in results]
+        values = [result.manifest["settings"].get(setting) for result in results]
         if any(value != values[0] for value in values):
-            found.append(f"{setting} is {_each(values, names)}")
-    annotations = [one.annotation for one in results]
+            lines.append(f"{setting} is {_each(values, names)}")
+    annotations = [result.annotation for result in results]
     if len(set(annotations)) > 1:
-        made = [one.replace("; ", ", ") if one else "not said to be automatic" for one in annotations]
-        found.append(f"annotation is {_each(made, names)}: what a parser gets wrong is part of the difference")
-    return found
+        made = [parser.replace("; ", ", ") if parser else "not said to be automatic" for parser in annotations]
+        lines.append(f"annotation is {_each(made, names)}: what a parser gets wrong is part of the difference")
+    return lines
 
 
 def same_draws(a: Results, b: Results) -> bool:
@@ -186,9 +176,7 @@ def same_draws(a: Results, b: Results) -> bool:
 def adjusted(
     differences: Float64[np.ndarray, "item"], replicates: Float64[np.ndarray, "replicate item"], support: Support
 ) -> Float64[np.ndarray, "item"]:
-    """P values of differences; NaN where there are too few documents, and where a difference is no more than weights
-    of 32 bits are rounded by.
-    """
+    """P values of differences; NaN with too few documents, and for differences that are mere rounding."""
     return p_value(differences, replicates, support.where(np.abs(differences) > _ROUNDING))
 
 
@@ -199,20 +187,20 @@ def corrected(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _told(results: Results) -> dict[str, str]:
     settings, identity = results.manifest["settings"], results.manifest["identity"]
-    found: dict[str, str] = {}
+    telling: dict[str, str] = {}
     kind = results.study or ""
     passing = _PASSING | {*(REGISTRY[kind].spec.having(Role.NEUTRAL) if kind in REGISTRY else ())}
     for name, value in {key: settings[key] for key in (*_TELLING, *sorted(settings)) if key in settings and key not in passing}.items():
         if name in ("model", "corpus", "dev"):
             files = [value] if isinstance(value, str) else list(value or ())
-            found[name] = printable("+".join(Path(base_name(Path(file))).stem or file for file in files))
+            telling[name] = printable("+".join(Path(base_name(Path(file))).stem or file for file in files))
         elif name == "weights":
-            found[name] = f"{value} weights"
+            telling[name] = f"{value} weights"
         else:
-            found[name] = str(value) if name in _TELLING else f"{name} {value}"
+            telling[name] = str(value) if name in _TELLING else f"{name} {value}"
     # Contents are told where nothing before them tells.
     contents = {f"{name}'s content": str(identity.get(name, ""))[:8] for name in ("model", "corpus")}
-    return {**found, **contents}
+    return {**telling, **contents}
 
 
 def _each(values: Sequence[object], names: Sequence[str]) -> str:

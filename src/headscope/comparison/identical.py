@@ -22,9 +22,7 @@ RELATIVE, ABSOLUTE = 1e-4, 1e-6  # what floating-point numbers may differ by if 
 
 @dataclass(frozen=True)
 class Difference:
-    """A column of a table, or an array of a state, that is not the same in both; `largest` are absolute and
-    relative.
-    """
+    """A column of a table, or an array of a state, that differs; `largest` are absolute and relative."""
 
     where: str
     what: str
@@ -76,19 +74,20 @@ def compare(then: Results, now: Results) -> Sameness:
     """Every table and every state of two results."""
     shared = [name for name in then if name in now]
     only = [f"table {name}" for name in [*then, *now] if name not in shared]
-    found: list[Difference] = []
+    differing: list[Difference] = []
     numbers = 0
     for name in shared:
         a, b = _columns(then[name]), _columns(now[name])
         numbers += sum(column.size for column in a.values() if column.dtype.kind in "fiub")
-        found += _differences(f"table {name}", a, b)
+        differing += _differences(f"table {name}", a, b)
         only += [f"column {column} of table {name}" for column in [*a, *b] if (column in a) != (column in b)]
     first, second = _states(then), _states(now)
     only += [f"state {name}" for name in [*first, *second] if (name in first) != (name in second)]
     for name in first.keys() & second.keys():
-        found += _differences(f"state {name}", first[name], second[name])
+        differing += _differences(f"state {name}", first[name], second[name])
     states = sum(array.size for arrays in first.values() for array in arrays.values())
-    return Sameness(len(shared), numbers, states, tuple(sorted(found, key=lambda one: one.where)), tuple(only), _galleries(then, now))
+    differing.sort(key=lambda difference: difference.where)
+    return Sameness(len(shared), numbers, states, tuple(differing), tuple(only), _galleries(then, now))
 
 
 def _differences(where: str, a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> Iterator[Difference]:
@@ -97,8 +96,8 @@ def _differences(where: str, a: Mapping[str, np.ndarray], b: Mapping[str, np.nda
         if x.shape != y.shape or x.dtype.kind != y.dtype.kind:
             shapes = f"{name}: {x.dtype} {x.shape} and {y.dtype} {y.shape}"
             yield Difference(where, shapes, max(x.size, y.size), max(x.size, y.size), np.nan, np.nan, False)
-        elif (one := _difference(where, name, x, y)) is not None:
-            yield one
+        elif (difference := _difference(where, name, x, y)) is not None:
+            yield difference
 
 
 def _difference(where: str, name: str, x: Shaped[np.ndarray, "..."], y: Shaped[np.ndarray, "..."]) -> Difference | None:
@@ -119,16 +118,16 @@ def _difference(where: str, name: str, x: Shaped[np.ndarray, "..."], y: Shaped[n
 
 def _columns(table: Table) -> dict[str, np.ndarray]:
     """Columns as arrays; what is no number as its text."""
-    found = {}
+    columns = {}
     for name in table.columns:
         values: list[Any] = table[name]
         number = all(value is None or isinstance(value, int | float) for value in values) and any(value is not None for value in values)
         whole = number and all(isinstance(value, int) for value in values)
         if number:
-            found[name] = np.array([np.nan if value is None else value for value in values], dtype=np.int64 if whole else np.float64)
+            columns[name] = np.array([np.nan if value is None else value for value in values], dtype=np.int64 if whole else np.float64)
         else:
-            found[name] = np.array([repr(value) for value in values], dtype=object)
-    return found
+            columns[name] = np.array([repr(value) for value in values], dtype=object)
+    return columns
 
 
 def _states(results: Results) -> dict[str, dict[str, np.ndarray]]:

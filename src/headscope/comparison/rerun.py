@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.comparison.identical import Sameness, compare
-from headscope.comparison.rerun_inputs import Places, refuse, require_corpus, require_model, require_same
+from headscope.core.paths import kind_of
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
 from headscope.results.folder import Folder
@@ -21,14 +21,73 @@ if TYPE_CHECKING:
     from headscope.engine.shards import Progress
     from headscope.models.model import Model
 
+EMBEDDED = ("sampler", "mini")
 Texts = Corpus | str | Path | Sequence[str | Path]
+
+
+def refuse(results: Results) -> None:
+    """An error for results that cannot be made again, which says what is missing."""
+    identity, where = results.manifest.get("identity", {}), results.path
+    if "maps" in identity:
+        remedy = "Measure the saved maps again with headscope run --maps, and put both beside each other with headscope compare"
+        raise RunError(f"{where} was made of maps, whose files it does not name", remedy)
+    if results.study == "replication":
+        raise RunError(f"{where} is a replication of several steps", "Rerun those, each in its own folder, or replicate the paper again")
+    if results.study is not None:
+        REGISTRY[results.study].refuse_rerun(results)
+    if not {"model", "corpus", "settings"} <= identity.keys():
+        raise RunError(f"{where} does not say what it was made of", "It was written by an older version of headscope; run it anew")
+
+
+class Places:
+    """Where the files are that a run names: as it was started, if that is known, or from here."""
+
+    def __init__(self, results: Results) -> None:
+        assert results.path is not None
+        self._run = results.path
+        started = results.manifest.get("made", {}).get("from")
+        self._base = None if started is None else (results.path / started).resolve()
+
+    def find(self, name: str) -> str | None:
+        """The path of a file that a run calls by this name; None if it is not there any more."""
+        path = Path(name).expanduser()
+        places = [path] if path.is_absolute() or self._base is None else [self._base / path, path]
+        return next((str(place) for place in places if kind_of(place) in ("file", "folder")), None)
+
+    def corpus(self, names: Sequence[str], option: str, settings: Mapping[str, Any]) -> Corpus:
+        """The corpus of these names; an error that says what is not found."""
+        places = []
+        for name in names:
+            if name == "memory":
+                problem = f"{self._run} was made of a corpus in memory, which has no name"
+                raise RunError(problem, f"Give the corpus itself: headscope.rerun({str(self._run)!r}, {option}=...)")
+            place = name if name in EMBEDDED else self.find(name)
+            if place is None:
+                where = f" in {self._base}" if self._base is not None and not Path(name).is_absolute() else ""
+                raise RunError(f"{self._run} was made of {name!r}, which is not there any more{where}", f"Name it with --{option}")
+            places.append(place)
+        return read(*places, format=settings["format"], on_error=settings["on_error"])
+
+
+def require_same(results: Results, what: str, then: str | None, now: str, name: str) -> None:
+    """Refuse a model or a corpus that is not what it was."""
+    if then != now:
+        problem = f"{name} is not what {results.path} was made of: its {what} was {str(then)[:16]} and is {now[:16]}"
+        remedy = "Name the one that was measured, or run anew and use headscope compare"
+        raise RunError(problem, remedy)
+
+
+def require_corpus(results: Results, corpus: Corpus, option: str) -> None:
+    """Refuse a corpus that is not the one that was read; `option` is `corpus`, `dev` or `look`."""
+    identity = results.manifest["identity"]
+    then = identity.get(option) or identity["settings"].get(option)
+    name = ", ".join(map(str, corpus.paths)) or f"the {option} given"
+    require_same(results, "sha256", then, corpus.hash(), name)
 
 
 @dataclass(frozen=True)
 class Rerun:
-    """What came of making a run again: `same` says what is equal, `circumstances` what was different; `kept` is the
-    new folder, if it stays.
-    """
+    """What came of a rerun: what is the `same`, other `circumstances`, and the new folder if it is `kept`."""
 
     then: Results
     now: Results
@@ -48,7 +107,7 @@ class Rerun:
         if same.identical:
             return [f"identical to the last bit: {counted}{'' if same.gallery is None else ', and the gallery'}"]
         lines = [f"not identical, of {counted}:", *(f"only one has {name}" for name in same.only)]
-        cells = sum(one.differing for one in same.differences)
+        cells = sum(difference.differing for difference in same.differences)
         if cells:
             lines.append(f"{cells:,} numbers or words differ in {len(same.differences)} columns and arrays")
             judged = "no more than the order of floating-point operations explains" if same.noise else "more than floating-point noise"
@@ -91,7 +150,7 @@ def rerun(
     spec = _spec(then, places, {"model": model, "other": other})
     device = device or _device(then)
     loaded = _load(then, spec, device) if model is None or isinstance(model, str | Path) else model
-    require_model(then, loaded)
+    require_same(then, "fingerprint", then.manifest["identity"]["model"], loaded.fingerprint, f"the model {loaded.name}")
     further = {"other_model": _other(then, spec, other, loaded, device)} if hasattr(spec, "other") else {}
     for line in _other_versions(then) if tell is not None else ():
         assert tell is not None
@@ -117,30 +176,28 @@ def rerun(
 
 def circumstances(then: Results, now: Results) -> tuple[str, ...]:
     """What was different about the two times: settings, versions, kind of device, threads."""
-    found = differences(then.manifest["identity"], now.manifest["identity"])
+    lines = differences(then.manifest["identity"], now.manifest["identity"])
     a, b = (results.manifest.get("made", {}) for results in (then, now))
     for name in ("threads", "machine"):
         if a.get(name) != b.get(name):
-            found.append(f"{name}: {_told(a.get(name))} then, {_told(b.get(name))} now")
-    return tuple(found)
+            lines.append(f"{name}: {_told(a.get(name))} then, {_told(b.get(name))} now")
+    return tuple(lines)
 
 
 def _told(value: Any) -> str:
     return " and ".join(map(str, value)) if isinstance(value, list) else str(value or "not known")
 
 
-def _corpora(then: Results, places: Places, given: Mapping[str, Texts]) -> dict[str, Corpus]:
-    """The corpora by the names of their settings: as given, or where they were. One that is not what it was is
-    refused.
-    """
+def _corpora(then: Results, places: Places, replaced: Mapping[str, Texts]) -> dict[str, Corpus]:
+    """The corpora by the names of their settings: as given, or where they were. A changed one is refused."""
     settings = then.manifest["settings"]
     names = ("corpus",) if then.study is None else REGISTRY[then.study].corpora
-    if unknown := [name for name in given if name not in names]:
+    if unknown := [name for name in replaced if name not in names]:
         raise RunError(f"{then.path} was made without --{unknown[0]}", "Leave it out")
     corpora = {}
     for name in names:
-        if name in given:
-            texts = given[name]
+        if name in replaced:
+            texts = replaced[name]
             paths = [texts] if isinstance(texts, str | Path) else texts
             options = {"format": settings["format"], "on_error": settings["on_error"]}
             corpora[name] = paths if isinstance(paths, Corpus) else read(*paths, **options)
@@ -152,7 +209,6 @@ def _corpora(then: Results, places: Places, given: Mapping[str, Texts]) -> dict[
 
 
 def _spec(then: Results, places: Places, models: Mapping[str, Model | str | Path | None]) -> Any:
-    """The specification of the results, with models and files where they are now."""
     settings = dict(then.manifest["settings"])
     for name, model in models.items():
         if isinstance(model, str | Path):
@@ -162,9 +218,9 @@ def _spec(then: Results, places: Places, models: Mapping[str, Model | str | Path
     if then.study is None:
         from headscope.engine.spec import make_spec
 
-        own = [_own_measure(name, places) for name in settings.pop("own", ())]
+        measures = [_own_measure(name, places) for name in settings.pop("own", ())]
         settings["allow_unknown"] = True  # a run that was finished is not refused
-        return make_spec(settings | ({"own": own} if own else {}))
+        return make_spec(settings | ({"own": measures} if measures else {}))
     for name in REGISTRY[then.study].files:
         if settings.get(name) is not None:
             settings[name] = places.find(settings[name]) or settings[name]
@@ -179,7 +235,6 @@ def _own_measure(name: str, places: Places) -> str:
 
 
 def _load(then: Results, spec: Any, device: str | None) -> Model:
-    """The model of a specification."""
     from headscope.models.load import load
 
     head = spec.differentiates if then.study is None else REGISTRY[then.study].predicts
@@ -200,7 +255,6 @@ def _other(then: Results, spec: Any, other: Model | str | Path | None, model: Mo
 
 
 def _execute(then: Results, spec: Any, out: Path, how: Mapping[str, Any], engine: str, workers: int) -> Results:
-    """The results of the specification."""
     if then.study is not None:
         from headscope.studies.execute import execute as execute_study
 
@@ -229,7 +283,6 @@ def _beside(path: Path) -> Path:
 
 
 def _other_versions(results: Results) -> list[str]:
-    """What versions are others than they were."""
     then, now = results.manifest["identity"].get("versions", {}), versions()
     return [f"{name} was {then[name]} and is {now[name]}" for name in now if name in then and then[name] != now[name]]
 

@@ -1,6 +1,4 @@
-"""Runs side by side, number by number: what differs between them, and whether by more than other documents would
-change it.
-"""
+"""Runs side by side, number by number: what differs, and by more than other documents would change it."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
 from headscope.measures.base import Champion
 from headscope.measures.own import OWN
-from headscope.results.errors import blame_folder
-from headscope.results.results import Results
+from headscope.results.results import Results, blame_folder
 from headscope.results.table import Table
 from headscope.stats.inference import Support, interval
 from headscope.stats.resampled import Resampled
@@ -53,7 +50,7 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
     chosen = chosen_pairs(len(runs), to, pairs)
     called = tuple(names) if names is not None else names_of(runs)
     measures, left_out = _in_common(runs, called)
-    layouts = [one.layout for one in runs]
+    layouts = [run.layout for run in runs]
     same = all(_shape(layout) == _shape(layouts[0]) for layout in layouts)
     shared = [place for place in _layers(layouts[0]) if all(place in _layers(layout) for layout in layouts)]
     kinds = [list[str](layout.by_kind()) for layout in layouts]
@@ -64,25 +61,25 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
     paired = [same_draws(runs[first], runs[second]) for first, second in chosen]
     levels = {name: _Level(called, chosen, paired) for name in _KEYS}
     for measure in measures:
-        states = [(one.state(measure.name), layout) for one, layout in zip(runs, layouts, strict=True)]
-        found = [{one.quantity: one for one in measure.resampled(*state)} for state in states]
+        states = [(run.state(measure.name), layout) for run, layout in zip(runs, layouts, strict=True)]
+        quantities = [{scores.quantity: scores for scores in measure.resampled(*state)} for state in states]
         champions = [_by_label(list(measure.champions(*state))) for state in states]
-        listed = {quantity for one in runs for quantity in one[measure.name]["quantity"]}  # a table leaves out what means nothing there
-        for quantity in (quantity for quantity in found[0] if quantity in listed and all(quantity in one for one in found)):
-            each = [one[quantity] for one in found]
+        listed = {quantity for run in runs for quantity in run[measure.name]["quantity"]}  # a table leaves out what means nothing there
+        for quantity in (name for name in quantities[0] if name in listed and all(name in of_run for of_run in quantities)):
+            each = [of_run[quantity] for of_run in quantities]
             key = {"measure": measure.name, "quantity": quantity}
             if same:
                 places = [{"kind": id.kind, "layer": id.layer + 1, "head": id.head + 1} for id in layouts[0].ids()]
                 levels["heads"].add([{**key, **place} for place in places], each)
             if f"{measure.name}_layers" in runs[0] and shared:
-                means = [_by_layer(one, layout, shared) for one, layout in zip(each, layouts, strict=True)]
+                means = [_by_layer(scores, layout, shared) for scores, layout in zip(each, layouts, strict=True)]
                 levels["layers"].add([{**key, "kind": kind, "layer": layer + 1} for kind, layer in shared], means)
             if not champions[0] and (common := _common_kinds(kinds)):
-                means = [_by_kind(one, layout, own) for one, layout, own in zip(each, layouts, common, strict=True)]
+                means = [_by_kind(scores, layout, kinds) for scores, layout, kinds in zip(each, layouts, common, strict=True)]
                 levels["overall"].add([{"measure": measure.name, "kind": kind, "quantity": quantity} for kind in common[0]], means)
         left_out += _champions(levels["best"], measure.name, champions)
-    drawn = all(one.manifest["settings"]["replicates"] for one in runs)
-    told = dict.fromkeys(PAIRED if one else APART for one in paired) if drawn else {NONE: None}
+    drawn = all(run.manifest["settings"]["replicates"] for run in runs)
+    told = dict.fromkeys(PAIRED if alike else APART for alike in paired) if drawn else {NONE: None}
     return Comparison(
         tuple(runs),
         called,
@@ -98,9 +95,7 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
 
 
 def differences(a: Resampled, b: Resampled, paired: bool) -> dict[str, Float64[np.ndarray, "item"]]:
-    """Both values, b minus a, bounds and p of the difference, which are NaN where one of the two has too few
-    documents, and these.
-    """
+    """Both values, b minus a, bounds and p of the difference (NaN with too few documents), and documents."""
     draws = min(len(a.values), len(b.values))
     drawn = b.values[1:draws] - np.roll(a.values[1:draws], 0 if paired else 1, axis=0)
     support = a.support.both(b.support) if paired else a.support.apart(b.support, (_variance(a), _variance(b)))
@@ -113,13 +108,12 @@ def differences(a: Resampled, b: Resampled, paired: bool) -> dict[str, Float64[n
     }
 
 
-def _variance(one: Resampled) -> Float64[np.ndarray, "item"]:
-    """Of the replicates; NaN where there are none."""
-    given = np.isfinite(one.values[1:])
+def _variance(scores: Resampled) -> Float64[np.ndarray, "item"]:
+    valid = np.isfinite(scores.values[1:])
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(given, one.values[1:], 0).sum(0) / given.sum(0)
-        found: Float64[np.ndarray, "item"] = (np.where(given, one.values[1:] - mean, 0) ** 2).sum(0) / (given.sum(0) - 1)
-    return found
+        mean = np.where(valid, scores.values[1:], 0).sum(0) / valid.sum(0)
+        variance: Float64[np.ndarray, "item"] = (np.where(valid, scores.values[1:] - mean, 0) ** 2).sum(0) / (valid.sum(0) - 1)
+    return variance
 
 
 class _Level:
@@ -132,19 +126,19 @@ class _Level:
 
     def add(self, keys: Sequence[Mapping[str, Any]], each: Sequence[Resampled], more: Sequence[Mapping[str, Any]] = ()) -> None:
         """Take in the numbers of all runs for some things; `more` is what else is said of each run's."""
-        bounds = [one.bounds() for one in each]
+        bounds = [scores.bounds() for scores in each]
         for number, name in enumerate(self._names):
             for place, key in enumerate(keys):
                 numbers = {"value": each[number].values[0, place], "low": bounds[number][0][place], "high": bounds[number][1][place]}
                 if not np.isnan(numbers["value"]):
-                    said = more[number] if more else {}
+                    extra = more[number] if more else {}
                     row = {
                         **{name: float(value) for name, value in numbers.items()},
                         "documents": int(each[number].support.documents[place]),
                     }
-                    self.values.append({**key, "run": name, **said, **row})
+                    self.values.append({**key, "run": name, **extra, **row})
         for (first, second), paired in zip(self._pairs, self._paired, strict=True):
-            found = differences(each[first], each[second], paired)
+            compared = differences(each[first], each[second], paired)
             both = {
                 f"{letter}_{name}": value
                 for letter, at in zip("ab", (first, second), strict=True)
@@ -152,36 +146,34 @@ class _Level:
                 for name, value in more[at].items()
             }
             for place, key in enumerate(keys):
-                values = {name: column[place].item() for name, column in found.items()}
+                values = {name: column[place].item() for name, column in compared.items()}
                 if not np.isnan(values["difference"]):
                     self.differences.append({**key, "first": self._names[first], "second": self._names[second], **both, **values})
 
 
 def _champions(level: _Level, measure: str, champions: Sequence[Mapping[tuple[str, str], Champion]]) -> list[str]:
     """Put the best heads of each label beside each other; what is said of labels that some runs do not list."""
-    common = [key for key in champions[0] if all(key in one for one in champions)]
+    common = [key for key in champions[0] if all(key in champion for champion in champions)]
     for key in common:
-        each = [one[key] for one in champions]
-        more = [{"heads": one.heads, "n": int(one.scores.n[0])} for one in each]
+        each = [champion[key] for champion in champions]
+        more = [{"heads": champion.heads, "n": int(champion.scores.n[0])} for champion in each]
         row = {"measure": measure, "kind": each[0].kind, "label": each[0].label}
-        level.add([row], [one.scores for one in each], more)
-    alone = sorted({label for one in champions for _, label in one} - {label for _, label in common})
+        level.add([row], [champion.scores for champion in each], more)
+    alone = sorted({label for champion in champions for _, label in champion} - {label for _, label in common})
     return [f"{measure}: not listed in all runs: {', '.join(alone[:5])}{', ...' if len(alone) > 5 else ''}"] if alone else []
 
 
 def _by_label(champions: Sequence[Champion]) -> dict[tuple[str, str], Champion]:
-    """The best heads by kind and label; by label alone where there is one kind, so that an encoder can be set beside
-    a decoder.
-    """
-    one_kind = len({one.kind for one in champions}) == 1
-    return {("" if one_kind else one.kind, one.label): one for one in champions}
+    """The best heads by kind and label; by label alone where there is one kind, so that kinds can differ."""
+    one_kind = len({champion.kind for champion in champions}) == 1
+    return {("" if one_kind else champion.kind, champion.label): champion for champion in champions}
 
 
 def _common_kinds(kinds: Sequence[list[str]]) -> list[list[str]]:
     """Of each run the kinds of attention that are set beside each other: the only one, or those that all have."""
-    if all(len(own) == 1 for own in kinds):
+    if all(len(of_run) == 1 for of_run in kinds):
         return list(kinds)
-    common = [kind for kind in kinds[0] if all(kind in own for own in kinds)]
+    common = [kind for kind in kinds[0] if all(kind in of_run for of_run in kinds)]
     return [common] * len(kinds) if common else []
 
 
@@ -189,40 +181,38 @@ def _layers(layout: HeadLayout) -> list[tuple[str, int]]:
     return [(site.kind, site.layer) for site in layout.sites]
 
 
-def _by_layer(one: Resampled, layout: HeadLayout, wanted: Sequence[tuple[str, int]]) -> Resampled:
-    """The means over the heads of each wanted layer."""
+def _by_layer(scores: Resampled, layout: HeadLayout, wanted: Sequence[tuple[str, int]]) -> Resampled:
     places = _layers(layout)
     heads = np.arange(layout.size)
-    return _means(one, [heads[layout.slice(places.index(place))] for place in wanted])
+    return _means(scores, [heads[layout.slice(places.index(place))] for place in wanted])
 
 
-def _by_kind(one: Resampled, layout: HeadLayout, wanted: Sequence[str]) -> Resampled:
-    """The means over all heads of each wanted kind."""
-    heads = {str(kind): own for kind, own in layout.by_kind().items()}
-    return _means(one, [heads[kind] for kind in wanted])
+def _by_kind(scores: Resampled, layout: HeadLayout, wanted: Sequence[str]) -> Resampled:
+    heads = {str(kind): of_kind for kind, of_kind in layout.by_kind().items()}
+    return _means(scores, [heads[kind] for kind in wanted])
 
 
-def _means(one: Resampled, groups: Sequence[Any]) -> Resampled:
-    values = np.stack([one.values[:, group].mean(1) for group in groups], 1)
+def _means(scores: Resampled, groups: Sequence[Any]) -> Resampled:
+    values = np.stack([scores.values[:, group].mean(1) for group in groups], 1)
     documents, effective, n = (
-        np.array([array[group].min() for group in groups]) for array in (one.support.documents, one.support.effective, one.n)
+        np.array([array[group].min() for group in groups]) for array in (scores.support.documents, scores.support.effective, scores.n)
     )
-    return Resampled(one.quantity, values, Support(documents, effective), n, one.make_interval)
+    return Resampled(scores.quantity, values, Support(documents, effective), n, scores.make_interval)
 
 
 def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Measure], list[str]]:
     """The measures of all runs that were taken alike, and what is said of the others."""
     measures: list[Measure] = []
     left_out = []
-    for measure in dict.fromkeys(measure for one in runs for measure in one.measures):
-        given = [one.measures.get(measure) for one in runs]
-        if None in given:
-            left_out.append(f"{measure}: only in {', '.join(name for name, own in zip(names, given, strict=True) if own is not None)}")
+    for measure in dict.fromkeys(measure for results in runs for measure in results.measures):
+        taken = [results.measures.get(measure) for results in runs]
+        if None in taken:
+            left_out.append(f"{measure}: only in {', '.join(name for name, known in zip(names, taken, strict=True) if known is not None)}")
             continue
-        options = [own or {} for own in given]
-        different = [option for option in options[0] if any(own.get(option) != options[0][option] for own in options)]
+        options = [known or {} for known in taken]
+        different = [option for option in options[0] if any(known.get(option) != options[0][option] for known in options)]
         if different:
-            told = ", ".join(f"{own.get(different[0])!r} in {name}" for name, own in zip(names, options, strict=True))
+            told = ", ".join(f"{known.get(different[0])!r} in {name}" for name, known in zip(names, options, strict=True))
             left_out.append(f"{measure}: {different[0]} is {told}")
         elif measure not in REGISTRY and measure not in OWN:
             left_out.append(f"{measure}: a measure of somebody's own, whose code is not run unasked")
@@ -238,17 +228,16 @@ def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Meas
 
 def _ways_unlike(runs: Sequence[Results], names: Sequence[str], measures: Sequence[Measure]) -> list[str]:
     """The measures whose texts were cut in different ways."""
-    ways = [_ways(one) for one in runs]
-    found = []
+    ways = [_ways(results) for results in runs]
+    lines = []
     for measure in measures:
         told = [way.get(measure.name, "") for way in ways]
         if len(set(told)) > 1:
-            found.append(f"{measure.name} read " + ", ".join(f"{way} in {name}" for way, name in zip(told, names, strict=True)))
-    return found
+            lines.append(f"{measure.name} read " + ", ".join(f"{way} in {name}" for way, name in zip(told, names, strict=True)))
+    return lines
 
 
 def _ways(results: Results) -> dict[str, str]:
-    """How the texts of each measure were cut."""
     readings = results.manifest.get("readings", ())
     return {name: f"a {way['unit']} at a time (too long: {way['overlong']})" for way in readings for name in way["measures"]}
 

@@ -1,61 +1,114 @@
-"""What a measure is given: the attention maps of one site for a batch of texts, and what their rows and columns are."""
+"""What a measure is given, the attention maps of one site for a batch of texts, and which gradients it asks for."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from headscope.core.annotation import Annotation
 from headscope.core.heads import HeadLayout, Site
+from headscope.core.rows import AttentionScores, Reach, RowNeeds, RowSums, Test
 
 if TYPE_CHECKING:
     import torch
     from jaxtyping import Bool, Float, Float64, Int
 
 T = TypeVar("T")
-Test = Callable[[str, int], bool]  # of a position's form and role
 # Rows `start` to `stop` of the maps of one site, [batch, head, row, key], worked out again.
 Later = Callable[[int, int], "torch.Tensor"]
 
 # What a position is. Named by role, never by string, so that [CLS], <s> and <|begin_of_text|> are one thing.
-WORD, CLS, SEP, SPECIAL = range(4)
+ROLES = 4
+WORD, CLS, SEP, SPECIAL = range(ROLES)
+Form = Literal["plain", "times_weight", "through_softmax", "integrated"]
+
+
+@dataclass(frozen=True)
+class RoleTest:
+    """A test that looks at a position's role alone: it is asked once per role, not per form."""
+
+    roles: frozenset[int]
+
+    def __call__(self, form: str, role: int) -> bool:
+        """Whether a position of this role passes."""
+        return role in self.roles
+
+
+ANY, IS_WORD = RoleTest(frozenset(range(ROLES))), RoleTest(frozenset({WORD}))
+
+
+class Forms(NamedTuple):
+    """The different (form, role) of the positions of a batch, and for each position the number of its own, -1 on
+    padding.
+    """
+
+    kinds: tuple[tuple[str, int], ...]
+    positions: Int[np.ndarray, "batch position"]
 
 
 @dataclass(frozen=True)
 class Side:
     """The rows or the columns of a batch of maps: what stands at each position of each text.
 
-    A position is a number into `kinds`, its (form, role); -1 is padding. So a question about forms is asked once a
-    kind. `texts` is what is annotated on each text, for positions that are words: word k is the k-th position of
-    role WORD.
+    `roles` says what a position is; -1 is padding. `make_forms` tells forms apart when a question about them is first
+    asked, and it is then asked once per different form. `texts` is what is annotated on each text, for positions that
+    are words: word k is the k-th position of role WORD.
     """
 
-    positions: Int[np.ndarray, "batch position"]
-    kinds: tuple[tuple[str, int], ...]
+    roles: Int[np.ndarray, "batch position"]
+    make_forms: Callable[[], Forms]
     texts: tuple[Annotation, ...] = ()
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def lengths(self) -> Float64[np.ndarray, "batch"]:
         """Positions of each text, padding not counted."""
-        lengths: Float64[np.ndarray, "batch"] = (self.positions >= 0).sum(1).astype(np.float64)
+        lengths: Float64[np.ndarray, "batch"] = (self.roles >= 0).sum(1).astype(np.float64)
         return lengths
+
+    @cached_property
+    def padded(self) -> bool:
+        """Whether some text is shorter than others."""
+        return bool((self.roles < 0).any())
 
     @property
     def width(self) -> int:
         """Positions of the longest text: the size of the padded axis."""
-        return int(self.positions.shape[1])
+        return int(self.roles.shape[1])
+
+    @cached_property
+    def _forms(self) -> Forms:
+        return self.make_forms()
+
+    @property
+    def kinds(self) -> tuple[tuple[str, int], ...]:
+        """The different (form, role) of the positions."""
+        return self._forms.kinds
+
+    @property
+    def positions(self) -> Int[np.ndarray, "batch position"]:
+        """For each position the number of its kind; -1 is padding."""
+        return self._forms.positions
+
+    def part(self, start: int, stop: int) -> Side:
+        """The positions from `start` to `stop` alone, without annotation."""
+        return Side(self.roles[:, start:stop], lambda: Forms(self.kinds, self.positions[:, start:stop]))
 
     def chosen(self, name: str, test: Test) -> Bool[np.ndarray, "batch position"]:
         """True where `test(form, role)` holds; False on padding. Kept under `name`, since every layer asks again."""
         if name not in self._kept:
-            table = np.array([*(test(form, role) for form, role in self.kinds), False])
-            self._kept[name] = table[self.positions]
+            if isinstance(test, RoleTest):
+                table = np.array([*(test("", role) for role in range(ROLES)), False])
+                self._kept[name] = table[self.roles]
+            else:
+                table = np.array([*(test(form, role) for form, role in self.kinds), False])
+                self._kept[name] = table[self.positions]
         found: Bool[np.ndarray, "batch position"] = self._kept[name]
         return found
 
@@ -66,12 +119,35 @@ class Side:
         key = (name, device)
         if key not in self._kept:
             self._kept[key] = torch.from_numpy(self.chosen(name, test)).to(device)
-        found: Bool[torch.Tensor, "batch position"] = self._kept[key]
-        return found
+        mask: Bool[torch.Tensor, "batch position"] = self._kept[key]
+        return mask
 
     def valid(self, device: torch.device) -> Bool[torch.Tensor, "batch position"]:
         """True where there is text, False on padding."""
-        return self.mask("all", lambda form, role: True, device)
+        return self.mask("all", ANY, device)
+
+    def members(self, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "batch position group"]:
+        """1 where a position belongs to a group of `needs`, else 0."""
+        import torch
+
+        key = (tuple(name for name, _ in needs.groups), device, "members")
+        if key not in self._kept:
+            chosen = [self.chosen(name, test) for name, test in needs.groups]
+            members = np.stack(chosen, -1) if chosen else np.zeros((*self.positions.shape, 0))
+            self._kept[key] = torch.from_numpy(members.astype(np.float32)).to(device)
+        found: Float[torch.Tensor, "batch position group"] = self._kept[key]
+        return found
+
+    def row_groups(self, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "batch rows position"]:
+        """1 where a position is text, and for each group of rows of `needs` where it belongs to that, else 0."""
+        import torch
+
+        key = (tuple(name for name, _ in needs.rows), device, "row groups")
+        if key not in self._kept:
+            chosen = [self.chosen("all", ANY), *(self.chosen(name, test) for name, test in needs.rows)]
+            self._kept[key] = torch.from_numpy(np.stack(chosen, 1).astype(np.float32)).to(device)
+        groups: Float[torch.Tensor, "batch rows position"] = self._kept[key]
+        return groups
 
     def index(self, name: str, test: Test, device: torch.device) -> tuple[Int[torch.Tensor, "n"], Int[torch.Tensor, "n"]]:
         """The text and the position of everything chosen, as tensors on a device."""
@@ -80,24 +156,41 @@ class Side:
         key = (name, device, "index")
         if key not in self._kept:
             self._kept[key] = tuple(torch.from_numpy(axis).to(device) for axis in self.chosen(name, test).nonzero())
-        found: tuple[Int[torch.Tensor, "n"], Int[torch.Tensor, "n"]] = self._kept[key]
-        return found
+        index: tuple[Int[torch.Tensor, "n"], Int[torch.Tensor, "n"]] = self._kept[key]
+        return index
+
+
+class TokenMaps(NamedTuple):
+    """The maps between tokens that maps between words are made of: a word's row is the mean over its tokens, a column
+    their sum. Words are given by their first token, and the first one after it. Without maps there are the scores that
+    weights can be worked out from.
+    """
+
+    weights: Float[torch.Tensor, "batch head query key"] | None
+    rows: Int[torch.Tensor, "side batch word"]
+    columns: Int[torch.Tensor, "side batch word"]
+    places: Int[np.ndarray, "side batch word"]  # of the columns, for the host
+    longest: int  # no word has more tokens
+    scores: AttentionScores | None = None
 
 
 @dataclass(frozen=True)
 class MapBatch:
     """The attention maps of one site. Padded rows and columns hold weight 0.
 
-    `index` is the site's number in `layout`; `visible` says which positions a row may attend to, where the model's
-    mask is known (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the other columns are
-    the bootstrap weights of each text's document. `shared` is one dictionary for all layers of the batch: what
-    depends on the texts and on what is visible, but not on the weights, is worked out once and kept there.
+    `maps` are the weights, or makes them when a measure first asks for `weights`; they are None where only the
+    statistics of rows are known: `rows` then, within the `reach` of each row, and `even_rows` for a head that attends
+    evenly. `tokens`, where maps between words can be had so, is what they are made of: a measure that needs little of
+    them reads it instead. `index` is the site's number in `layout`; `visible` says which positions a row may attend to,
+    where the model's mask is known (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the
+    other columns are the bootstrap weights of each text's document. `shared` is one dictionary for all layers of the
+    batch: what depends on the texts and on what is visible, but not on the weights, is worked out once and kept there.
     `documents` are those the texts belong to.
     """
 
     index: int
     layout: HeadLayout
-    weights: Float[torch.Tensor, "batch head query key"]
+    maps: Float[torch.Tensor, "batch head query key"] | Callable[[], Float[torch.Tensor, "batch head query key"]] | None = field(repr=False)
     queries: Side
     keys: Side
     replicates: Float64[np.ndarray, "batch replicate"]
@@ -105,11 +198,27 @@ class MapBatch:
     shared: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     documents: tuple[str, ...] = ()
     again: Callable[[], Later] | None = field(default=None, repr=False, compare=False)
+    tokens: TokenMaps | None = field(default=None, repr=False, compare=False)
+    rows: RowSums | None = None
+    reach: Reach | None = None
+    even_rows: Callable[[], RowSums] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def weights(self) -> Float[torch.Tensor, "batch head query key"]:
+        """The maps; an error if only the statistics of their rows are known."""
+        if self.maps is None:
+            raise ValueError("these maps were not made: a measure that reads them must not declare row needs")
+        return self.maps() if callable(self.maps) else self.maps
+
+    @property
+    def device(self) -> torch.device:
+        """Where the maps, or the statistics of their rows, are or will be."""
+        if self.rows is not None:
+            return self.rows.values.device
+        return self.weights.device if self.tokens is None else self.tokens.rows.device
 
     def later(self) -> Later:
-        """A way to get rows of these maps when they are gone; it holds much less than the maps, unless something
-        else holds them anyway.
-        """
+        """A way to get rows of these maps when they are gone. It usually holds much less than the maps."""
         if self.again is not None:
             return self.again()
         weights = self.weights
@@ -117,10 +226,18 @@ class MapBatch:
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once for all layers of this kind that see the same."""
-        key = (name, self.site.kind, id(self.visible))
+        key = (name, self.site.kind, id(self.visible), self.reach)
         if key not in self.shared:
             self.shared[key] = (make(), self.visible)  # the mask is kept, so that its id stays its own
         value: T = self.shared[key][0]
+        return value
+
+    def prepared(self, name: Hashable, make: Callable[[Side, Side, torch.device], T]) -> T:
+        """What `make` gives of the sides, made once for all layers of this kind: what depends on the texts alone."""
+        key = ("prepared", name, self.site.kind)
+        if key not in self.shared:
+            self.shared[key] = make(self.queries, self.keys, self.device)
+        value: T = self.shared[key]
         return value
 
     @property
@@ -130,7 +247,9 @@ class MapBatch:
 
     def even(self) -> MapBatch:
         """The same batch with one head that attends evenly to all it can see: the baseline of a surface statistic."""
-        return replace(self, weights=self.once("even", self._even))
+        if self.maps is None and self.even_rows is not None:
+            return replace(self, rows=self.once("even rows", self.even_rows))
+        return replace(self, maps=self.once("even", self._even), tokens=None, rows=None)
 
     def _even(self) -> Float[torch.Tensor, "batch 1 query key"]:
         import torch
@@ -147,10 +266,39 @@ class MapBatch:
 
 def stack(forms: Sequence[Sequence[str]], roles: Sequence[Sequence[int]], texts: Sequence[Annotation] = ()) -> Side:
     """A side from one list of forms and one list of roles a text."""
+    padded = pad([np.array(row, dtype=np.int8) for row in roles])
+    return Side(padded, lambda: tell_apart(padded, forms), tuple(texts))
+
+
+def pad(rows: Sequence[Int[np.ndarray, "position"]]) -> Int[np.ndarray, "batch position"]:
+    """Rows of different lengths as one array, filled up with -1."""
+    lengths = np.array([len(row) for row in rows])
+    padded = np.full((len(rows), int(lengths.max())), -1, dtype=rows[0].dtype)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return padded
+
+
+def tell_apart(roles: Int[np.ndarray, "batch position"], forms: Iterable[Sequence[str]]) -> Forms:
+    """The different (form, role) of texts, in the order in which they are met."""
     kinds: defaultdict[tuple[str, int], int] = defaultdict()
     kinds.default_factory = kinds.__len__  # what is met for the first time gets the next number
-    positions = np.full((len(forms), max(map(len, forms))), -1)
-    for row, pairs in enumerate(zip(forms, roles, strict=True)):
-        numbers = list(map(kinds.__getitem__, zip(*pairs, strict=True)))
-        positions[row, : len(numbers)] = numbers
-    return Side(positions, tuple(kinds), tuple(texts))
+    present = roles >= 0
+    positions = np.full(roles.shape, -1)
+    positions[present] = list(map(kinds.__getitem__, zip(chain.from_iterable(forms), roles[present].tolist(), strict=True)))
+    return Forms(tuple(kinds), positions)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """`form` is what is made of the gradient g of a weight a: |g|; |a g|; the gradient of the logit, |a (g - sum a g)|;
+    or integrated gradients, |a mean g| over `steps` passes in which all attention is scaled from none to what it is.
+
+    Of masked language models `share` of the pieces of each text are masked, as in BERT's training, in `draws`
+    different ways. The loss of a text is the mean over what it predicts, or the `sum`.
+    """
+
+    form: Form = "plain"
+    draws: int = 1
+    share: float = 0.15
+    reduction: Literal["mean", "sum"] = "mean"
+    steps: int = 16

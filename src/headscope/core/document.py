@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One syntactic word. `head` is the 1-based position of its governor in the sentence, 0 for the root, None if
-    not annotated.
-    """
+    """One syntactic word. `head` is the 1-based position of its governor: 0 for the root, None if not annotated."""
 
     form: str
     lemma: str | None = None
@@ -23,9 +22,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Words that belong together. `paragraph` counts from 0 within the document; `parse` is a bracketed constituency
-    tree.
-    """
+    """Words that belong together. `paragraph` counts from 0 in the document; `parse` is a bracketed tree."""
 
     words: tuple[Word, ...]
     id: str | None = None
@@ -90,15 +87,15 @@ class Document:
         """
         trees = any(word.head is not None and word.relation is not None for word in self.words)
         parts = any(word.upos is not None for word in self.words)
-        given = {"trees": trees, "parts of speech": parts, "mentions": bool(self.mentions), "keyphrases": bool(self.keyphrases)}
+        layers = {"trees": trees, "parts of speech": parts, "mentions": bool(self.mentions), "keyphrases": bool(self.keyphrases)}
         constituents = any(sentence.parse is not None for sentence in self.sentences)
-        given |= {"labels": self.label is not None, "edges": bool(self.edges), "constituents": constituents}
-        return {name for name, present in given.items() if present}
+        layers |= {"labels": self.label is not None, "edges": bool(self.edges), "constituents": constituents}
+        return {name for name, present in layers.items() if present}
 
     @property
     def words(self) -> tuple[Word, ...]:
         """All words in order; the positions of mentions and edges index this."""
-        return tuple(word for sentence in self.sentences for word in sentence.words)
+        return tuple(chain.from_iterable(sentence.words for sentence in self.sentences))
 
     def part(self, first: int, end: int) -> Document:
         """Sentences [first, end) with the mentions that lie wholly in them. It keeps the id of the whole document."""

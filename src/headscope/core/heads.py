@@ -27,11 +27,9 @@ class HeadId:
 
     @classmethod
     def parse(cls, name: str, first: Kind = "encoder") -> HeadId:
-        """The head that `8-10` or `cross/3-2` names (1-based). `8-10` is said of decoders, too: it is of the kind
-        that comes first.
-        """
-        said, _, place = name.rpartition("/")
-        kind = said or first
+        """The head that `8-10` or `cross/3-2` names (1-based). Without a kind it is of the kind `first`."""
+        prefix, _, place = name.rpartition("/")
+        kind = prefix or first
         layer, dash, head = place.partition("-")
         if kind not in KINDS or not dash or not (layer.isdecimal() and head.isdecimal()) or "0" in (layer, head):
             raise ValueError(f"{name!r} names no head: write layer-head counted from 1, as in 8-10 or cross/3-2")

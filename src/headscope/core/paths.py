@@ -1,9 +1,11 @@
-"""What a path leads to, found out without opening it and without an exception."""
+"""Paths: what one leads to, what it is called, and removing files from a folder."""
 
 from __future__ import annotations
 
 import errno
+import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -23,39 +25,36 @@ _REMEDIES = {
     errno.EACCES: "Check the permissions of the folders that it lies in",
     errno.ELOOP: "Replace the symbolic links, which lead to each other",
 }
+_NO_NAMES = ("model", "checkpoint", "final")  # of folders
 
 
 def kind_of(path: str | Path) -> Kind:
-    """What a path leads to, through symbolic links; `unusable` if the system cannot tell (name too long, no
-    permission, NUL byte).
-    """
-    found = _asked(path)
-    return found if isinstance(found, str) else "unusable"
+    """What a path leads to, through symbolic links; `unusable` if the system cannot tell."""
+    kind = _asked(path)
+    return kind if isinstance(kind, str) else "unusable"
 
 
 def unusable(path: str | Path) -> tuple[str, str] | None:
-    """Problem and remedy of a path that the system cannot use, whatever is to be there (name too long, no
-    permission, NUL byte).
-    """
+    """Problem and remedy of a path that the system cannot use: name too long, no permission, NUL byte."""
     return problem_of(path) if kind_of(path) == "unusable" else None
 
 
 def problem_of(path: str | Path, wanted: Literal["file", "folder"] = "file") -> tuple[str, str] | None:
     """Problem and remedy of a path that does not lead to an existing regular file, or folder; None if it does."""
-    found = _asked(path)
-    if found == wanted:
+    kind = _asked(path)
+    if kind == wanted:
         return None
-    if isinstance(found, OSError):
-        return f"the path cannot be used ({found.strerror})", _REMEDIES.get(found.errno or 0, "Check the path and its permissions")
-    if isinstance(found, ValueError):
-        return f"the path cannot be used ({found})", "Write the path without NUL bytes and other signs that no file name has"
-    if found == "missing":
+    if isinstance(kind, OSError):
+        return f"the path cannot be used ({kind.strerror})", _REMEDIES.get(kind.errno or 0, "Check the path and its permissions")
+    if isinstance(kind, ValueError):
+        return f"the path cannot be used ({kind})", "Write the path without NUL bytes and other signs that no file name has"
+    if kind == "missing":
         return f"there is no such {wanted}", "Check the spelling and the working directory"
     if wanted == "folder":
-        return f"this is a {found} where a folder is needed", "Name a folder"
-    if found == "folder":
+        return f"this is a {kind} where a folder is needed", "Name a folder"
+    if kind == "folder":
         return "this is a directory", "Name a file in it"
-    return f"this is a {found}, which cannot be read more than once", "Save it to a file first, and name that file"
+    return f"this is a {kind}, which cannot be read more than once", "Save it to a file first, and name that file"
 
 
 def _asked(path: str | Path) -> Kind | OSError | ValueError:
@@ -65,3 +64,29 @@ def _asked(path: str | Path) -> Kind | OSError | ValueError:
         return "missing" if error.errno in _ABSENT else error
     except ValueError as error:  # a NUL byte, or a lone surrogate that no encoding has
         return error
+
+
+def remove_matching(folder: Path, pattern: re.Pattern[str]) -> None:
+    """Remove the files of a folder whose whole names match; sub-folders and linked folders stay."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for path in list(folder.iterdir()):
+        if pattern.fullmatch(path.name) and (path.is_symlink() or not path.is_dir()):
+            path.unlink(missing_ok=True)
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Remove a folder that holds nothing; any other stays, and so does a link to one."""
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def printable(text: str) -> str:
+    """Text without lone surrogates, which no file can hold: question marks take their place."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def title(path: str) -> str:
+    """The name of a file, a folder or a model: the last part of its path, or two where that is no name."""
+    parts = [part for part in printable(path).split("/") if part not in ("", ".")]
+    return "/".join(parts[-2 if parts[-1:] and parts[-1] in _NO_NAMES else -1 :])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,16 @@ _MERGE: dict[Merge, Callable[[Array, Array], Array]] = {
 }
 
 
+class Pending(Protocol):
+    """What was collected and is not yet part of a state's arrays."""
+
+    def settle(self, state: State) -> None:
+        """Add it to the arrays."""
+
+
+P = TypeVar("P", bound=Pending)
+
+
 class State:
     """Arrays with declared merges. Only sums, counts and extremes live here; a mean appears when a table is made.
 
@@ -43,17 +53,36 @@ class State:
 
     A declared name that ends in / is a family, for labels that only the corpus knows: its members (`correct/nsubj`)
     appear as they are met, and a member that one of two states lacks is taken from the other.
+
+    What is cheaper to add for many batches at once can wait as `pending`: it is added when the arrays are looked at.
     """
 
     def __init__(self, arrays: Mapping[str, Array], merges: Mapping[str, Merge]) -> None:
         for name, array in arrays.items():
             if array.dtype not in (np.float64, np.int64):
                 raise TypeError(f"state array {name!r} is {array.dtype}: use float64 or int64")
-        self.arrays = dict(arrays)
+        self._arrays = dict(arrays)
+        self._pending: dict[str, Pending] = {}
         self.merges = dict(merges)
         alone = {name for name in merges if not name.endswith("/")}
         if stray := {name for name in arrays if self._declared(name) not in merges} | (alone - arrays.keys()):
             raise TypeError(f"every state array needs a declared merge, and every merge its array: {sorted(stray)}")
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """All arrays by name. What is pending is added first."""
+        while self._pending:
+            self._pending.popitem()[1].settle(self)
+        return self._arrays
+
+    def pending(self, name: str, make: Callable[[], P]) -> P:
+        """What was collected under a name since the arrays were last looked at, made if there is nothing yet."""
+        if name not in self._pending:
+            self._pending[name] = make()
+        return self._pending[name]  # type: ignore[return-value]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"_arrays": self.arrays, "_pending": {}, "merges": self.merges}
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]

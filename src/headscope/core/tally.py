@@ -6,9 +6,7 @@ from collections import Counter
 
 
 class Tally:
-    """Counts by reason, each with the place where it first happened. Reasons in `read` are of things that were read
-    all the same.
-    """
+    """Counts by reason, each with the place of its first case. What is counted under `read` was read all the same."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -16,9 +14,7 @@ class Tally:
         self.read: set[str] = set()
 
     def add(self, reason: str, where: str = "", n: int = 1, *, read: bool = False) -> None:
-        """Count `n` more for `reason`; remember `where` if it is the first. `read` says that nothing is left out for
-        this reason.
-        """
+        """Count `n` more for `reason`. `read` says that nothing is left out for this reason."""
         self.counts[reason] += n
         self.first.setdefault(reason, where)
         if read:
@@ -42,9 +38,7 @@ class Tally:
         return bool(self.counts)
 
     def lines(self, read: bool | None = None) -> list[str]:
-        """One line per reason: `12 empty nodes (first: line 40 of en.conllu)`; with `read`, only those that were
-        read, or were not.
-        """
+        """One line per reason: `12 empty nodes (first: line 40 of en.conllu)`; with `read`, only those (not) read."""
         return [
             f"{n} {reason}" + (f" (first: {self.first[reason]})" if self.first.get(reason) else "")
             for reason, n in sorted(self.counts.items())

@@ -1,17 +1,66 @@
-"""Which documents of a CoNLL-U file a parser annotated, by the comments in it: `# annotation = automatic; spaCy
-3.8.18; …`.
+"""Annotation that a parser made and nobody corrected: how a CoNLL-U file says so, and how results do.
+
+A document, a file or a result that says nothing about it is taken to be annotated by people, or not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from headscope.core.automatic import KEY, parser_of
 from headscope.corpora.files import lines
 from headscope.corpora.readers.blocks import LineBlock, blocks
 
+KEY = "annotation"  # of the comment in CoNLL-U files: # annotation = automatic; spaCy 3.8.18; en_core_web_sm 3.8.0
+_WORD = "automatic"
+_PARTLY = f"partly {_WORD}"
+_UNNAMED = "a parser without a name"
 SOUGHT = KEY.encode()  # what a file must hold if it has such a comment
+
+
+def mark(parser: str) -> str:
+    """The value of the comment that marks what `parser` made."""
+    return f"{_WORD}; {parser}"
+
+
+def parser_of(value: str) -> str | None:
+    """The parser that such a value names; None for any other value."""
+    word, _, parser = value.partition(";")
+    return parser.strip() or _UNNAMED if word.strip().casefold() == _WORD else None
+
+
+def summed_up(parsers: Iterable[str | None]) -> str | None:
+    """A summary of the parsers of documents: `automatic; spaCy 3.8.18; …`, `partly automatic; …`, or None."""
+    different = dict.fromkeys(parsers)
+    named = sorted(parser for parser in different if parser is not None)
+    return f"{_PARTLY if None in different else _WORD}; {' / '.join(named)}" if named else None
+
+
+def joined(summaries: Iterable[str | None]) -> str | None:
+    """The same of several corpora of which this is said."""
+    parsers: list[str | None] = []
+    for summary in summaries:
+        word, _, names = (summary or "").partition("; ")
+        parsers += names.split(" / ") if names else []
+        parsers += [None] if word != _WORD else []
+    return summed_up(parsers)
+
+
+def short(summary: str) -> str:
+    """As a signature has it: `automatic(spaCy-3.8.18)`."""
+    word, _, names = summary.partition("; ")
+    parsers = dict.fromkeys(name.partition(";")[0].strip().replace(" ", "-").replace("|", "-") for name in names.split(" / "))
+    return f"{word.replace(' ', '-')}({'+'.join(parsers)})"
+
+
+def sentence(summary: str) -> str:
+    """In plain words, as findings begin with it."""
+    word, _, names = summary.partition("; ")
+    some = "Some of the annotation" if word == _PARTLY else "The annotation"
+    return (
+        f"{some} is automatic: sentences, words, tags and trees are what a parser found ({names.replace('; ', ', ')}), its mistakes "
+        "included, and not what people annotated."
+    )
 
 
 class Marks:
@@ -27,9 +76,7 @@ class Marks:
         self._standing: str | None = None
 
     def take(self, block: LineBlock) -> bool:
-        """Take in the comments of a block, and say whether a document begins with it: where one is named or, if none
-        is, at a sentence.
-        """
+        """Take in the comments of a block, and say whether a document begins with it."""
         named = any(comment.key in ("newdoc", "newdoc id") for comment in block.comments)
         begins = named or (bool(block.rows) and not self.declared)
         self.declared = self.declared or named
@@ -44,11 +91,11 @@ class Marks:
 
 def marks(path: Path) -> Iterator[str | None]:
     """The parser of every document of a file, or None, found without reading its sentences."""
-    found, parser, begun = Marks(), None, False
+    state, parser, begun = Marks(), None, False
     for block in blocks(lines(path)):
-        begins = found.take(block)
+        begins = state.take(block)
         if begins and begun:
             yield parser
-        parser, begun = found.parser, begun or begins
+        parser, begun = state.parser, begun or begins
     if begun:
         yield parser

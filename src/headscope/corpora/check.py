@@ -10,15 +10,13 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from headscope.corpora.checks import RULES, RuleViolation
-from headscope.corpora.checks.columns import id_problems, row_problems
 from headscope.corpora.checks.graph import Enhanced, head_problems, root_problems
-from headscope.corpora.checks.layout import FILE, FORMAT, PARTS, raw_problems, readable_rows, watched
+from headscope.corpora.checks.layout import FILE, FORMAT, PARTS, id_problems, raw_problems, readable_rows, row_problems, watched
 from headscope.corpora.checks.mentions import Mentions
 from headscope.corpora.checks.metadata import KeyphraseCheck, Metadata
 from headscope.corpora.checks.sentence import CheckedNode, CheckedSentence, tree
-from headscope.corpora.checks.shapes import shape_problems
+from headscope.corpora.checks.syntax import shape_problems, word_problems
 from headscope.corpora.checks.values import value_problems
-from headscope.corpora.checks.words import word_problems
 from headscope.corpora.files import lines
 from headscope.corpora.formats import guess_format, resolve
 from headscope.corpora.readers.blocks import Comment, LineBlock, blocks
@@ -63,9 +61,7 @@ def _short(text: str, most: int = 500) -> str:
 
 
 def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
-    """The broken rules of CoNLL-U and CoNLL-2012 files up to a level, in the order of the files and their lines;
-    empty if all is well.
-    """
+    """The broken rules of CoNLL-U and CoNLL-2012 files up to a level, in the order of files and lines."""
     if level not in LEVELS:
         raise HeadscopeError(f"there is no level {level}", f"Take one of {', '.join(map(str, LEVELS))}")
     for name in ignore:
@@ -73,10 +69,10 @@ def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] =
             close = " or ".join(get_close_matches(name, RULES))
             raise HeadscopeError(f"there is no rule {name!r}", f"Did you mean {close}?" if close else "docs/checking.md lists the rules")
     sentence_ids: dict[str, str] = {}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for path in resolve(tuple(paths)):
-        found += _read_through(path) if _is_conll2012(path) else _Checker(path, level, sentence_ids).run()
-    return [finding for finding in found if finding.level <= level and finding.rule not in ignore]
+        findings += _read_through(path) if _is_conll2012(path) else _Checker(path, level, sentence_ids).run()
+    return [finding for finding in findings if finding.level <= level and finding.rule not in ignore]
 
 
 def _is_conll2012(path: Path) -> bool:
@@ -97,7 +93,6 @@ class _Collecting(Source):
 
 
 def _read_through(path: Path) -> list[Finding]:
-    """What the reader of CoNLL-2012 finds wrong, by line."""
     with closing(_Collecting(path)) as source:
         try:
             for _ in read_conll2012(source):

@@ -11,19 +11,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from headscope.core.automatic import summed_up
 from headscope.core.document import Document
+from headscope.core.hashing import Unique
 from headscope.core.tally import Tally
-from headscope.corpora.automatic import SOUGHT, marks
+from headscope.corpora.automatic import SOUGHT, marks, summed_up
 from headscope.corpora.files import Meter, digest, joint_hash
 from headscope.corpora.formats import PAIRED, PLAIN, READERS
-from headscope.corpora.names import Unique
 from headscope.corpora.readers.folders import KEYS, folder_hash, listing, stems
 from headscope.corpora.source import Source
 from headscope.errors import CorpusError, HeadscopeError
 
 OnError = Literal["raise", "skip"]
 _MARKED = ("conllu", "conllx")  # formats that can say that their annotation is a parser's
+_Stamp = tuple[int, int, int, int]
+_REMEDY = "Read it again once it stays as it is; work that was begun on it starts afresh with --overwrite"
 
 
 class Corpus:
@@ -68,15 +69,13 @@ class Corpus:
         return self.format in PAIRED and all(map(PAIRED[self.format], self.paths))
 
     def layers(self, wanted: set[str]) -> set[str]:
-        """Which of the wanted layers of annotation (`trees`, `mentions`, `labels`) there are; it reads on until it
-        has seen all.
-        """
-        found: set[str] = set()
+        """Which of the wanted layers (`trees`, `mentions`, `labels`) there are; it reads on until it has seen all."""
+        present: set[str] = set()
         for document in () if self.format in PLAIN else self:
-            found |= document.layers & wanted
-            if found == wanted:
+            present |= document.layers & wanted
+            if present == wanted:
                 break
-        return found
+        return present
 
     def hash(self) -> str:
         """SHA-256 of the content, the same for a file and its .gz or .xz; of a folder also of the names in it."""
@@ -88,9 +87,9 @@ class Corpus:
             if self.format not in KEYS:
                 return joint_hash([self._digests[path][0] for path in self.paths])
             self._watch.begin(self._files)
-            found = joint_hash([folder_hash(path, self.format) for path in self.paths])
+            digest_of_all = joint_hash([folder_hash(path, self.format) for path in self.paths])
             self._watch.begin(self._files)
-            return found
+            return digest_of_all
         sha = hashlib.sha256()
         for document in self._memory:
             # Without its last field, where that says nothing: such hashes are older than the field.
@@ -99,9 +98,7 @@ class Corpus:
 
     @cached_property
     def automatic(self) -> str | None:
-        """What parser made the annotation, of all documents or of some; None if no document is marked as annotated
-        by one.
-        """
+        """The parser that made the annotation of all documents or of some; None if no document is marked so."""
         if self._memory is not None:
             return summed_up(document.automatic for document in self._memory)
         if self.format not in _MARKED:
@@ -113,9 +110,9 @@ class Corpus:
     def _digests(self) -> dict[Path, tuple[str, bool]]:
         """The hash of each file, and whether it may be marked as annotated by a parser."""
         self._watch.begin(self.paths)
-        found = {path: digest(path, SOUGHT) for path in self.paths}
+        digests = {path: digest(path, SOUGHT) for path in self.paths}
         self._watch.begin(self.paths)
-        return found
+        return digests
 
     def _as_hashed(self, path: Path) -> bool:
         """Whether a file still has the content that was hashed; False if it was not hashed, or not alone."""
@@ -123,7 +120,6 @@ class Corpus:
 
     @property
     def _files(self) -> Sequence[Path]:
-        """The files that are read, those in folders included."""
         return [file for path in self.paths for file in listing(path, self.format).files] if self.format in KEYS else self.paths
 
     def _read(self, tally: Tally, meter: Meter) -> Iterator[Document]:
@@ -131,16 +127,14 @@ class Corpus:
             yield from self.read_one(path, tally, meter)
 
     def read_one(self, path: Path, tally: Tally, meter: Meter | None = None) -> Iterator[Document]:
-        """The documents of one of the paths, with the ids that they have there; what is passed over is counted in
-        `tally`.
-        """
+        """The documents of one of the paths, with their ids there; what is skipped is counted in `tally`."""
         before = tally.counts.total()
         empty = True
-        own = stems(path, self.format) if self.format in KEYS else {}
+        files = stems(path, self.format) if self.format in KEYS else {}
         with closing(Source(path, self.on_error == "skip", tally, meter)) as source:
             for document in READERS[self.format](source):
                 empty = False
-                for file in own.get(document.id, (path,)):
+                for file in files.get(document.id, (path,)):
                     self._watch.check(file)
                 yield document
         if empty and tally.counts.total() == before:
@@ -158,23 +152,15 @@ def _unique(documents: Iterator[Document]) -> Iterator[Document]:
         yield document if id == document.id else replace(document, id=id)
 
 
-_Stamp = tuple[int, int, int, int]
-_REMEDY = "Read it again once it stays as it is; work that was begun on it starts afresh with --overwrite"
-
-
 class Watch:
-    """Files as they were when they were first looked at. `same` is asked of a file that looks changed whether its
-    content is not.
-    """
+    """Files as they were when first looked at. `same` says of a file that looks changed whether its content is not."""
 
     def __init__(self, same: Callable[[Path], bool]) -> None:
         self._same = same
         self._stamps: dict[Path, _Stamp] = {}
 
     def begin(self, paths: Sequence[Path]) -> None:
-        """Remember files that are now to be read; an error if one that is known is not as it was, or if there are
-        others than before.
-        """
+        """Remember files that are now to be read; an error if a known one has changed, or if others are there."""
         known = bool(self._stamps)
         for path in paths:
             if known and path not in self._stamps:
@@ -182,9 +168,7 @@ class Watch:
             self.check(path)
 
     def check(self, path: Path) -> None:
-        """An error if a file is not as it was. What was read of it before this returns is what it held when it was
-        first looked at.
-        """
+        """An error if a file has changed since it was first looked at."""
         now = _stamp(path)
         before = self._stamps.get(path, now)
         if now != before and (now is None or not self._same(path)):
@@ -195,7 +179,24 @@ class Watch:
 
 def _stamp(path: Path) -> _Stamp | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:  # whoever opens it says why
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def pick_sentence(corpus: Corpus, name: str) -> Document:
+    """The sentence with this id, or with this number from 1 over the whole corpus, as a document."""
+    count = 0
+    numbered: Document | None = None
+    for document in corpus:
+        for place, sentence in enumerate(document.sentences):
+            count += 1
+            if sentence.id == name:
+                return document.part(place, place + 1)
+            if name == str(count):
+                numbered = document.part(place, place + 1)
+    if numbered is None:
+        where = ", ".join(path.name for path in corpus.paths) or "the corpus"
+        raise HeadscopeError(f"{where} has no sentence {name!r}", f"Use its id (# sent_id) or a number from 1 to {count}")
+    return numbered

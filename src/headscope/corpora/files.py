@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import length_hint
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
@@ -20,6 +21,7 @@ from headscope.errors import CorpusError
 COMPRESSIONS = (".gz", ".xz")
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
+_READ = 1 << 16  # bytes whose lines are made together
 LONGEST_LINE = 1 << 26  # bytes: whole books fit
 _PIECE = 1 << 16  # bytes that a line is read by where it may come in pieces
 _LONGEST_WORD = 1 << 20  # bytes between two spaces there
@@ -28,9 +30,7 @@ UNPACKED, RATIO = 1 << 24, 300  # what may come out of a compressed file whateve
 
 
 class Line(NamedTuple):
-    """A numbered line without its line end. `invalid` says which byte is not UTF-8; `text` then has replacement
-    characters.
-    """
+    """A numbered line without its line end. `invalid` says which byte is not UTF-8."""
 
     number: int
     text: str
@@ -45,35 +45,47 @@ class Meter:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._total = sum(path.stat().st_size for path in paths if kind_of(path) == "file")
-        self._passed = 0
+        self._passed = 0.0
         self._current: IO[bytes] | None = None
+        self._reached = 0  # in the file that is being read
+        self._waiting: tuple[Iterator[Line], float] = (iter(()), 0.0)  # lines that were read and are not used yet, and bytes of each
 
     def enter(self, raw: IO[bytes]) -> None:
         """Follow a file that is now being read."""
         self._current = raw
+        self._reached = 0
+
+    def wait(self, lines: Iterator[Line], count: int) -> None:
+        """Know that so many lines were read at once, and are used as the iterator gives them."""
+        if self._current is not None:
+            before, self._reached = self._reached, self._current.tell()
+            self._waiting = lines, (self._reached - before) / max(1, count)
 
     def leave(self) -> None:
         """Count the followed file as far as it was read."""
         if self._current is not None and not self._current.closed:
-            self._passed += self._current.tell()
+            self._passed += self._here(self._current)
         self._current = None
+        self._waiting = iter(()), 0.0
 
     @property
     def share(self) -> float:
         """Between 0 and 1."""
-        here = self._current.tell() if self._current is not None else 0
+        here = self._here(self._current) if self._current is not None else 0
         return min(1.0, (self._passed + here) / self._total) if self._total else 0.0
+
+    def _here(self, current: IO[bytes]) -> float:
+        lines, size = self._waiting
+        return current.tell() - length_hint(lines) * size
 
 
 def require_file(path: Path) -> None:
-    """Raise CorpusError unless `path` is a regular file: a corpus is read more than once, as neither pipes nor
-    devices can be.
-    """
+    """Raise CorpusError unless `path` is a regular file: a corpus is read more than once."""
     if kind_of(path) == "folder":
         whole = "a folder is read as a whole if it holds texts (.txt) and their keys (.key, .uncontr, .contr or .ann)"
         raise CorpusError(path, None, "this is a directory", f"Name the files in it, for example {path}/*.conllu; {whole}")
-    if found := problem_of(path):
-        raise CorpusError(path, None, *found)
+    if problem := problem_of(path):
+        raise CorpusError(path, None, *problem)
 
 
 @contextmanager
@@ -99,29 +111,68 @@ def opened(path: Path, meter: Meter | None = None) -> Iterator[IO[bytes]]:
 
 
 def lines(path: Path, meter: Meter | None = None, empty: bool = False, pieces: bool = False) -> Generator[Line]:
-    """Every line of a file, numbered from 1; a file with nothing but white space is a CorpusError unless it may be
-    `empty`.
+    """Every line of a file, numbered from 1; an empty file is a CorpusError unless it may be `empty`.
 
     With `pieces`, a long line comes as several of the same number, cut after white space, so that it may have any
     length.
     """
     blank = True
     with opened(path, meter) as stream:
-        for number, before, raw in _pieces(stream, path) if pieces else _whole(stream, path):
-            if number == 1 and not before:
-                raw = raw.removeprefix(_BOM)
-            line = _decoded(number, raw.rstrip(b"\r\n"), before)
-            blank = blank and not line.text.strip()
-            yield line
+        for some in _decoded_pieces(stream, path) if pieces else _whole(stream, path):
+            blank = blank and not any(line.text.strip() for line in some)
+            waiting = iter(some)
+            if meter is not None and not pieces:
+                meter.wait(waiting, len(some))
+            yield from waiting
     if blank and not empty:
         raise CorpusError(path, None, "the file is empty", "Check that it was written or downloaded completely")
 
 
-def _whole(stream: IO[bytes], path: Path) -> Iterator[_Raw]:
-    for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
-        if len(raw) > LONGEST_LINE:
-            raise CorpusError(path, number, f"the line is longer than {LONGEST_LINE:,} bytes", "Check that this is a text file")
-        yield number, 0, raw
+def _whole(stream: IO[bytes], path: Path) -> Iterator[list[Line]]:
+    """All lines of a file, those that are read at once together."""
+    number, held, size = 1, list[bytes](), 0
+    while chunk := stream.read1(_READ):  # type: ignore[attr-defined]  # all streams here are buffered
+        end = chunk.rfind(b"\n") + 1
+        held.append(chunk[:end] if end else chunk)
+        size += len(held[-1])
+        if end:
+            found = _split(b"".join(held), number, path)
+            yield found
+            number += len(found)
+            held, size = ([chunk[end:]], len(chunk) - end) if end < len(chunk) else ([], 0)
+        elif size > LONGEST_LINE:
+            raise _too_long(path, number)
+    if held:
+        yield _split(b"".join(held), number, path)
+
+
+def _split(raw: bytes, number: int, path: Path) -> list[Line]:
+    """The lines in some bytes, the first of which has that number."""
+    if len(raw) > LONGEST_LINE and (raw.find(b"\n") + 1 or len(raw)) > LONGEST_LINE:  # later lines came at once, and are shorter
+        raise _too_long(path, number)
+    if number == 1:
+        raw = raw.removeprefix(_BOM)
+    try:
+        texts = raw.decode().split("\n")
+    except UnicodeDecodeError:
+        return [_decoded(number + place, line.rstrip(b"\r")) for place, line in enumerate(raw.removesuffix(b"\n").split(b"\n"))]
+    if raw.endswith(b"\n"):
+        del texts[-1]
+    if b"\r" in raw:
+        texts = [text.rstrip("\r") for text in texts]
+    return list(map(Line, range(number, number + len(texts)), texts))
+
+
+def _too_long(path: Path, number: int) -> CorpusError:
+    return CorpusError(path, number, f"the line is longer than {LONGEST_LINE:,} bytes", "Check that this is a text file")
+
+
+def _decoded_pieces(stream: IO[bytes], path: Path) -> Iterator[tuple[Line]]:
+    """All lines of a file, long ones in pieces."""
+    for number, before, raw in _pieces(stream, path):
+        if number == 1 and not before:
+            raw = raw.removeprefix(_BOM)
+        yield (_decoded(number, raw.rstrip(b"\r\n"), before),)
 
 
 def _pieces(stream: IO[bytes], path: Path) -> Iterator[_Raw]:
@@ -146,9 +197,7 @@ def _pieces(stream: IO[bytes], path: Path) -> Iterator[_Raw]:
 
 
 def check_archive(path: Path) -> None:
-    """Refuse an .npz whose arrays unpack to absurdly more than its size; one that is no archive is left to whoever
-    reads it.
-    """
+    """Refuse an .npz whose arrays unpack to absurdly more than its size; what is no archive is not judged."""
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
@@ -159,9 +208,7 @@ def check_archive(path: Path) -> None:
 
 
 def content_hash(paths: Iterable[Path]) -> str:
-    """SHA-256 of the decompressed content: of the file itself if there is one, of the list of hashes if there are
-    several.
-    """
+    """SHA-256 of the decompressed content of one file, or of the list of hashes of several."""
     return joint_hash([digest(path)[0] for path in paths])
 
 
@@ -211,13 +258,11 @@ def _decoded(number: int, raw: bytes, before: int = 0) -> Line:
 
 
 def digest(path: Path, sought: bytes = b"") -> tuple[str, bool]:
-    """SHA-256 of the decompressed content, and whether it holds the bytes `sought`: one pass over a file answers
-    both.
-    """
-    sha, found, end = hashlib.sha256(), False, b""
+    """SHA-256 of the decompressed content, and whether it holds the bytes `sought`, in one pass."""
+    sha, holds, end = hashlib.sha256(), False, b""
     with opened(path) as stream:
         while chunk := stream.read(_CHUNK):
             sha.update(chunk)
-            found = found or sought in chunk or sought in end + chunk[: len(sought)]
+            holds = holds or sought in chunk or sought in end + chunk[: len(sought)]
             end = (end + chunk)[-len(sought) :] if len(chunk) < len(sought) else chunk[-len(sought) :]
-    return sha.hexdigest(), found
+    return sha.hexdigest(), holds

@@ -1,31 +1,30 @@
-"""The formats by name, and which one a file suggests by its own name and, where that could mean several, by its
-first lines.
-"""
+"""The formats by name, and which one a file suggests by its name and, if needed, by its first lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 
 from headscope.core.document import Document
 from headscope.core.paths import kind_of
-from headscope.corpora.files import base_name, require_file
+from headscope.corpora.files import base_name, lines, require_file
 from headscope.corpora.readers import jsonl, tables
-from headscope.corpora.readers.bio import read_bio
+from headscope.corpora.readers.bio import looks_tagged, read_bio
 from headscope.corpora.readers.conll2012 import read_conll2012
 from headscope.corpora.readers.conllu import read_conllu
 from headscope.corpora.readers.folders import KEYS, folder_format, read_folder
 from headscope.corpora.readers.gap import read_gap
 from headscope.corpora.readers.jsonl import read_jsonl
-from headscope.corpora.readers.semeval import read_semeval
+from headscope.corpora.readers.semeval import looks_like_item, read_semeval
 from headscope.corpora.readers.spans import read_spans
 from headscope.corpora.readers.tables import read_table
 from headscope.corpora.readers.text import read_lines, read_text
 from headscope.corpora.readers.winobias import read_winobias
-from headscope.corpora.sniff import sniffed
 from headscope.corpora.source import Source
 from headscope.errors import CorpusError, HeadscopeError
 
@@ -68,14 +67,13 @@ _NAMES = {
     "*.csv": "csv",
     "*.tsv": "tsv",
 }
+_LINES = 20  # enough to get past a heading
 
 
 def guess_format(path: Path) -> str:
-    """The format that a file's name stands for, .gz and .xz aside, unless its first lines show another; of a folder
-    what lies in it.
-    """
-    if kind_of(path) == "folder" and (found := folder_format(path)) is not None:
-        return found
+    """The format that a file's name stands for, unless its first lines show another; of a folder what lies in it."""
+    if kind_of(path) == "folder" and (folder := folder_format(path)) is not None:
+        return folder
     name = base_name(path).lower()
     for pattern, format in _NAMES.items():
         if fnmatchcase(name, pattern):
@@ -95,17 +93,15 @@ def common_format(paths: tuple[Path, ...], format: str | None) -> str:
         return format
     guesses = {guess_format(path): path for path in reversed(paths)}
     if len(guesses) > 1:
-        found = ", ".join(f"{path.name} is {format}" for format, path in guesses.items())
+        listed = ", ".join(f"{path.name} is {format}" for format, path in guesses.items())
         raise HeadscopeError(
-            f"the files are of different formats: {found}", "Read them one at a time, or name one format with --corpus-format"
+            f"the files are of different formats: {listed}", "Read them one at a time, or name one format with --corpus-format"
         )
     return next(iter(guesses))
 
 
 def resolve(names: tuple[str | Path, ...]) -> tuple[Path, ...]:
-    """The files, or folders of texts with keys, meant: `sampler` stands for the corpus in the package, anything else
-    for itself.
-    """
+    """The files, or folders of texts with keys, meant: `sampler` stands for the corpus in the package."""
     if not names:
         raise HeadscopeError("no corpus is named", f"Name files, or `{SAMPLER}` for the corpus that comes with headscope")
     paths = [path for name in names for path in (_sampler() if name == SAMPLER else (Path(name),))]
@@ -121,3 +117,46 @@ def _sampler() -> list[Path]:
     if not paths:
         raise CorpusError(folder, None, "the sampler corpus is missing", "Install headscope again, or name a file as ./sampler")
     return paths
+
+
+def sniffed(path: Path, format: str) -> str:
+    """The format of a file whose name stands for `format`; that one if its first lines say nothing against it."""
+    rules = _RULES.get(format, {})
+    if not rules:
+        return format
+    try:
+        texts = [line.text for line in islice(lines(path, pieces=format == "text"), _LINES) if line.text.strip()]
+    except HeadscopeError:  # which reading will report
+        return format
+    return next((other for other, looks in rules.items() if texts and looks(texts)), format)
+
+
+def _tagged(texts: Sequence[str]) -> bool:
+    rows = [text for text in texts if not text.startswith(("# ", "-DOCSTART-"))]
+    return bool(rows) and len(rows[0].split()) < 10 and looks_tagged(rows[0])
+
+
+def _all_tagged(texts: Sequence[str]) -> bool:
+    """CoNLL-2003 is often called train.txt; one line of plain text may well end in O."""
+    rows = [text for text in texts if not text.startswith("# ")]
+    return texts[0].startswith("-DOCSTART-") or (len(rows) > 2 and all(map(looks_tagged, rows)))
+
+
+def _targets(texts: Sequence[str]) -> list[object] | None:
+    try:
+        entry = json.loads(texts[0])
+    except (ValueError, RecursionError):
+        return None
+    targets = entry.get("targets") if isinstance(entry, dict) else None
+    return targets if isinstance(targets, list) else None
+
+
+def _rated(texts: Sequence[str]) -> bool:
+    return any(isinstance(target, dict) and "ratings" in target for target in _targets(texts) or [])
+
+
+_RULES: dict[str, dict[str, Callable[[Sequence[str]], bool]]] = {
+    "conllx": {"conll2012": lambda texts: texts[0].startswith("#begin document"), "bio": _tagged},
+    "jsonl": {"spr": _rated, "spans": lambda texts: _targets(texts) is not None},
+    "text": {"semeval": lambda texts: looks_like_item(texts[0]), "bio": _all_tagged},
+}

@@ -1,5 +1,4 @@
-"""The control for trees: every sentence gets the trees of other sentences of its length, one in each of several
-permutations.
+"""The control for trees: every sentence gets the trees of other sentences of its length, one per draw.
 
 What a head still gets right then, it gets right because of where words tend to stand, not because of which words
 they are.
@@ -7,7 +6,7 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 
 import numpy as np
@@ -15,17 +14,15 @@ from numpy.typing import NDArray
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.hashing import hash64
+from headscope.core.trees import TreeArrays
 from headscope.stats.bootstrap import GOLDEN, mix
 
 DRAWS = 8  # permutations of the trees
 LOOK = 100_000  # sentences whose trees are permuted: later ones get a tree of these, too
 
-Tree = tuple[Word, ...]
-
 
 class Trees:
-    """The trees of a corpus, permuted within each length: in each of DRAWS draws, every tree is given to exactly one
-    other sentence.
+    """The trees of a corpus, permuted within each length: per draw, every tree goes to exactly one other sentence.
 
     A draw puts the trees of one length in the order of a hash of their sentences' names, and gives each sentence the
     next tree in that circle. So a draw depends on the set of sentences and the seed, not on their order or on who
@@ -33,55 +30,51 @@ class Trees:
     """
 
     def __init__(self, documents: Iterable[Document], seed: int = 0) -> None:
-        keyed: dict[int, list[tuple[int, Tree]]] = {}
-        words: dict[Word, Word] = {}  # few words differ in what a tree says of them
+        keyed: dict[int, list[tuple[int, TreeArrays]]] = {}
         named = ((name, sentence.words) for document in documents for name, sentence in _named(document))
         for name, sentence in islice(named, LOOK):
             if _is_tree(sentence):
-                bare = (Word("", upos=word.upos, xpos=word.xpos, head=word.head, relation=word.relation) for word in sentence)
-                keyed.setdefault(len(sentence), []).append((hash64(name), tuple(words.setdefault(word, word) for word in bare)))
+                keyed.setdefault(len(sentence), []).append((hash64(name), TreeArrays.of([sentence], len(sentence))))
         self._circles: dict[int, _Circle] = {}
         for lengths in _together({size: len(trees) for size, trees in keyed.items()}):
             circle = _Circle([tree for size in lengths for tree in keyed[size]], seed)
             self._circles.update(dict.fromkeys(lengths, circle))
 
-    def partners(self, document: Document) -> list[tuple[tuple[Word | None, ...], ...]]:
-        """For each sentence the words of other trees, one tree per draw, cut or filled up to the sentence's length;
-        () if it has none.
-        """
+    def partners(self, document: Document) -> list[TreeArrays]:
+        """For each sentence other trees, one per draw, cut or filled up to its length; no tree where there is none."""
         return [self._partners(name, sentence.words) for name, sentence in _named(document)]
 
-    def _partners(self, name: str, words: Sequence[Word]) -> tuple[tuple[Word | None, ...], ...]:
+    def _partners(self, name: str, words: Sequence[Word]) -> TreeArrays:
         circle = self._circles.get(len(words))
         if circle is None or not _is_tree(words):
-            return ()
-        size = len(words)
-        return tuple((*tree[:size], *(None,) * (size - len(tree))) for tree in circle.partners(hash64(name)))
+            return TreeArrays.silent(0, len(words))
+        return circle.partners(hash64(name)).within(len(words))
 
 
 class _Circle:
     """Trees that are permuted among each other."""
 
-    def __init__(self, keyed: Sequence[tuple[int, Tree]], seed: int) -> None:
-        self._trees = [tree for _, tree in keyed]
+    def __init__(self, keyed: Sequence[tuple[int, TreeArrays]], seed: int) -> None:
+        self._trees = TreeArrays.silent(len(keyed), max(tree.size for _, tree in keyed))
+        for row, (_, tree) in enumerate(keyed):
+            self._trees.tags[row, : tree.size] = tree.tags[0]
+            self._trees.heads[row, : tree.size] = tree.heads[0]
         self._number = {key: number for number, (key, _) in enumerate(keyed)}
         salts = np.arange(1, DRAWS + 1, dtype=np.uint64)[:, None] * GOLDEN + np.uint64(hash64(f"permutation {seed}"))
         order = mix(np.array([key for key, _ in keyed], dtype=np.uint64) ^ mix(salts)).argsort(1)
         self._next: NDArray[np.int64] = np.empty_like(order)
         np.put_along_axis(self._next, order, np.roll(order, -1, 1), 1)
 
-    def partners(self, key: int) -> Iterator[Tree]:
-        """The tree that the sentence of that key gets in each draw; one outside of the circle shares those of a
+    def partners(self, key: int) -> TreeArrays:
+        """The trees that the sentence of that key gets, one per draw; one outside of the circle shares those of a
         sentence inside.
         """
-        number = self._number.get(key, key % len(self._trees))
-        return (self._trees[other] for other in self._next[:, number])
+        chosen = self._next[:, self._number.get(key, key % len(self._trees))]
+        return TreeArrays(self._trees.tags[chosen], self._trees.heads[chosen])
 
 
 def _together(counts: Mapping[int, int]) -> list[list[int]]:
-    """Lengths whose trees are permuted together: one length, or near ones where a tree would be alone. One that
-    stays alone is left out.
-    """
+    """Lengths whose trees are permuted together: one length, or near ones where a tree would be alone."""
 
     def alone(lengths: list[int]) -> bool:
         return sum(counts[size] for size in lengths) == 1

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
 from headscope.core.tally import Tally
 from headscope.corpora.files import Line, Meter, base_name, lines
 from headscope.errors import CorpusError
@@ -47,17 +47,15 @@ class Source:
 
     def close(self) -> None:
         """Close the file if it is still open, as it is where a reader gave up in the middle of it."""
-        for one in self._read:
-            one.close()
+        for reader in self._read:
+            reader.close()
 
     def where(self, line: int) -> str:
         """A place in the file, without its folder: tallies are printed in reports that travel."""
         return f"line {line} of {self.path.name}"
 
     def note(self, reason: str, line: int, n: int = 1, *, read: bool = False) -> None:
-        """Count something that is no fault, or that follows from one already reported; `read` if nothing is left out
-        for it.
-        """
+        """Count something that is no fault, or that follows from one reported; `read` if nothing is left out for it."""
         self.tally.add(reason, self.where(line), n, read=read)
 
     def report(self, flaw: Flaw, unit: str = "sentences") -> None:

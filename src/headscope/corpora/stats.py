@@ -2,14 +2,144 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
-from headscope.corpora.coreference_stats import CoreferenceStats
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.distribution import Distribution, Offsets
+from headscope.corpora.resolution.mentions import antecedents, governors, head_word, kind_of
+
+
+@dataclass
+class Distribution:
+    """Counts of whole numbers. Every summary is NaN while there are none."""
+
+    counts: Counter[int] = field(default_factory=Counter)
+
+    def add(self, value: int) -> None:
+        """Count one more number."""
+        self.counts[value] += 1
+
+    @property
+    def n(self) -> int:
+        """How many numbers there are."""
+        return self.counts.total()
+
+    @property
+    def total(self) -> int:
+        """Their sum."""
+        return sum(value * n for value, n in self.counts.items())
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return self.total / self.n if self.counts else math.nan
+
+    def quantile(self, q: float) -> float:
+        """The quantile at share `q`, from 0 (the smallest) to 1 (the largest), with linear interpolation."""
+        if not self.counts:
+            return math.nan
+        place = q * (self.n - 1)
+        below = math.floor(place)
+        low, high = self._ranked(below), self._ranked(min(below + 1, self.n - 1))
+        return low + (place - below) * (high - low)
+
+    def share(self, values: Iterable[int]) -> float:
+        """The share of the numbers that are among `values`, which are all different."""
+        return sum(self.counts[value] for value in values) / self.n if self.counts else math.nan
+
+    def _ranked(self, rank: int) -> int:
+        """The number at a place, from 0, of all in ascending order."""
+        for value in sorted(self.counts):
+            rank -= self.counts[value]
+            if rank < 0:
+                return value
+        raise IndexError(rank)
+
+
+class Offsets(Distribution):
+    """How far from each word its head stands, in words: positive to the right, negative to the left."""
+
+    @classmethod
+    def merged(cls, parts: Iterable[Offsets]) -> Offsets:
+        """All parts as one."""
+        whole = cls()
+        for part in parts:
+            whole.counts.update(part.counts)
+        return whole
+
+    @property
+    def right(self) -> float:
+        """The share of heads to the right of their word."""
+        return self.share(value for value in self.counts if value > 0)
+
+    @property
+    def distances(self) -> Distribution:
+        """The same without direction."""
+        absolute = Distribution()
+        for value, n in self.counts.items():
+            absolute.counts[abs(value)] += n
+        return absolute
+
+    @property
+    def usual(self) -> int:
+        """The most frequent offset, of ties the nearest, and the right one before the left; 0 if there is none."""
+        return min(self.counts, key=lambda value: (-self.counts[value], abs(value), -value), default=0)
+
+
+@dataclass
+class CoreferenceStats:
+    """Counts of mentions and entities of each document; a chain is an entity with two mentions or more.
+
+    `kinds` are pronoun, name and nominal, by the tag of the head word; `types` are the entity types given.
+    `words_back` and `sentences_back` lead from the first word of a mention to that of its antecedent, the nearest
+    mention before it of the same entity; in sentences, 0 is the same one.
+    """
+
+    mentions: int = 0
+    entities: int = 0
+    lengths: Distribution = field(default_factory=Distribution)
+    chains: Distribution = field(default_factory=Distribution)
+    kinds: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+    words_back: Distribution = field(default_factory=Distribution)
+    sentences_back: Distribution = field(default_factory=Distribution)
+
+    @property
+    def singletons(self) -> int:
+        """Entities mentioned once."""
+        return self.entities - self.chains.n
+
+    @property
+    def coreferent(self) -> int:
+        """Mentions in chains."""
+        return self.chains.total
+
+    def add(self, document: Document) -> None:
+        """Count the mentions of one more document."""
+        if not document.mentions:
+            return
+        words, heads = document.words, governors(document)
+        sentence_of = [number for number, sentence in enumerate(document.sentences) for _ in sentence.words]
+        sizes = Counter(mention.entity for mention in document.mentions)
+        self.mentions += len(document.mentions)
+        self.entities += len(sizes)
+        for size in sizes.values():
+            if size > 1:
+                self.chains.add(size)
+        for mention, antecedent in antecedents(document.mentions):
+            self.lengths.add(mention.end - mention.start)
+            if mention.type is not None:
+                self.types[mention.type] += 1
+            head = head_word(mention, words, heads)
+            if head is not None and (kind := kind_of(words[head])):
+                self.kinds[kind] += 1
+            if antecedent:
+                self.words_back.add(mention.start - antecedent.start)
+                self.sentences_back.add(sentence_of[mention.start] - sentence_of[antecedent.start])
 
 
 def is_punctuation(word: Word) -> bool:
@@ -37,9 +167,7 @@ class KeyphraseStats:
 
 @dataclass
 class Edges:
-    """Labelled spans and pairs of spans by task, and their labels, of which one may have several; `lengths` are of
-    spans in words.
-    """
+    """Labelled spans and pairs of spans by task, and their labels; `lengths` are of spans in words."""
 
     tasks: Counter[str] = field(default_factory=Counter)
     labels: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))

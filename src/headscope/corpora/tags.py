@@ -1,4 +1,4 @@
-"""Tags of words that a model can learn to find: parts of speech, or which words are part of a keyphrase."""
+"""Tags of words: those of Universal Dependencies, and those that a model can learn to find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,24 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from headscope.core.document import Document
-from headscope.corpora.labels import UPOS
+
+# fmt: off
+UPOS = frozenset(
+    {
+        "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
+        "SCONJ", "SYM", "VERB", "X",
+    }
+)
+RELATIONS = frozenset(
+    {
+        "acl", "advcl", "advmod", "amod", "appos", "aux", "case", "cc", "ccomp", "clf", "compound", "conj",
+        "cop", "csubj", "dep", "det", "discourse", "dislocated", "expl", "fixed", "flat", "goeswith", "iobj",
+        "list", "mark", "nmod", "nsubj", "nummod", "obj", "obl", "orphan", "parataxis", "punct", "reparandum",
+        "root", "vocative", "xcomp",
+    }
+)
+# fmt: on
+
 
 Tagging = Literal["upos", "xpos", "keyphrases"]
 OUTSIDE = "O"
@@ -42,16 +59,14 @@ def phrase_tags(document: Document) -> list[str]:
     for phrase in sorted(phrases, key=lambda words: (-len(words), words)):
         last = len(phrase) - 1
         for start in places.get(phrase[0].strip(_SIGNS), ()):
-            own = slice(start, start + len(phrase))
-            pairs = enumerate(zip(forms[own], phrase, strict=False))
-            if tags[own] == [OUTSIDE] * len(phrase) and all(_says(form, word, at == 0, at == last) for at, (form, word) in pairs):
-                tags[own] = ["B", *["I"] * last]
+            span = slice(start, start + len(phrase))
+            pairs = enumerate(zip(forms[span], phrase, strict=False))
+            if tags[span] == [OUTSIDE] * len(phrase) and all(_says(form, word, at == 0, at == last) for at, (form, word) in pairs):
+                tags[span] = ["B", *["I"] * last]
     return tags
 
 
 def _says(form: str, word: str, first: bool, last: bool) -> bool:
-    """Whether a form is a word and nothing else but signs before it, if it is the first of its phrase, and after it,
-    if it is the last.
-    """
-    before, found, after = form.partition(word)
-    return bool(found) and (first or not before) and (last or not after) and not (before + after).strip(_SIGNS)
+    """Whether a form is a word but for signs before it (if first of its phrase) or after it (if last)."""
+    before, match, after = form.partition(word)
+    return bool(match) and (first or not before) and (last or not after) and not (before + after).strip(_SIGNS)

@@ -15,9 +15,7 @@ class TreeFault(NamedTuple):
 
 
 def tree_faults(heads: Sequence[int | None]) -> Iterator[TreeFault]:
-    """Heads outside the sentence, and one fault for each cycle. Words without a head are not judged; several roots
-    are no fault.
-    """
+    """Heads outside the sentence, and one fault per cycle. Missing heads and several roots are no fault."""
     size = len(heads)
     for word, head in enumerate(heads, start=1):
         if head is not None and head > size:
@@ -38,7 +36,7 @@ def tree_faults(heads: Sequence[int | None]) -> Iterator[TreeFault]:
 
 def roots(heads: Sequence[int | None]) -> int:
     """The number of words attached to the root."""
-    return sum(head == 0 for head in heads)
+    return list(heads).count(0)
 
 
 def _cycle(heads: Sequence[int | None], start: int) -> str:

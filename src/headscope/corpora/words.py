@@ -26,7 +26,6 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _belongs(text: str, at: int) -> bool:
-    """Whether the sign goes on with the word before it."""
     sign = text[at]
     if _letter(sign):
         return not _unspaced(sign)

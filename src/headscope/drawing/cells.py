@@ -1,17 +1,16 @@
-"""Grids of numbers as cells: a scale that suits the numbers, and digits that can be read on their cells."""
+"""Numbers in figures: grids of coloured cells with readable digits, and columns of numbers beside a panel."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.theme import DIVERGING, SEQUENTIAL
+from headscope.drawing.theme import COLOURS, DIVERGING, SEQUENTIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from jaxtyping import Float
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
 
 _SMALL = 0.01  # numbers below this are written in thousandths
 _BREAK = 0.1791  # the luminance on which black and white have the same contrast: sqrt(1.05 * 0.05) - 0.05
+OURS, PAPER = COLOURS[0], COLOURS[1]
+_SIZE, _FIRST, _SECOND = 8.0, 30.0, 58.0  # points: of the letters, and from the axes to the right end of each column
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How numbers become colours. Around a `centre` both directions have the same reach; without one the scale
-    begins at `low`.
-    """
+    """How numbers become colours: symmetric around a `centre`; without one the scale begins at `low`."""
 
     low: float
     high: float
@@ -35,9 +34,7 @@ class Scale:
 
     @classmethod
     def of(cls, grid: Grid, centre: float | None = None, colours: str = DIVERGING) -> Scale:
-        """From 0 to the largest number where no number is negative; otherwise around `centre`, which is 0 if it is
-        not given.
-        """
+        """From 0 to the largest number where none is negative; otherwise around `centre`, by default 0."""
         values = grid[np.isfinite(grid)]
         if not len(values) or values.min() >= 0:
             return cls(0.0, float(values.max(initial=0.0)) or 1.0)
@@ -59,9 +56,7 @@ class Scale:
         return " (in the cells: thousandths)" if self._factor > 1 else ""
 
     def digits(self, grid: Grid) -> dict[tuple[int, int], str]:
-        """What to write into each cell that has a number: about three characters, all with the same number of
-        decimals.
-        """
+        """What to write into each cell: about three characters, all with the same number of decimals."""
         largest = self._factor * max(abs(self.low), abs(self.high))
         places = 0 if largest >= 100 else 1 if largest >= 3 else 2 if largest >= 0.1 else 3
         return {place: short(self._factor * value, places) for place, value in np.ndenumerate(grid) if np.isfinite(value)}
@@ -101,3 +96,26 @@ def short(value: float, places: int) -> str:
     text = f"{abs(value):.{places}f}"
     minus = "−" if value < 0 and float(text) else ""
     return minus + (text.removeprefix("0") if places > 1 else text)
+
+
+def columns(axes: Axes, ours: Sequence[str], published: Sequence[str], top: float = -0.75) -> None:
+    """Write two columns right of the axes, under the headings `ours` and `paper`, one line per row."""
+    for x, heading, texts, colour in ((_FIRST, "ours", ours, OURS), (_SECOND, "paper", published, PAPER)):
+        for y, text in ((top, heading), *enumerate(texts)):
+            place: dict[str, Any] = {"xy": (1, y), "xycoords": axes.get_yaxis_transform(), "xytext": (x, 0), "textcoords": "offset points"}
+            axes.annotate(text, ha="right", va="center", fontsize=_SIZE, color=colour, annotation_clip=False, **place)
+
+
+def mark(axes: Axes, y: float, value: float, low: float, high: float, published: float | None, colour: str = OURS) -> None:
+    """Our value as a dot with its interval, and what was published as an open diamond below it."""
+    if low == low and high == high:
+        axes.plot([low, high], [y - 0.12] * 2, color=colour, linewidth=1.6, alpha=0.6, solid_capstyle="butt", zorder=2)
+    if value == value:
+        axes.plot([value], [y - 0.12], "o", color=colour, markersize=5, linestyle="none", zorder=3)
+    if published is not None:
+        axes.plot([published], [y + 0.16], "D", color=PAPER, markerfacecolor="none", markersize=4.5, linestyle="none", zorder=3)
+
+
+def percent(value: float | None, places: int = 0) -> str:
+    """A number of percent, or a dash."""
+    return "–" if value is None or value != value else f"{value:.{places}f}"

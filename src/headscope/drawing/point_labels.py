@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Float64
     from matplotlib.axes import Axes
 
     Place = Float[np.ndarray, "2"]
     Box = Float[np.ndarray, "4"]  # left, bottom, right, top
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from jaxtyping import Float64
-    from matplotlib.axes import Axes
-
 
 _WIDE, _HIGH = 0.58, 1.2  # of a letter, as shares of the size of the font
 _TURNS, _RINGS = 24, (0.9, 1.6, 2.6, 3.8, 5.2, 7.0)  # places that are tried around a point: directions, and distances in heights of a name
@@ -100,13 +92,11 @@ def _line(point: Place, box: Box, unit: float) -> list[Box]:
 
 
 def _covered(box: Box, others: Float[np.ndarray, "box 4"]) -> float:
-    """The area of a box that others take."""
     sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     return float(sides.clip(0).prod(1).sum())
 
 
 def _outside(box: Box, room: Box) -> float:
-    """The area of a box that is outside of the axes."""
     inside = (np.minimum(box[2:], room[2:]) - np.maximum(box[:2], room[:2])).clip(0).prod()
     return float((box[2:] - box[:2]).prod() - inside)
 

@@ -9,8 +9,6 @@ from functools import cache
 from headscope.drawing.theme import COLOURS
 
 INK, LINE, RED = "#1b1f24", COLOURS[0], "#c8321e"  # as in the browser
-
-
 _LONGEST = 28  # letters of a word
 
 
@@ -21,9 +19,7 @@ def label(word: str, longest: int = _LONGEST) -> str:
 
 
 def lacking(words: Iterable[str]) -> str:
-    """The letters that the figures' font does not have: a PNG or PDF shows boxes for them, an SVG the reader's own
-    font.
-    """
+    """The letters that the figures' font lacks: a PNG or PDF shows boxes for them."""
     return "".join(sorted({mark for word in words for mark in label(word)} - _letters()))
 
 

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from headscope.core.batch import SPECIAL, Side
+from headscope.core.batch import ROLES, Forms, Side, pad
 from headscope.encoding.texts import Encoded
 
-_ROLES = SPECIAL + 1  # how many roles there are
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 
 class Costs(Protocol):
@@ -73,11 +74,20 @@ def token_side(texts: Sequence[Encoded]) -> Side:
     """What the token-level rows or columns of these texts' maps are. Equal ids have equal forms, so only different
     ones are looked at.
     """
-    pairs = np.concatenate([text.ids * _ROLES + np.array(text.roles) for text in texts])
-    _, first, numbers = np.unique(pairs, return_index=True, return_inverse=True)
+    roles = pad([text.arrays.roles for text in texts])
+    return Side(roles, lambda: _token_forms(texts, roles))
+
+
+def _token_forms(texts: Sequence[Encoded], roles: Int[np.ndarray, "batch position"]) -> Forms:
+    present = roles >= 0
+    pairs = np.concatenate([text.ids for text in texts]) * ROLES + roles[present]
+    place = np.full(int(pairs.max()) + 1, -1, dtype=np.int32)  # no larger than the vocabulary
+    place[pairs[::-1]] = np.arange(len(pairs))[::-1]  # where each is met first: of several, the last one written stays
+    used = np.flatnonzero(place >= 0)
+    firsts = place[used]
+    place[used] = np.arange(len(used))
+    positions = np.full(roles.shape, -1)
+    positions[present] = place[pairs]
     pieces = list(chain.from_iterable(text.pieces for text in texts))
-    roles = list(chain.from_iterable(text.roles for text in texts))
-    lengths = np.array([len(text) for text in texts])
-    positions = np.full((len(texts), lengths.max()), -1)
-    positions[np.arange(lengths.max()) < lengths[:, None]] = numbers
-    return Side(positions, tuple((pieces[at], roles[at]) for at in first))
+    forms = map(pieces.__getitem__, firsts.tolist())
+    return Forms(tuple(zip(forms, (used % ROLES).tolist(), strict=True)), positions)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from itertools import chain
+from typing import Any, TypeVar
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.encoding.tokenizer import Tokenizer
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Sequence[Any])
 Part = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -63,9 +64,10 @@ def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int,
     rng = random.Random(f"{seed}/{document.id}")
     gathered: list[Sentence] = []
     size = start = 0
-    for number, sentence in enumerate(document.sentences):
+    tokens = tokenizer.tokens_of_each(sentence.words for sentence in document.sentences)
+    for number, (sentence, (_, ids, _)) in enumerate(zip(document.sentences, tokens, strict=True)):
         gathered.append(sentence)
-        size += len(tokenizer.tokens(sentence.words)[0]) if sentence.words else 0
+        size += len(ids)
         if size < room and number < len(document.sentences) - 1:
             continue
         boundary = rng.randint(1, len(gathered) - 1) if len(gathered) > 1 else 1
@@ -100,20 +102,20 @@ def _two_parts(
     first: Sequence[Sentence], second: Sequence[Sentence], tokenizer: Tokenizer, room: int, rng: random.Random, tally: Tally
 ) -> SegmentChunk | None:
     words: list[Word] = []
-    parts: list[list[tuple[int, int]]] = []
+    parts: list[Part] = []
     for sentences in (first, second):
-        own = [word for sentence in sentences for word in sentence.words]
-        ids, word_of = tokenizer.tokens(own, tally) if own else ([], [])
-        parts.append([(token, position + len(words)) for token, position in zip(ids, word_of, strict=True)])
+        own = list(chain.from_iterable(sentence.words for sentence in sentences))
+        _, ids, word_of = next(tokenizer.tokens_of_each([own], tally))
+        parts.append((ids, tuple([position + len(words) for position in word_of]) if words else word_of))
         words.extend(own)
-    a, b = cut_to(parts[0], parts[1], room, rng)
-    if not a or not b:
+    kept = cut_to(range(len(parts[0][0])), range(len(parts[1][0])), room, rng)
+    if not all(kept):
         return None
-    first_part, second_part = zip(*a, strict=True), zip(*b, strict=True)
-    return SegmentChunk(tuple(words), *first_part, *second_part)  # type: ignore[arg-type]  # ids and word positions of each
+    (a, a_words), (b, b_words) = ((ids[own.start : own.stop], of[own.start : own.stop]) for (ids, of), own in zip(parts, kept, strict=True))
+    return SegmentChunk(tuple(words), a, a_words, b, b_words)
 
 
-def cut_to(a: list[T], b: list[T], room: int, rng: random.Random) -> tuple[list[T], list[T]]:
+def cut_to(a: T, b: T, room: int, rng: random.Random) -> tuple[T, T]:
     """Both parts cut to `room` together: one item at a time from the longer (the second if equal), front or back at
     random.
     """
@@ -125,4 +127,4 @@ def cut_to(a: list[T], b: list[T], room: int, rng: random.Random) -> tuple[list[
             low[longer] += 1
         else:
             high[longer] -= 1
-    return a[low[0] : high[0]], b[low[1] : high[1]]
+    return a[low[0] : high[0]], b[low[1] : high[1]]  # type: ignore[return-value]  # a part of a list is a list

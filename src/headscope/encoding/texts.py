@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +26,26 @@ from headscope.errors import EncodingError
 TRUNCATED, CUT, CUT_MENTIONS = "overlong texts truncated", "words cut off at the end", "mentions cut off at the end"
 
 
-@dataclass(frozen=True, slots=True)
+class TokenArrays(NamedTuple):
+    """The tokens of a text as arrays. A group is a word, or a special token."""
+
+    roles: NDArray[np.int8]  # of each token
+    groups: NDArray[np.int32]  # the number of each token's group
+    group_roles: NDArray[np.int8]
+    firsts: NDArray[np.int64]  # the first token of each group
+
+    @classmethod
+    def of(cls, roles: Sequence[int], word_of: Sequence[int]) -> TokenArrays:
+        """The arrays of tokens of these roles and words. Groups follow the order of the text."""
+        role, word = np.array(roles, dtype=np.int8), np.array(word_of, dtype=np.int32)
+        begins = np.ones(len(word), dtype=bool)
+        begins[1:] = (word[1:] < 0) | (word[1:] != word[:-1])
+        firsts = np.flatnonzero(begins)
+        group_roles = np.where(word[firsts] < 0, role[firsts], np.int8(WORD))
+        return cls(role, np.cumsum(begins, dtype=np.int32) - 1, group_roles, firsts)
+
+
+@dataclass(frozen=True, eq=False)
 class Encoded:
     """One model input. Arrays run over tokens; `word_of` is -1 on special tokens and else an index into the
     annotation's words.
@@ -57,6 +79,17 @@ class Encoded:
     def words(self) -> tuple[Word, ...]:
         """The words of the text."""
         return self.annotation.words
+
+    @cached_property
+    def arrays(self) -> TokenArrays:
+        """The tokens as arrays."""
+        return TokenArrays.of(self.roles, self.word_of)
+
+    def with_arrays(self) -> Encoded:
+        """The text itself, with its arrays made: by whoever encodes it, before batches need them."""
+        for side in (self, self.target):
+            _ = side and side.arrays
+        return self
 
     def tagged(self) -> tuple[NDArray[np.int64], list[str]]:
         """Where words that have a tag begin, and their tags."""
@@ -106,7 +139,7 @@ class Encoder:
             for number, chunk in enumerate(chunks, 1):
                 text = self._encode(chunk, f"{document.id}/{number}", annotated)
                 own = tuple(tags[position] for position in text.annotation.positions) if tags else ()
-                yield text if label is None and not own else replace(text, label=label, tags=own)
+                yield (text if label is None and not own else replace(text, label=label, tags=own)).with_arrays()
 
     def encode(self, name: str, parts: Sequence[Sentence], tally: Tally) -> Encoded:
         """One text, or two that are read as a pair, as one input. What does not fit is cut off at the end of a part
@@ -162,10 +195,9 @@ class Encoder:
         else:
             room = self.max_length - self.tokenizer.single.size
             start = 0
-            for words in self._stretches(document):
+            for words, ids, word_of in self.tokenizer.tokens_of_each(self._stretches(document), tally):
                 if words:
-                    ids, word_of = self.tokenizer.tokens(words, tally)
-                    yield from self._fit(SegmentChunk(words, tuple(ids), tuple(word_of), start=start), room, document, tally)
+                    yield from self._fit(SegmentChunk(words, ids, word_of, start=start), room, document, tally)
                 start += len(words)
 
     def _stretches(self, document: Document) -> Iterator[tuple[Word, ...]]:
@@ -238,42 +270,44 @@ class Encoder:
         return self._assemble(chunk, name, document, (first, second) if chunk.second_ids else (first,))
 
     def _assemble(self, chunk: SegmentChunk, name: str, document: Annotated, sides: tuple[Part, ...]) -> Encoded:
-        template = self.tokenizer.pair if len(sides) == 2 else self.tokenizer.single
-        ids: list[int] = []
-        word_of: list[int] = []
-        roles: list[int] = []
-
-        def add_special(tokens: tuple[int, ...]) -> None:
-            for token in tokens:
-                roles.append(self.tokenizer.role(token, first=not ids))
-                ids.append(token)
-                word_of.append(-1)
-
-        add_special(template.before)
+        template, parts = self.tokenizer.single, self.tokenizer.single_roles
+        if len(sides) == 2:
+            template, parts = self.tokenizer.pair, self.tokenizer.pair_roles
+        before, between, after = parts
+        ids, word_of = sides[0]
+        roles = (WORD,) * len(ids)
         turn = 0
-        for number, (side_ids, side_words) in enumerate(sides):
-            if number:
-                add_special(template.between)
-                turn = len(ids)
-            ids.extend(side_ids)
-            word_of.extend(side_words)
-            roles.extend([WORD] * len(side_ids))
-        add_special(template.after)
+        if len(sides) == 2:
+            turn = len(template.before) + len(ids) + len(template.between)
+            ids += template.between + sides[1][0]
+            word_of += (-1,) * len(template.between) + sides[1][1]
+            roles += between + (WORD,) * len(sides[1][0])
+        ids = template.before + ids + template.after
         segments = np.zeros(len(ids), dtype=np.int64)
         if turn and self.segment_ids == "pair":
             segments[turn:] = 1
-        kept = sorted({position for position in word_of if position >= 0})
-        renumber = {position: new for new, position in enumerate(kept)}
+        kept = _without_gaps(sides) or sorted({position for position in word_of if position >= 0})
+        if kept[0] or not isinstance(kept, range):
+            renumber = {position: new for new, position in enumerate(kept)}
+            word_of = tuple([renumber.get(position, -1) for position in word_of])
         return Encoded(
             name,
-            document.select([chunk.start + position for position in kept]),
+            document.select(range(chunk.start + kept[0], chunk.start + kept[-1] + 1))
+            if isinstance(kept, range)
+            else document.select([chunk.start + position for position in kept]),
             np.array(ids, dtype=np.int64),
             segments,
-            tuple(roles),
-            tuple(renumber.get(position, -1) for position in word_of),
-            tuple(map(self.tokenizer.readable, ids)),
-            unknown=sum(token in self.tokenizer.unknown for side_ids, _ in sides for token in side_ids),
+            before + roles + after,
+            (-1,) * len(before) + word_of + (-1,) * len(after),
+            self.tokenizer.pieces(ids),
+            unknown=sum(side_ids.count(token) for side_ids, _ in sides for token in self.tokenizer.unknown),
         )
+
+
+def _without_gaps(sides: Sequence[Part]) -> range | None:
+    """The words of a text's parts, if none between the first and the last is left out."""
+    first, end = sides[0][1][0], sides[-1][1][-1] + 1
+    return range(first, end) if len(set(chain.from_iterable(words for _, words in sides))) == end - first else None
 
 
 def _count_cut(chunk: SegmentChunk, end: int, document: Document, tally: Tally) -> None:

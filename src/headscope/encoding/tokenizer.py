@@ -7,21 +7,24 @@ word, is found out by asking it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headscope.core.batch import CLS, SEP, SPECIAL
 from headscope.core.document import Word
 from headscope.core.tally import Tally
+from headscope.encoding.runs import AT_ONCE, Run, RunTokens, encode_words
 from headscope.errors import EncodingError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_AT_ONCE = 4096  # words: what the backend returns takes hundreds of bytes for each
+Words = TypeVar("Words", bound=Sequence[Word])
+Tokens = tuple[Words, tuple[int, ...], tuple[int, ...]]  # words, token ids, and for each the position of its word
 _PROBE = ("The", "cat", "sat", "on", "a", "mat")
 
 
@@ -39,6 +42,19 @@ class Template:
         return len(self.before) + len(self.between) + len(self.after)
 
 
+class _Readable(dict[int, str]):
+    """What tokens say, found out when one is first asked for."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        super().__init__()
+        self._hf: Any = tokenizer
+
+    def __missing__(self, token: int) -> str:
+        text = self._hf.backend_tokenizer.decode([token], skip_special_tokens=False).strip()
+        self[token] = text or str(self._hf.convert_ids_to_tokens(token))
+        return self[token]
+
+
 class Tokenizer:
     """A fast Hugging Face tokenizer, seen as a function from words to tokens."""
 
@@ -52,7 +68,10 @@ class Tokenizer:
         self._backend: Any = tokenizer.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
-        self._readable: dict[int, str] = {}
+        self._readable = _Readable(tokenizer)
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[PreTrainedTokenizerBase]]:
+        return Tokenizer, (self.hf,)  # another process finds out and remembers by itself
 
     @property
     def pad_id(self) -> int:
@@ -78,12 +97,15 @@ class Tokenizer:
             found.add(json.loads(self._backend.to_str())["model"].get("unk_id"))
         return frozenset(int(token) for token in found if token is not None)
 
+    def _ids(self, words: Sequence[str]) -> list[int]:
+        return list(encode_words(self._backend, words).ids)
+
     @cached_property
     def _spaced(self) -> bool:
         """Whether a word after a space must be given with it: the form that reproduces the tokens of running text."""
         running = self._backend.encode(" ".join(_PROBE), add_special_tokens=False).ids
         for spaced in (False, True):
-            if self._ids([word if i == 0 or not spaced else f" {word}" for i, word in enumerate(_PROBE)]).ids == running:
+            if self._ids([word if i == 0 or not spaced else f" {word}" for i, word in enumerate(_PROBE)]) == running:
                 return spaced
         return False
 
@@ -91,22 +113,7 @@ class Tokenizer:
     def _marks_words(self) -> bool:
         """Whether a word given on its own is marked as if a space stood before it, as T5, XLM-R and Llama 2 do."""
         running = self._backend.encode(f"{_PROBE[0]} {_PROBE[1]}.", add_special_tokens=False).ids
-        return bool(self._ids([_PROBE[0], f" {_PROBE[1]}" if self._spaced else _PROBE[1], "."]).ids != running)
-
-    def _ids(self, words: Sequence[str]) -> Any:
-        try:
-            return self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
-        except TypeError:
-            wrong = next((word for word in words if not _writable(word)), words)
-            raise EncodingError(f"the word {wrong!r} is not text that can be written as UTF-8", "Remove lone surrogates") from None
-        except BaseException as error:  # where the tokenizer's own code panics, that is no Exception in Python
-            if type(error).__name__ != "PanicException":
-                raise
-            said = (str(error).strip() or "no message").splitlines()[0][:200]
-            raise EncodingError(
-                f"the tokenizer panicked on a text of {len(words)} words that begins with {words[0][:40]!r} ({said})",
-                "A pattern in its tokenizer.json is at fault: use the model's own tokenizer.json",
-            ) from None
+        return bool(self._ids([_PROBE[0], f" {_PROBE[1]}" if self._spaced else _PROBE[1], "."]) != running)
 
     def tokens(self, words: Sequence[Word], tally: Tally | None = None) -> tuple[list[int], list[int]]:
         """Token ids and, for each, the position of its word.
@@ -116,47 +123,38 @@ class Tokenizer:
         boundary (`don` in `do` + `n't`), they are tokenised one by one all the same. A word that the tokenizer drops
         (a control character, say) becomes the unknown token and is counted.
         """
-        runs = _written_together(words) if self._marks_words else ([position] for position in range(len(words)))
-        ids: list[int] = []
-        word_of: list[int] = []
-        while some := list(islice(runs, _AT_ONCE)):
-            for position, token in self._aligned(words, some, tally):
-                ids.append(token)
-                word_of.append(position)
-        return ids, word_of
+        _, ids, word_of = next(self.tokens_of_each([words], tally))
+        return list(ids), list(word_of)
 
-    def _aligned(self, words: Sequence[Word], runs: Sequence[Sequence[int]], tally: Tally | None) -> list[tuple[int, int]]:
-        """The tokens of some runs of positions, each token with the position of its word before it."""
-        found = self._tokens_of(words, runs)
-        apart = [position for run, own in zip(runs, found, strict=True) if own is None for position in run]
-        singly = iter(self._tokens_of(words, [[position] for position in apart]) if apart else ())
-        pairs: list[tuple[int, int]] = []
-        for run, own in zip(runs, found, strict=True):
-            if own is not None:
-                pairs += [(run[place], token) for token, place in own]
-            else:
-                pairs += [(position, token) for position in run for token, _ in next(singly) or ()]
-        for lost in sorted({position for run in runs for position in run} - {position for position, _ in pairs}):
-            pairs.append((lost, self._unknown(words[lost].form, tally)))
-        return sorted(pairs, key=lambda pair: pair[0])
-
-    def _tokens_of(self, words: Sequence[Word], runs: Sequence[Sequence[int]]) -> list[list[tuple[int, int]] | None]:
-        """For each run of positions its tokens, each with its word's place in the run; None if a token belongs to
-        two words.
+    def tokens_of_each(self, texts: Iterable[Words], tally: Tally | None = None) -> Iterator[Tokens[Words]]:
+        """The same for several texts, each with its words. Words that were not met before are tokenised together, for
+        many texts at once.
         """
-        forms = [[words[position].form for position in run] for run in runs]
-        lead = [" " if self._spaced and _after_space(words, run[0]) else "" for run in runs]
-        encoding = self._ids([space + "".join(run) for space, run in zip(lead, forms, strict=True)])
-        found: list[list[tuple[int, int]] | None] = [[] for _ in runs]
-        for token, number, (start, end) in zip(encoding.ids, encoding.word_ids, encoding.offsets, strict=True):
-            own = found[number]
-            if own is not None:
-                place = _place(forms[number], start - len(lead[number]), end - len(lead[number]))
-                if place is None:
-                    found[number] = None
-                else:
-                    own.append((token, place))
-        return found
+        for some in _groups(texts):
+            split = list(map(self._split, some))
+            if len(some) > 1:
+                with suppress(EncodingError):  # it is raised where its text comes
+                    self._runs.learn(chain.from_iterable(split))
+            for words, runs in zip(some, split, strict=True):
+                parts = self._runs.of(runs)
+                if not all(parts):
+                    parts = [own or (self._unknown(word.form, tally),) for own, word in zip(parts, words, strict=True)]
+                places = chain.from_iterable(map(repeat, range(len(parts)), map(len, parts)))
+                yield words, tuple(chain.from_iterable(parts)), tuple(places)
+
+    def _split(self, words: Sequence[Word]) -> Sequence[Run]:
+        """The words in runs that are tokenised on their own."""
+        if self._marks_words:
+            return list(_written_together(words, " " if self._spaced else ""))
+        if not self._spaced:
+            return [word.form for word in words]
+        spaces = chain((False,), (word.space_after for word in words))
+        return [f" {word.form}" if space else word.form for word, space in zip(words, spaces, strict=False)]
+
+    @cached_property
+    def _runs(self) -> RunTokens:
+        """What tokenises runs of words."""
+        return RunTokens(self._backend)
 
     def _unknown(self, form: str, tally: Tally | None) -> int:
         if self.hf.unk_token_id is None:
@@ -169,10 +167,11 @@ class Tokenizer:
         """What a token says, without the marks of its tokenizer: `.` for `.`, `Ġ.` and `▁.` alike; a continuation
         keeps its `##`.
         """
-        if token not in self._readable:
-            text = self._backend.decode([token], skip_special_tokens=False).strip()
-            self._readable[token] = text or str(self.hf.convert_ids_to_tokens(token))
         return self._readable[token]
+
+    def pieces(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """What each token says."""
+        return tuple(map(self._readable.__getitem__, ids))
 
     @cached_property
     def single(self) -> Template:
@@ -214,43 +213,45 @@ class Tokenizer:
             return CLS
         return SEP if token in closing else SPECIAL
 
+    def _roles(self, template: Template) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        before = tuple(self.role(token, first=not number) for number, token in enumerate(template.before))
+        between, after = (tuple(self.role(token, first=False) for token in part) for part in (template.between, template.after))
+        return before, between, after
 
-def _after_space(words: Sequence[Word], position: int) -> bool:
-    return position > 0 and words[position - 1].space_after
+    @cached_property
+    def single_roles(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """The roles of the tokens of `single`: before, between and after."""
+        return self._roles(self.single)
+
+    @cached_property
+    def pair_roles(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """The roles of the tokens of `pair`."""
+        return self._roles(self.pair)
 
 
-def _written_together(words: Sequence[Word]) -> Iterator[list[int]]:
-    """Positions of words grouped by the spaces between them: `the` `cats` `.` is [0], [1, 2] where no space precedes
-    the period.
+def _groups(texts: Iterable[Words]) -> Iterator[list[Words]]:
+    """Consecutive texts of about AT_ONCE words together."""
+    group: list[Words] = []
+    size = 0
+    for words in texts:
+        group.append(words)
+        size += len(words)
+        if size >= AT_ONCE:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _written_together(words: Sequence[Word], space: str) -> Iterator[Run]:
+    """Words grouped by the spaces between them: `the` `cats` `.` is `the` and `cats` + `.` where no space precedes the
+    period. What follows a space begins with `space`.
     """
-    run: list[int] = []
-    for position in range(len(words)):
-        if run and _after_space(words, position):
-            yield run
-            run = []
-        run.append(position)
-    if run:
-        yield run
-
-
-def _place(run: Sequence[str], start: int, end: int) -> int | None:
-    """Which word of a run the characters [start, end) belong to; None if to two. A lone space belongs to what
-    follows.
-    """
-    if len(run) == 1:
-        return 0
-    left = 0
-    for place, form in enumerate(run):
-        right = left + len(form)
-        if start < right or place == len(run) - 1:
-            return place if end <= right or place == len(run) - 1 else None
-        left = right
-    return None
-
-
-def _writable(word: str) -> bool:
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    lead, forms = "", list[str]()
+    for word in words:
+        forms.append(word.form)
+        if word.space_after:
+            yield lead + forms[0] if len(forms) == 1 else (lead, *forms)
+            lead, forms = space, []
+    if forms:
+        yield lead + forms[0] if len(forms) == 1 else (lead, *forms)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.core.batch import WORD, Side, stack
+from headscope.core.batch import Side, TokenMaps, pad, tell_apart
+from headscope.core.rows import AttentionScores
 from headscope.encoding.choices import Rows
-from headscope.encoding.texts import Encoded
+from headscope.encoding.texts import Encoded, TokenArrays
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
@@ -27,21 +28,19 @@ class WordGroups:
 
     side: Side
     of: Int[torch.Tensor, "batch token"]
+    longest: int  # no word has more tokens
+    places: Int[np.ndarray, "side batch word"]  # as `bounds`
 
     @classmethod
     def build(cls, texts: Sequence[Encoded], device: torch.device) -> WordGroups:
         """The groups of each text, in order."""
         import torch
 
-        width = max(map(len, texts))
-        of = torch.full((len(texts), width), -1)
-        forms, roles = [], []
-        for row, text in enumerate(texts):
-            groups, form, role = group(text.word_of, text.roles, [word.form for word in text.words], text.pieces)
-            of[row, : len(text)] = torch.tensor(groups)
-            forms.append(form)
-            roles.append(role)
-        return cls(stack(forms, roles, [text.annotation for text in texts]), of.to(device))
+        roles = pad([text.arrays.group_roles for text in texts])
+        side = Side(roles, lambda: tell_apart(roles, map(_forms, texts)), tuple(text.annotation for text in texts))
+        of = pad([text.arrays.groups for text in texts])
+        places = word_places(of, side.width)
+        return cls(side, torch.from_numpy(of.astype(np.int64)).to(device), int((places[1] - places[0]).max()), places)
 
     def part(self, start: int, stop: int) -> tuple[WordGroups, int, int]:
         """The groups of words `start` to `stop` alone, over the stretch of tokens that holds them: from which token,
@@ -53,23 +52,22 @@ class WordGroups:
         tokens = inside.any(0).nonzero()[:, 0]
         first, end = (int(tokens[0]), int(tokens[-1]) + 1) if len(tokens) else (0, 0)
         of = torch.where(inside, self.of - start, -1)[:, first:end]
-        return WordGroups(Side(self.side.positions[:, start:stop], self.side.kinds), of), first, end
+        places = np.clip(self.places[:, :, start:stop] - first, 0, None)
+        return WordGroups(self.side.part(start, stop), of, self.longest, places), first, end
 
     @cached_property
     def bounds(self) -> Int[torch.Tensor, "side batch word"]:
         """The first token of each word, and the first one after it; twice 0 for what is padding."""
         import torch
 
-        counts = torch.zeros((len(self.of), self.side.width + 1), dtype=torch.int64, device=self.of.device)
-        counts = counts.scatter_add_(1, self.of + 1, torch.ones_like(self.of))[:, 1:]
-        before = (self.of >= 0).int().argmax(1, keepdim=True)  # tokens of no word that come first
-        ends = (counts.cumsum(1) + before) * (counts > 0)
-        return torch.stack([ends - counts, ends])
+        return torch.from_numpy(np.ascontiguousarray(self.places)).to(self.of.device)
 
     @cached_property
-    def longest(self) -> int:
-        """Tokens of the longest word."""
-        return int((self.bounds[1] - self.bounds[0]).max())
+    def firsts(self) -> Int[torch.Tensor, "side batch word"]:
+        """As `bounds`, with words cut to their first token."""
+        import torch
+
+        return torch.stack([self.bounds[0], torch.minimum(self.bounds[0] + 1, self.bounds[1])])
 
     @cached_property
     def member(self) -> Float[torch.Tensor, "batch token word"]:
@@ -84,20 +82,29 @@ class WordGroups:
         return (self.member / self.member.sum(1, keepdim=True).clamp_min(1)).transpose(1, 2)
 
 
+def word_places(of: Int[np.ndarray, "batch token"], width: int) -> Int[np.ndarray, "side batch word"]:
+    """The first token of each word, and the first one after it, from the word of each token; twice 0 for padding."""
+    # Groups and padding are counted from 1 and 0, those of each text after those of the texts before it.
+    sizes = np.bincount((of + 1 + np.arange(len(of))[:, None] * (width + 1)).ravel(), minlength=len(of) * (width + 1))
+    counts = sizes.reshape(len(of), -1)[:, 1:]
+    ends = counts.cumsum(1) + (of >= 0).argmax(1)[:, None]  # tokens of no word may come first
+    return np.stack([ends - counts, ends]) * (counts > 0)
+
+
 def group(
     word_of: Sequence[int], roles: Sequence[int], words: Sequence[str], pieces: Sequence[str]
 ) -> tuple[list[int], list[str], list[int]]:
     """For each token the number of its group, and for each group its form and role; groups follow the order of the
     text.
     """
-    of = np.array(word_of, dtype=np.int64)
-    begins = np.ones(len(of), dtype=bool)
-    begins[1:] = (of[1:] < 0) | (of[1:] != of[:-1])
-    places = np.flatnonzero(begins).tolist()
-    firsts = [word_of[place] for place in places]
-    forms = [pieces[place] if word < 0 else words[word] for place, word in zip(places, firsts, strict=True)]
-    kinds = [roles[place] if word < 0 else WORD for place, word in zip(places, firsts, strict=True)]
-    return (np.cumsum(begins) - 1).tolist(), forms, kinds
+    arrays = TokenArrays.of(roles, word_of)
+    firsts = [(place, word_of[place]) for place in arrays.firsts.tolist()]
+    forms = [pieces[place] if word < 0 else words[word] for place, word in firsts]
+    return arrays.groups.tolist(), forms, arrays.group_roles.tolist()
+
+
+def _forms(text: Encoded) -> list[str]:
+    return group(text.word_of, text.roles, [word.form for word in text.words], text.pieces)[1]
 
 
 def word_map(
@@ -113,15 +120,26 @@ def word_map(
     return found
 
 
+def token_maps(
+    weights: Float[torch.Tensor, "batch head query key"] | None,
+    queries: WordGroups,
+    keys: WordGroups,
+    rows: Rows,
+    scores: AttentionScores | None = None,
+) -> TokenMaps | None:
+    """What the word map is made of, as far as it is made of sums and means; None for `max`."""
+    if rows == "max":
+        return None
+    return TokenMaps(weights, queries.firsts if rows == "first" else queries.bounds, keys.bounds, keys.places, keys.longest, scores)
+
+
 def _compiled(
     weights: Float[torch.Tensor, "batch head query key"], queries: WordGroups, keys: WordGroups, rows: Rows
 ) -> Float[torch.Tensor, "batch head queryword keyword"] | None:
     """By a compiled loop, where there is one."""
     import torch
 
-    attending = queries.bounds
-    if rows == "first":
-        attending = torch.stack([attending[0], torch.minimum(attending[0] + 1, attending[1])])
+    attending = queries.firsts if rows == "first" else queries.bounds
     if weights.is_cuda and (fast := kernel("words_cuda")) is not None:
         found: torch.Tensor = fast.word_map(weights, attending, keys.bounds, keys.longest)
         return found

@@ -5,28 +5,35 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from headscope.core.batch import Later, MapBatch, Side
-from headscope.core.heads import Kind
-from headscope.core.slope import Slope
+from headscope.core.batch import Later, MapBatch, Side, Slope
+from headscope.core.heads import Kind, Site
+from headscope.core.profile import timed, timing
+from headscope.core.rows import AttentionScores, RowNeeds, RowSums
 from headscope.core.state import States
 from headscope.encoding.batches import batches, token_side
 from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
-from headscope.encoding.words import WordGroups, word_map
+from headscope.encoding.words import WordGroups, token_maps, word_map
 from headscope.engine.failures import DeviceError, TextError
 from headscope.engine.map_memory import MOST, SIDES, map_bytes, map_size
 from headscope.engine.plan import Plan
 from headscope.errors import HeadscopeError, RunError
-from headscope.measures.base import Level
-from headscope.models.capture import NotFiniteError
+from headscope.measures.base import Level, Measure
+from headscope.measures.means import row_sums
+from headscope.models.capture import Finite, NotFiniteError
+from headscope.models.fused import OtherMask, Reaches
 from headscope.models.model import Model
 from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.rows import even_statistics
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
@@ -62,13 +69,17 @@ class BatchView:
             self._words[name] = WordGroups.build(self._texts[name], device)
         return self._words[name]
 
-    def made_ready(self, plan: Plan, words: bool, device: torch.device) -> BatchView:
-        """The view itself, with all that it would otherwise make when it is first asked for it."""
-        for name in {name for site in plan.layout.sites for name in SIDES[site.kind]}:
-            self._token_side(name)
-            if words:
-                self._word_groups(name, device)
+    def made_ready(self, plan: Plan, measures: Mapping[Level, Sequence[Measure]], device: torch.device) -> BatchView:
+        """The view itself, with all that it and the measures would otherwise make when they are first asked for it."""
+        for kind in {site.kind for site in plan.layout.sites} - {"cross"}:  # between two texts nobody prepares anything
+            for level, own in measures.items():
+                queries, keys = (self._side(name, level, device) for name in SIDES[kind])
+                for measure in own:
+                    self._shared[level]["prepared", measure, kind] = measure.prepare(queries, keys, device)
         return self
+
+    def _side(self, name: str, level: Level, device: torch.device) -> Side:
+        return self._token_side(name) if level == "token" else self._word_groups(name, device).side
 
     def tokens(
         self,
@@ -80,17 +91,48 @@ class BatchView:
     ) -> MapBatch:
         """The maps of one site between tokens. Padded rows, where a model may leave anything, are emptied."""
         queries, keys = (self._token_side(name) for name in SIDES[plan.layout.sites[index].kind])
-        if (queries.positions < 0).any():
+        if queries.padded:
             weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
         shared = self._shared["token"]
         return MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, shared, self._documents, again)
+
+    def members(self, site: Site, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "b k group"]:
+        """Which keys of a site belong to which group."""
+        return self._token_side(SIDES[site.kind][1]).members(needs, device)
+
+    def row_groups(self, site: Site, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "b rows q"]:
+        """Which rows of a site belong to which group."""
+        return self._token_side(SIDES[site.kind][0]).row_groups(needs, device)
+
+    def rows(self, plan: Plan, index: int, rows: RowSums, scores: AttentionScores) -> MapBatch:
+        """The statistics of the rows of one site, without its maps."""
+        site = plan.layout.sites[index]
+        queries, keys = (self._token_side(name) for name in SIDES[site.kind])
+        reach = scores.reach  # not the scores themselves: what waits for other layers must be small
+
+        def even() -> RowSums:
+            """Worked out here, since to fetch it from another device would keep that waiting."""
+            here = torch.device("cpu")
+            counts = [torch.from_numpy(side.lengths.astype(np.int64)) for side in (queries, keys)]
+            members = self.members(site, rows.needs, here)
+            values = even_statistics(reach, (counts[0], counts[1]), queries.width, members, rows.needs.offsets)
+            return RowSums.of(rows.needs, values, queries.row_groups(rows.needs, here))
+
+        shared = self._shared["token"]
+        batch = MapBatch(index, plan.layout, None, queries, keys, self._replicates, None, shared, self._documents)
+        return replace(batch, rows=rows, reach=reach, even_rows=even)
+
+    def word_scores(self, plan: Plan, index: int, scores: AttentionScores) -> MapBatch:
+        """The words of one site, and the scores that weights between them can be worked out from, without its maps."""
+        queries, keys = (self._word_groups(name, scores.query.device) for name in SIDES[plan.layout.sites[index].kind])
+        batch = MapBatch(index, plan.layout, None, queries.side, keys.side, self._replicates, None, self._shared["word"], self._documents)
+        return replace(batch, reach=scores.reach, tokens=token_maps(None, queries, keys, self._rows, scores))
 
     def words(self, maps: MapBatch) -> MapBatch:
         """The same between words; a word is visible to another if any of its tokens is to any of the other's."""
         device = maps.weights.device
         queries, keys = (self._word_groups(name, device) for name in SIDES[maps.site.kind])
         visible = maps.once("visible words", lambda: _visible_words(maps.visible, queries, keys))
-        weights = word_map(maps.weights, queries, keys, self._rows)
 
         def again() -> Later:
             rows = maps.later()
@@ -101,8 +143,19 @@ class BatchView:
 
             return later
 
-        shared = self._shared["word"]
-        return MapBatch(maps.index, maps.layout, weights, queries.side, keys.side, maps.replicates, visible, shared, maps.documents, again)
+        return MapBatch(
+            maps.index,
+            maps.layout,
+            lambda: word_map(maps.weights, queries, keys, self._rows),
+            queries.side,
+            keys.side,
+            maps.replicates,
+            visible,
+            self._shared["word"],
+            maps.documents,
+            again,
+            token_maps(maps.weights, queries, keys, self._rows),
+        )
 
 
 def _visible_words(
@@ -121,6 +174,7 @@ class Accumulator:
     def __init__(self, plan: Plan, replicates: int, seed: int = 0, names: frozenset[str] | None = None) -> None:
         self._plan = plan
         self._by_level = plan.by_level(names)
+        self._needs = [needs for measure in self._by_level.get("token", ()) if (needs := measure.row_needs()) is not None]
         self.by_slope = plan.by_slope(names)
         self.states: States = {measure.name: measure.start(plan.layout, replicates, seed) for measure in plan.measures}
 
@@ -133,13 +187,26 @@ class Accumulator:
         again: Callable[[], Later] | None = None,
     ) -> None:
         """Let every measure see one site's maps; `index` counts the plan's sites."""
-        tokens = view.tokens(self._plan, index, weights, visible, again)
+        with timing("rows and columns of maps"):
+            tokens = view.tokens(self._plan, index, weights, visible, again)
+            if self._needs:  # those measures share them
+                tokens = replace(tokens, rows=row_sums(tokens, reduce(or_, self._needs)))
         levels: dict[Level, MapBatch] = {"token": tokens}
         if "word" in self._by_level:
-            levels["word"] = view.words(tokens)
+            with timing("maps between words"):
+                levels["word"] = view.words(tokens)
         for level, measures in self._by_level.items():
             for measure in measures:
-                measure.update(self.states[measure.name], levels[level])
+                with timing(f"measure {measure.name}"):
+                    measure.update(self.states[measure.name], levels[level])
+
+    def add_rows(self, view: BatchView, index: int, rows: RowSums, scores: AttentionScores) -> None:
+        """Let every measure see the statistics of one site's rows, or the scores of its words."""
+        for level, measures in self._by_level.items():
+            batch = view.rows(self._plan, index, rows, scores) if level == "token" else view.word_scores(self._plan, index, scores)
+            for measure in measures:
+                with timing(f"measure {measure.name}"):
+                    measure.update(self.states[measure.name], batch)
 
     def add_slopes(
         self, view: BatchView, index: int, slope: Slope, sizes: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None
@@ -147,7 +214,8 @@ class Accumulator:
         """Let the measures of gradients see what is made of those of one site."""
         tokens = view.tokens(self._plan, index, sizes, visible)
         for measure in self.by_slope[slope]:
-            measure.update(self.states[measure.name], tokens)
+            with timing(f"measure {measure.name}"):
+                measure.update(self.states[measure.name], tokens)
 
 
 class ShardRunner:
@@ -162,41 +230,94 @@ class ShardRunner:
         self._replicates = replicates
         self._seed = seed
         self.batch_tokens = batch_tokens
+        self._reaches = Reaches()
 
     def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
         """The states of one shard, which the measures of these names see (all, if none are named); the others start
         theirs.
         """
+        try:
+            return self._states(texts, names, self._needs(names))
+        except OtherMask:
+            return self._states(texts, names, None)
+
+    def _needs(self, names: frozenset[str] | None = None) -> RowNeeds | None:
+        """What the measures need of rows, if that is all they need and the model gives it without maps."""
+        needs = self.plan.row_needs(names)
+        if needs is None or self.model.needs_maps is not None or (needs.sentences and self._word_rows == "max"):
+            return None
+        return needs
+
+    def _states(self, texts: Sequence[Encoded], names: frozenset[str] | None, needs: RowNeeds | None) -> States:
+        """The states of one shard, from what measures need of rows, or from maps if that is None."""
         accumulator = Accumulator(self.plan, self._replicates, self._seed, names)
-        for batch, view in self._views(texts, "word" in self.plan.by_level(names)):
-            try:
-                if self.plan.by_level(names):
-                    self._stream(batch, lambda index, *seen, view=view: accumulator.add(view, index, *seen))
+        levels = self.plan.by_level(names)
+        passes: list[tuple[Sequence[Encoded], Finite]] = []
+        for batch, view in timed(self._views(texts, levels), "batches"):
+            with self._explained(batch):
+                with timing("the model's pass"):
+                    if levels and needs is not None:
+                        passes.append((batch, self._stream_rows(batch, view, needs, accumulator)))
+                    elif levels:
+                        self._stream(batch, lambda index, *seen, view=view: accumulator.add(view, index, *seen))
                 for slope in accumulator.by_slope:
-                    self._differentiate(batch, slope, accumulator)
-            except NotFiniteError as error:
-                raise explain(self.model, batch, error) from error
-            except HeadscopeError:
-                raise
-            except Exception as error:
-                raise explain(self.model, batch, error) from error
+                    with timing("the model's backward pass"):
+                        self._differentiate(batch, slope, accumulator)
+        self._reaches.check()  # now, not for each batch, since the device would be waited for
+        for batch, finite in passes:
+            with self._explained(batch):
+                finite.check()
         return accumulator.states
 
-    def _views(self, texts: Sequence[Encoded], words: bool) -> Iterator[tuple[Sequence[Encoded], BatchView]]:
+    @contextmanager
+    def _explained(self, batch: Sequence[Encoded]) -> Iterator[None]:
+        """Errors that the model meets on a batch say what a person can do about them."""
+        try:
+            yield
+        except OtherMask:
+            raise
+        except NotFiniteError as error:
+            raise explain(self.model, batch, error) from error
+        except HeadscopeError:
+            raise
+        except Exception as error:
+            raise explain(self.model, batch, error) from error
+
+    def _views(
+        self, texts: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]]
+    ) -> Iterator[tuple[Sequence[Encoded], BatchView]]:
         """Batches and what measures see of them; while another device works on one, the next is made ready here.
 
         The largest batch comes first: later ones then fit into memory that is already there.
         """
         planned = list(batches(texts, self.batch_tokens))[::-1]
         if self.model.device.type == "cpu":
-            yield from ((batch, self._view(batch, words)) for batch in planned)
+            yield from ((batch, self._view(batch, measures)) for batch in planned)
             return
         with ThreadPoolExecutor(1) as pool:
-            ready = deque(pool.submit(self._view, batch, words) for batch in planned[:2])
+            ready = deque(pool.submit(self._view, batch, measures) for batch in planned[:2])
             for number, batch in enumerate(planned):
                 if number + 2 < len(planned):
-                    ready.append(pool.submit(self._view, planned[number + 2], words))
+                    ready.append(pool.submit(self._view, planned[number + 2], measures))
                 yield batch, ready.popleft().result()
+
+    @property
+    def makes_no_maps(self) -> bool:
+        """Whether a run of all measures needs statistics of rows alone, which the model gives without maps."""
+        return self._needs() is not None
+
+    def _stream_rows(self, batch: Sequence[Encoded], view: BatchView, needs: RowNeeds, accumulator: Accumulator) -> Finite:
+        """Measure a batch without making its maps; what is returned says later whether all was finite."""
+        place = {site: index for index, site in enumerate(self.plan.chosen)}
+
+        def members(site: int) -> Float[torch.Tensor, "b k group"]:
+            return view.members(self.model.sites[site], needs, self.model.device)
+
+        def take(site: int, values: Float[torch.Tensor, "b h q statistic"], scores: AttentionScores) -> None:
+            rows = view.row_groups(self.model.sites[site], needs, self.model.device)
+            accumulator.add_rows(view, place[site], RowSums.of(needs, values, rows), scores)
+
+        return self.model.stream_rows(batch, members, needs.offsets, take, frozenset(self.plan.chosen), self._reaches)
 
     def _differentiate(self, batch: Sequence[Encoded], slope: Slope, accumulator: Accumulator) -> None:
         """The backward passes that gradients need: one for each way of masking, which all together weigh as much as
@@ -216,9 +337,10 @@ class ShardRunner:
                 frozenset(self.plan.chosen),
             )
 
-    def _view(self, batch: Sequence[Encoded], words: bool) -> BatchView:
-        replicates = poisson_weights([text.document for text in batch], self._replicates, self._seed)
-        return BatchView(batch, self._word_rows, replicates).made_ready(self.plan, words, self.model.device)
+    def _view(self, batch: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]]) -> BatchView:
+        with timing("bootstrap: weights of documents"):
+            replicates = poisson_weights([text.document for text in batch], self._replicates, self._seed)
+        return BatchView(batch, self._word_rows, replicates).made_ready(self.plan, measures, self.model.device)
 
     def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, Float[torch.Tensor, "head query key"]]]]:
         """Each text, the shortest first, with the maps of all of the plan's heads, those of a kind side by side.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
+from headscope.core.batch import Slope
 from headscope.core.heads import HeadLayout, Site
-from headscope.core.slope import Slope
+from headscope.core.rows import RowNeeds
 from headscope.encoding.choices import Overlong, Unit
 from headscope.errors import RunError
 from headscope.measures import Measure
@@ -68,6 +71,13 @@ class Plan:
             if measure.slope() is None:
                 levels.setdefault(measure.level, []).append(measure)
         return levels
+
+    def row_needs(self, names: frozenset[str] | None = None) -> RowNeeds | None:
+        """What the measures of attention (of these names) need of the rows of maps; None if one of them reads maps."""
+        needs = [measure.row_needs() for measures in self.by_level(names).values() for measure in measures]
+        if not needs or None in needs:
+            return None
+        return reduce(or_, (need for need in needs if need is not None))
 
     def by_slope(self, names: frozenset[str] | None = None) -> dict[Slope, list[Measure]]:
         """The measures of gradients (of these names), by how these are taken."""

@@ -1,8 +1,8 @@
 """Reading ahead: the files of a corpus are read and encoded by processes of their own, and come together in the order
 of the corpus.
 
-One process reads some ten thousand tokens a second, and GPUs compute faster than that. A corpus of several files can
-be read by several processes: each takes every n-th file, and its texts stay packed on their way through this
+One process reads some hundred thousand tokens a second, and GPUs compute faster than that. A corpus of several files
+can be read by several processes: each takes every n-th file, and its texts stay packed on their way through this
 process, which cuts them into shards by what is said of them. The texts, their order and what is counted are the same
 as if one process had read them. Where a document's name depends on the files before it, because another has the
 same, the rest of its file is read here.
@@ -10,7 +10,9 @@ same, the rest of its file is read here.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
+import os
 import pickle
 import queue
 import threading
@@ -22,10 +24,10 @@ from pathlib import Path
 from typing import NamedTuple, overload
 
 from headscope.core.document import Document
+from headscope.core.hashing import Unique
 from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
-from headscope.corpora.names import Unique
 from headscope.corpora.readers.folders import KEYS
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.engine.child_processes import end_with_parent, uninterrupted
@@ -34,6 +36,7 @@ from headscope.results.counts import Sizes
 
 HELD = 256 << 20  # bytes of packed texts that may wait here, of all files together
 PARCEL = 1 << 18  # bytes that are sent at a time
+MOST = 4  # readers, where nobody says how many
 
 
 class PackedNumbers(NamedTuple):
@@ -132,6 +135,13 @@ class Prefetcher:
     def can(corpus: Corpus, readers: int) -> bool:
         """Whether a corpus can be read so: it has several files, which are no folders."""
         return readers > 0 and len(corpus.paths) > 1 and corpus.format not in KEYS
+
+    @staticmethod
+    def usual(corpus: Corpus, device: str) -> int:
+        """How many readers a run has where nobody says it: none on a CPU, whose cores have enough to do; beside a GPU
+        as many as there are other cores, if the corpus can be read so.
+        """
+        return min(MOST, (os.cpu_count() or 1) - 1, len(corpus.paths)) if device != "cpu" and Prefetcher.can(corpus, 1) else 0
 
     def texts(self, encoder: Encoder, dropped: Tally) -> Iterator[PackedText]:
         """All texts in order; what is left out is counted in `dropped`, and what is passed over in the corpus's own
@@ -246,6 +256,7 @@ def _read(pipe: Connection, files: Sequence[Path], format: str, on_error: str, e
     it.
     """
     end_with_parent()
+    gc.freeze()  # what is imported stays: it need not be looked through for what is no longer used
     corpus = Corpus(tuple(files), format, on_error)  # type: ignore[arg-type]
     parcels: list[PackedDocument] = []
     try:

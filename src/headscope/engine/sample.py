@@ -28,11 +28,15 @@ class Sample:
     def __init__(self, size: int, layout: HeadLayout) -> None:
         self._least = _Least(size)
         self._heads = layout.heads()
+        self._sizes: dict[tuple[int, int], int] = {}  # bytes of maps, by the lengths of a text and of its target
         self.too_long = 0  # texts left out
 
     def add(self, text: Encoded | PackedText) -> None:
         """Consider one more text, be it packed."""
-        if map_bytes([text], self._heads) > MOST:
+        lengths = len(text), -1 if text.target is None else len(text.target)
+        if (size := self._sizes.get(lengths)) is None:
+            size = self._sizes[lengths] = map_bytes([text], self._heads)
+        if size > MOST:
             self.too_long += 1
         else:
             self._least.add((_unlike(text.cost) << 64) + order(text), text)

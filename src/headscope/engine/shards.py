@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
+from headscope.core.profile import timed
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.corpora.permuted import Trees
@@ -24,8 +25,7 @@ from headscope.engine.worker import ShardJob
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.models.predictions import class_number
-from headscope.results.counts import Counts
-from headscope.results.unknown_tokens import require_known, warning
+from headscope.results.counts import Counts, require_known, warning
 
 
 class Progress(Protocol):
@@ -121,7 +121,7 @@ class RunWork:
             return
         trees = Trees(self._corpus, self._spec.seed) if way.control else None
         encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
-        briefs = self._counted(self._ahead.texts(encoder, counts.dropped), counts, sample)
+        briefs = self._counted(timed(self._ahead.texts(encoder, counts.dropped), "waiting for readers"), counts, sample)
         yield from map(PackedShard, shards(self._known(briefs, way, counts), tokens))
 
     def _known(self, texts: Iterator[Text], way: CorpusReading, counts: Counts) -> Iterator[Text]:
@@ -132,7 +132,7 @@ class RunWork:
             yield text
         require_known(counts, self._name, refused, ended=True)
 
-    def _counted(self, texts: Iterator[PackedText], counts: Counts, sample: Sample) -> Iterator[PackedText]:
+    def _counted(self, texts: Iterable[PackedText], counts: Counts, sample: Sample) -> Iterator[PackedText]:
         for text in texts:
             counts.count(text.document, text.numbers.sizes)
             sample.add(text)
@@ -144,7 +144,8 @@ class RunWork:
         tags = self._model.tagging if way.differentiates else None
         start = self._model.decoder_start
         encoder = encoder_for(self._spec, self._model.tokenizer, start, way.unit, way.overlong, trees, labelled, tags)
-        for text in islice(encoder.texts(self._corpus, counts.dropped), self._spec.limit):
+        documents = timed(self._corpus, "reading")
+        for text in islice(timed(encoder.texts(documents, counts.dropped), "encoding"), self._spec.limit):
             counts.add(text)
             if (labelled or tags is not None) and not self._model.predicts(text):
                 counts.dropped.add("texts without a label, for which there are no gradients", text.id)

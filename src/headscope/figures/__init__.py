@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import alike, contests, curves, dendrogram, heatmap, matrix, table2
+from headscope.figures import alike, contests, curves, heatmap
 from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
 from headscope.figures.alike import AlikeChoices
-from headscope.results.errors import blame_folder
-from headscope.results.results import Results
+from headscope.results.results import Results, blame_folder
 from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
@@ -35,13 +34,13 @@ RUN_FIGURES = {
 _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
     "table1": (contests.draw, ("relations",)),
-    "table2": (table2.draw, ("coreference",)),
+    "table2": (contests.draw_table2, ("coreference",)),
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
-    "matrix": (matrix.draw, matrix.NEEDS),
+    "matrix": (heatmap.draw_matrix, heatmap.NEEDS),
 }
 _ALIKE: dict[str, Callable[[Results, Kind | None, AlikeChoices], Figure]] = {
     "clark6": alike.clark6,
-    "dendrogram": dendrogram.draw,
+    "dendrogram": alike.dendrogram,
     "distances": alike.distances,
 }
 _CHOICES = {**ALIKE_FOLLOWED, "table2": ("direction",)}

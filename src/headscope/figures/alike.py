@@ -1,6 +1,4 @@
-"""Which heads are alike, drawn: Clark et al. 2019, Figure 6, and the whole matrix of distances. The tree is in
-dendrogram.py.
-"""
+"""Which heads are alike, drawn: Clark et al. 2019, Figure 6, the whole matrix of distances, and the tree of heads."""
 
 from __future__ import annotations
 
@@ -22,12 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from headscope.stats.clusters import Linkage
+    from headscope.stats.clusters import Grouping, Linkage
     from headscope.stats.embedding import Method
 
 SURFACE = ("next", "previous", "broad", "[CLS]", "[SEP]", "punctuation")  # any other label is what a head is the best one for
 _GREY = "0.72"
 _WIDE, _GAP, _ABOVE, _BELOW = 4.75, 0.15, 0.32, 0.9  # inches: a panel, between panels, above, and below for the legend
+NAMED = 400  # leaves that have names
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,9 @@ def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = U
     """Heads as points, those that attend alike close together: on the left by what they do, on the right by layer."""
     from matplotlib.figure import Figure
 
-    found = alike(results, kind)
-    points, stress = found.embed(choices.embedding, choices.sqrt)
-    labels, surface = tuple(map(results.spelled, found.labels)), tuple(map(results.spelled, SURFACE))
+    likeness = alike(results, kind)
+    points, stress = likeness.embed(choices.embedding, choices.sqrt)
+    labels, surface = tuple(map(results.spelled, likeness.labels)), tuple(map(results.spelled, SURFACE))
     low, high = limits(points)
     tall = _WIDE * float((high - low)[1] / (high - low)[0])
     with theme():
@@ -70,27 +69,27 @@ def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = U
         for number, title in enumerate(("By behaviour", "By layer")):
             corner = np.array([_GAP + number * (_WIDE + _GAP), _BELOW]) / size
             axes = figure.add_axes((*corner, *(np.array([_WIDE, tall]) / size)))
-            axes.set_title(title if found.kind == "encoder" else f"{title} ({found.kind} attention)", fontsize=9, loc="left")
+            axes.set_title(title if likeness.kind == "encoder" else f"{title} ({likeness.kind} attention)", fontsize=9, loc="left")
             axes.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
             axes.spines[:].set(visible=True, color="0.8")
             panels.append(axes)
         _behaviours(panels[0], points, labels, surface)
-        named = [f"{head} {label}" if label and label not in surface else "" for head, label in zip(found.heads, labels, strict=True)]
+        named = [f"{head} {label}" if label and label not in surface else "" for head, label in zip(likeness.heads, labels, strict=True)]
         write_names(panels[0], points, named)
         bar = (2 * _GAP + 1.05 * _WIDE) / size[0], (_BELOW - 0.28) / size[1], 0.9 * _WIDE / size[0], 0.1 / size[1]
-        _layers(panels[1], figure.add_axes(bar), points, found.heads)
+        _layers(panels[1], figure.add_axes(bar), points, likeness.heads)
         what = f"{'square roots of ' if choices.sqrt else ''}mean Jensen–Shannon divergence"
         how = f"{what}, {choices.embedding} scaling, {STRESS[choices.embedding]} {stress:.3f}"
-        sign(figure, f"{found.n:,} rows of attention, {len(found.heads)} heads; {how}", results.signature)
+        sign(figure, f"{likeness.n:,} rows of attention, {len(likeness.heads)} heads; {how}", results.signature)
     return figure
 
 
 def _behaviours(axes: Axes, points: Float64[np.ndarray, "head 2"], labels: tuple[str, ...], surface: tuple[str, ...]) -> None:
     """Points by what heads do; the best heads of labels are black, and named elsewhere."""
-    given = np.array(labels, dtype=object)
-    looks = [(given == label, label, 26.0, COLOURS[number], MARKERS[number], 2) for number, label in enumerate(surface)]
-    looks.append((~np.isin(given, ["", *surface]), "best of a label, named", 34.0, COLOURS[6], MARKERS[6], 3))
-    looks.append((given == "", "other", 11.0, _GREY, "o", 1))
+    labelled = np.array(labels, dtype=object)
+    looks = [(labelled == label, label, 26.0, COLOURS[number], MARKERS[number], 2) for number, label in enumerate(surface)]
+    looks.append((~np.isin(labelled, ["", *surface]), "best of a label, named", 34.0, COLOURS[6], MARKERS[6], 3))
+    looks.append((labelled == "", "other", 11.0, _GREY, "o", 1))
     for at, label, size, colour, marker, order in looks:
         if at.any():
             x, y = points[at].T
@@ -120,11 +119,11 @@ def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices 
     """Every head by every head, by layer or in the order of the tree."""
     from matplotlib.figure import Figure
 
-    found = alike(results, kind)
+    likeness = alike(results, kind)
     by_tree = choices.order == "tree"
-    order = list(found.groups(1, choices.linkage, choices.sqrt).tree.leaves) if by_tree else list(range(len(found.heads)))
-    heads = [found.heads[place] for place in order]
-    shown = np.sqrt(found.distances) if choices.sqrt else found.distances
+    order = list(likeness.groups(1, choices.linkage, choices.sqrt).tree.leaves) if by_tree else list(range(len(likeness.heads)))
+    heads = [likeness.heads[place] for place in order]
+    shown = np.sqrt(likeness.distances) if choices.sqrt else likeness.distances
     side = float(np.clip(0.072 * len(heads), 3, 10.5))
     with theme():
         figure = Figure(figsize=(side + 1.6, side + 0.9), layout="constrained")
@@ -141,7 +140,7 @@ def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices 
         axes.spines[:].set_visible(False)
         figure.colorbar(image, ax=axes, shrink=0.7, pad=0.01, label=unit(results, choices.sqrt))
         ordered = f"in the order of the tree ({choices.linkage} linkage)" if by_tree else "by layer"
-        sign(figure, f"{found.n:,} rows of attention, {len(heads)} heads {ordered}", results.signature)
+        sign(figure, f"{likeness.n:,} rows of attention, {len(heads)} heads {ordered}", results.signature)
     return figure
 
 
@@ -164,3 +163,64 @@ def unit(results: Results, sqrt: bool) -> str:
     """What distances are counted in."""
     summed = "" if results.measures.get("distances", {}).get("normalise", True) else ", summed over rows"
     return f"√ Jensen–Shannon divergence (√nats{summed})" if sqrt else f"Jensen–Shannon divergence (nats{summed})"
+
+
+def dendrogram(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Figure:
+    """The tree of heads, a head a line with what it does; where the dashed line cuts it, it falls into groups."""
+    from matplotlib.figure import Figure
+
+    likeness = alike(results, kind)
+    grouping = likeness.groups(choices.groups, choices.linkage, choices.sqrt)
+    size = len(likeness.heads)
+    step = 0.112 if size <= NAMED else 45 / size
+    with theme():
+        figure = Figure(figsize=(6.4, 1.1 + step * size), layout="constrained")
+        axes = figure.subplots()
+        _branches(axes, grouping)
+        axes.set_ylim(size - 0.3, -0.7)
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0, pad=1)
+        leaves = grouping.tree.leaves
+        names = [f"{results.spelled(likeness.labels[leaf])}  {likeness.heads[leaf]}".strip() for leaf in leaves]
+        axes.set_yticks(range(size) if size <= NAMED else [], names if size <= NAMED else [], fontsize=6)
+        axes.set_xlim(left=0)
+        axes.set_xlabel(f"{unit(results, choices.sqrt)}, at which groups are joined ({choices.linkage} linkage)")
+        axes.secondary_xaxis("top")
+        sign(figure, f"{likeness.n:,} rows of attention, {size} heads; {grouping.about}", results.signature)
+    return figure
+
+
+def cut_height(grouping: Grouping) -> float | None:
+    """The height at which a tree falls into its groups; none for one group, or for as many as points."""
+    size, heights = len(grouping.tree.leaves), grouping.tree.heights
+    if not 1 < grouping.number < size:
+        return None
+    return float(heights[size - grouping.number - 1] + heights[size - grouping.number]) / 2
+
+
+def _branches(axes: Axes, grouping: Grouping) -> None:
+    """The tree from left (0) to right: branches within a group in its colour, and where they are cut."""
+    from matplotlib.collections import LineCollection
+
+    tree, size = grouping.tree, len(grouping.tree.leaves)
+    y = dict(zip(tree.leaves, map(float, range(size)), strict=True))
+    height = dict.fromkeys(range(size), 0.0)
+    group_of = dict(enumerate(grouping.groups.tolist()))  # the group that all points of a cluster are of, -1 if there are several
+    # Groups side by side have different colours; one of a single head has none.
+    order = dict.fromkeys(int(grouping.groups[leaf]) for leaf in tree.leaves if (grouping.groups == grouping.groups[leaf]).sum() > 1)
+    colours = {group: COLOURS[number % 6] for number, group in enumerate(order)}
+    lines, painted = [], []
+    for row, (a, b, at, _) in enumerate(tree.merges):
+        a, b, new = int(a), int(b), size + row
+        lines.append([(height[a], y[a]), (at, y[a]), (at, y[b]), (height[b], y[b])])
+        y[new], height[new], group_of[new] = (y[a] + y[b]) / 2, at, group_of[a] if group_of[a] == group_of[b] else -1
+        painted.append(colours.get(group_of[new], "0.45"))
+    axes.add_collection(LineCollection(lines, colors=painted, linewidths=1.1))
+    axes.set_xlim(0, 1.04 * (float(tree.heights[-1]) if size > 1 else 1) or 1)
+    if (cut := cut_height(grouping)) is not None:
+        axes.axvline(cut, color="0.3", linewidth=0.9, linestyle=(0, (4, 3)))
+        for group in order:
+            places = [place for place, leaf in enumerate(tree.leaves) if grouping.groups[leaf] == group]
+            middle = y[max(cluster for cluster in group_of if group_of[cluster] == group)]
+            axes.text(cut, middle, f" {group + 1} ({len(places)})", color=colours[group], fontsize=7, weight="bold", va="bottom")

@@ -20,68 +20,75 @@ if TYPE_CHECKING:
 _ROWS, _PANELS = 24, 9  # of a panel, and of a figure, at most
 
 
-def draw(found: Comparison, name: str | None = None, change: bool = False) -> Figure:
+def draw(compared: Comparison, name: str | None = None, change: bool = False) -> Figure:
     """One table of a comparison; without a name the figure that the kind of study has for it (of ablation the scores
     without each head on each task), or else the first table. `change` is for the former: what is lost, in percent of
     the score, instead of scores.
     """
-    study = found.results[0].study
+    study = compared.results[0].study
     if change and (name is not None or study not in REGISTRY):
         raise RunError("change is for what studies of ablation score without each head", "Leave it out")
     if name is None and study is not None and study in REGISTRY:
         try:
-            if (figure := REGISTRY[study].draw_compared(found.results, change)) is not None:
+            if (figure := REGISTRY[study].draw_compared(compared.results, change)) is not None:
                 return figure
         except RunError:  # of models with different heads, or without single heads switched off
             if change:
                 raise
-    chosen = name or next(iter(found.values))
-    groups = _groups(found, chosen)
+    chosen = name or next(iter(compared.values))
+    groups = _groups(compared, chosen)
     with theme():
-        figure = _lines(groups, found) if found.keys[chosen][-1] == "layer" else _dots(groups, found, found.keys[chosen][-1])
-        sign(figure, f"{len(found.results)} {'runs' if study is None else 'studies'}", _signatures(found))
+        figure = _lines(groups, compared) if compared.keys[chosen][-1] == "layer" else _dots(groups, compared, compared.keys[chosen][-1])
+        sign(figure, f"{len(compared.results)} {'runs' if study is None else 'studies'}", _signatures(compared))
     return figure
 
 
-def _signatures(found: Comparison) -> str:
-    return "|".join(f"{number}: {results.signature}" for number, results in enumerate(found.results, 1))
+def _signatures(comparison: Comparison) -> str:
+    return "|".join(f"{number}: {results.signature}" for number, results in enumerate(comparison.results, 1))
 
 
-def _groups(found: Comparison, name: str) -> dict[str, list[Row]]:
+def _groups(comparison: Comparison, name: str) -> dict[str, list[Row]]:
     """The rows of each panel, by all but the last of their keys, those left out that are the same everywhere."""
-    table = found.values[name]
-    told = [key for key in found.keys[name][:-1] if len(set(table[key])) > 1]
+    table = comparison.values[name]
+    told = [key for key in comparison.keys[name][:-1] if len(set(table[key])) > 1]
     groups: dict[str, list[Row]] = {}
     for row in table:
         groups.setdefault(", ".join(str(row[key]) for key in told), []).append(row)
     return dict(list(groups.items())[:_PANELS])
 
 
-def _dots(groups: dict[str, list[Row]], found: Comparison, key: str) -> Figure:
+def _dots(groups: dict[str, list[Row]], comparison: Comparison, key: str) -> Figure:
     from matplotlib.figure import Figure
 
     shown = {title: list(dict.fromkeys(row[key] for row in rows))[:_ROWS] for title, rows in groups.items()}
-    heights = [0.24 * len(labels) * (0.6 + 0.2 * len(found.names)) + 0.45 for labels in shown.values()]
+    heights = [0.24 * len(labels) * (0.6 + 0.2 * len(comparison.names)) + 0.45 for labels in shown.values()]
     figure = Figure(figsize=(6.8, sum(heights) + 0.9), layout="constrained")
     panels: Any = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, (title, rows) in zip(panels, groups.items(), strict=True):
         place = {label: -number for number, label in enumerate(shown[title])}
-        for number, name in enumerate(found.names):
-            own = [row for row in rows if row["run"] == name and row[key] in place]
-            height = [place[row[key]] + 0.5 * ((len(found.names) - 1) / 2 - number) / max(1, len(found.names) - 1) for row in own]
-            values, low, high = (np.array([row[part] for row in own], dtype=float) for part in ("value", "low", "high"))
+        for number, name in enumerate(comparison.names):
+            rows_of_run = [row for row in rows if row["run"] == name and row[key] in place]
+            height = [
+                place[row[key]] + 0.5 * ((len(comparison.names) - 1) / 2 - number) / max(1, len(comparison.names) - 1)
+                for row in rows_of_run
+            ]
+            values, low, high = (np.array([row[part] for row in rows_of_run], dtype=float) for part in ("value", "low", "high"))
             reach = np.nan_to_num(np.stack([values - low, high - values]).clip(0))
-            style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "label": found.headings[0][number]}
+            style = {
+                "color": COLOURS[number % len(COLOURS)],
+                "marker": MARKERS[number % len(MARKERS)],
+                "label": comparison.headings[0][number],
+            }
             axes.errorbar(values, height, xerr=reach, linestyle="none", markersize=4, elinewidth=1.1, **style)
         axes.set_yticks(list(place.values()), [str(label) for label in place], fontsize=7)
         axes.set_ylim(-len(place) + 0.4, 0.6)
         if title:
             axes.set_title(title, fontsize=8, loc="left")
-    _legend(figure, panels[0], found)
+    _legend(figure, panels[0], comparison)
     return figure
 
 
-def _lines(groups: dict[str, list[Row]], found: Comparison) -> Figure:
+def _lines(groups: dict[str, list[Row]], comparison: Comparison) -> Figure:
     from matplotlib.figure import Figure
 
     columns = min(3, len(groups))
@@ -89,22 +96,24 @@ def _lines(groups: dict[str, list[Row]], found: Comparison) -> Figure:
     figure = Figure(figsize=(6.8, 1.9 * rows + 0.9), layout="constrained")
     panels: Any = figure.subplots(rows, columns, squeeze=False, sharex=True)
     for axes, (title, some) in zip(panels.flat, groups.items(), strict=False):
-        for number, name in enumerate(found.names):
-            own = [row for row in some if row["run"] == name and row["layer"] is not None]
-            layers, values, low, high = (np.array([row[part] for row in own], dtype=float) for part in ("layer", "value", "low", "high"))
+        for number, name in enumerate(comparison.names):
+            rows_of_run = [row for row in some if row["run"] == name and row["layer"] is not None]
+            layers, values, low, high = (
+                np.array([row[part] for row in rows_of_run], dtype=float) for part in ("layer", "value", "low", "high")
+            )
             colour = COLOURS[number % len(COLOURS)]
             axes.fill_between(layers, low, high, color=colour, alpha=0.2, linewidth=0)
             marker = MARKERS[number % len(MARKERS)]
-            axes.plot(layers, values, color=colour, marker=marker, markersize=3, linewidth=1.3, label=found.headings[0][number])
+            axes.plot(layers, values, color=colour, marker=marker, markersize=3, linewidth=1.3, label=comparison.headings[0][number])
         axes.set_title(title, fontsize=7, loc="left")
     for axes in list(panels.flat)[len(groups) :]:
         axes.set_visible(False)
     for axes in panels[-1]:
         axes.set_xlabel("Layer")
-    _legend(figure, panels.flat[0], found)
+    _legend(figure, panels.flat[0], comparison)
     return figure
 
 
-def _legend(figure: Figure, axes: Axes, found: Comparison) -> None:
-    room = 96 // (max(map(len, found.headings[0])) + 8)  # signs that stand side by side
+def _legend(figure: Figure, axes: Axes, comparison: Comparison) -> None:
+    room = 96 // (max(map(len, comparison.headings[0])) + 8)  # signs that stand side by side
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=max(1, min(4, room)), fontsize=8)

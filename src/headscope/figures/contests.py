@@ -1,16 +1,18 @@
-"""Clark et al. 2019, Tables 1 and 2 as figures: the best head of each label with its interval, beside the best
-simple rule.
-"""
+"""Clark et al. 2019, Tables 1 and 2 as figures: the best head of each label beside the best simple rule."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.drawing.cells import OURS, PAPER, columns, mark, percent
 from headscope.drawing.theme import COLOURS, sign, theme
 from headscope.errors import RunError
 from headscope.figures.panels import COUNTED
+from headscope.measures.coreference import DIRECTIONS
+from headscope.measures.systems import EACH, ONE
 from headscope.results.results import Results
 
 if TYPE_CHECKING:
@@ -25,12 +27,13 @@ WORDS = {
     "coreference": (COUNTED["coreference"], "Share of mentions for which an antecedent is picked", "best rule"),
     "pronouns": (COUNTED["pronouns"], "Share of pronouns for which the right candidate is picked", "best rule"),
 }
+KINDS = ("all", "pronoun", "proper", "nominal")
+PUBLISHED = {"nearest": (27, 29, 29, 19), "head_match": (52, 47, 67, 40), "sieves": (69, 70, 77, 60), ONE: (65, 64, 73, 58)}
+_NAMES = {"nearest": "Nearest", "head_match": "Head match", "sieves": "Rule-based", ONE: "One head", EACH: "Best head of each kind"}
 
 
 def draw(results: Results, kind: str | None = None, measure: str = "relations") -> Figure:
-    """A row a label, the most frequent first: the chosen head's accuracy on documents it was not chosen on, and what
-    a rule gives.
-    """
+    """One row per label, most frequent first: the chosen head's accuracy on other documents, and the rule's."""
     from matplotlib.figure import Figure
 
     table = results[f"{measure}_best"]
@@ -75,3 +78,61 @@ def _dots(axes: Axes, rows: Table, rule_name: str, head_name: str, fair: bool) -
 
 def _chosen(heads: str, direction: str) -> str:
     return f"{heads}  {direction.replace('-to-', ' → ').replace(' | ', ', ')}" if heads else "cannot be halved"
+
+
+def draw_table2(results: Results, kind: str | None = None, direction: str = DIRECTIONS[0]) -> Figure:
+    """One row per rule or way to choose a head, one panel per kind of mention; beside each panel our numbers and the
+    paper's, in percent.
+
+    `direction` is that of the heads: mention to antecedent, as in the paper, or the opposite.
+    """
+    from matplotlib.figure import Figure
+
+    if direction not in DIRECTIONS:
+        raise RunError(f"direction is {direction!r}", f"Use {' or '.join(DIRECTIONS)}")
+    if "coreference_systems" not in results:
+        raise RunError("the run has no coreference_systems: an earlier version made it", "Run again with --measures coreference")
+    table = results["coreference_systems"]
+    kinds = list(dict.fromkeys(table["kind"]))
+    if not kinds or (kind is not None and kind not in kinds):
+        raise RunError(f"the run has no mentions scored for {kind or 'any'} attention", f"It has {', '.join(kinds) or 'none'}")
+    cells = {(row["system"], row["label"]): row for row in table.where(kind=kind or kinds[0]) if row["direction"] in ("", direction)}
+    shown = [label for label in KINDS if any(label == listed for _, listed in cells)]
+    systems = [system for system in _NAMES if any(system == listed for listed, _ in cells)]
+    with theme():
+        figure = Figure(figsize=(2.0 + 2.1 * len(shown), 1.5 + 0.42 * len(systems)), layout="constrained")
+        for axes, label in zip(figure.subplots(1, len(shown), sharey=True, squeeze=False)[0], shown, strict=True):
+            _panel(axes, label, [cells.get((system, label)) for system in systems], systems)
+        first = figure.axes[0]
+        towards = direction.replace("-to-", " → ")
+        named = {**_NAMES, EACH: f"{_NAMES[EACH]}\n{towards}"}
+        if (ONE, shown[0]) in cells:
+            named[ONE] = f"{_NAMES[ONE]}: {cells[ONE, shown[0]]['heads']}\n{towards}"
+        first.set_yticks(range(len(systems)), [named[system] for system in systems], fontsize=8)
+        first.set_ylim(len(systems) - 0.5, -1.1)
+        first.plot([], [], "o-", color=OURS, markersize=5, linewidth=1.6, label="ours, 95% interval")
+        first.plot([], [], "D", color=PAPER, markerfacecolor="none", markersize=4.5, label="Clark et al. 2019, bert-base-uncased")
+        figure.legend(loc="outside upper right", ncols=2, fontsize=8)
+        fair = results.measures["coreference"].get("selection") == "crossfit"
+        chosen = f"Heads are chosen on {'other documents than' if fair else 'the documents'} they are scored on"
+        sign(figure, f"{max(row['n'] for row in cells.values()):,} mentions. {chosen}", results.signature)
+    return figure
+
+
+def _panel(axes: Any, label: str, rows: Sequence[dict[str, Any] | None], systems: Sequence[str]) -> None:
+    ours, paper = [], []
+    for y, (row, system) in enumerate(zip(rows, systems, strict=True)):
+        known = PUBLISHED[system][KINDS.index(label)] if system in PUBLISHED else None
+        value, low, high = (100 * row[name] for name in ("value", "low", "high")) if row else (float("nan"),) * 3
+        mark(axes, y, value, low, high, known)
+        if row and system == EACH:
+            axes.text(2, y + 0.3, row["heads"], fontsize=6.5, color="0.35", va="center")
+        ours.append(percent(value))
+        paper.append(percent(known))
+    columns(axes, ours, paper)
+    n = max((row["n"] for row in rows if row), default=0)
+    axes.set_title(f"{label} ({n:,})", fontsize=9, loc="left")
+    axes.set_xlim(0, 100)
+    axes.set_xticks([0, 50, 100])
+    axes.set_xlabel("Antecedents found (%)", fontsize=8)
+    axes.tick_params(axis="y", length=0)

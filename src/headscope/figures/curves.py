@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panel:
-    """One measure's curves: `series` are (quantity, label); `baseline` is what to call the dashed lines, None for no
-    line.
-    """
+    """One measure's curves: `series` are (quantity, label), `baseline` names the dashed lines, None for none."""
 
     measure: str
     title: str
@@ -70,13 +68,13 @@ def needs(name: str) -> tuple[str, ...]:
 
 def described(name: str, results: Results, kind: str) -> list[Panel]:
     """The panels for which a run has data, each with the curves that it has."""
-    found = []
+    panels = []
     for panel in CURVES[name]:
         if series := available(results, panel.measure, kind, panel.series):
             ylabel = panel.ylabel.format(base=results.measures[panel.measure].get("base"))
             named = [(quantity, results.spelled(label)) for quantity, label in series]
-            found.append(Panel(panel.measure, results.spelled(panel.title), named, ylabel, panel.limits, panel.baseline))
-    return found
+            panels.append(Panel(panel.measure, results.spelled(panel.title), named, ylabel, panel.limits, panel.baseline))
+    return panels
 
 
 def sizes(name: str, results: Results, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""One quantity of every head, as a grid of layers and heads."""
+"""Grids of colours: one quantity of every head by layer, and every label by every head."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from headscope.results.results import BASELINES, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+NEEDS = ("relations",)
 
 
 def draw(results: Results, named: str, kind: str | None = None) -> Figure:
@@ -49,4 +51,40 @@ def draw(results: Results, named: str, kind: str | None = None) -> Figure:
             bar.ax.axhline(scale.centre, color="black", linewidth=1)
             bar.set_label(f"line: {BASELINES.get(measure, 'even attention')}", fontsize=7)
         sign(figure, sample_size(results, [measure], kind, quantity), results.signature)
+    return figure
+
+
+def draw_matrix(results: Results, kind: str | None = None, measure: str = "relations") -> Figure:
+    """Accuracy above the best simple rule, of the better direction; layers are parted by lines."""
+    from matplotlib.figure import Figure
+
+    table = results[measure]
+    kinds = list(dict.fromkeys(table["kind"]))
+    if not kinds or (kind is not None and kind not in kinds):
+        raise RunError(f"{measure} has nothing to draw for {kind or 'any'} attention", f"It has {', '.join(kinds) or 'no label'}")
+    table = table.where(kind=kind or kinds[0])
+    labels = list(dict.fromkeys(table["label"]))
+    heads = sorted(set(zip(table["layer"], table["head"], strict=True)))
+    place = {head: column for column, head in enumerate(heads)}
+    lift = np.full((len(labels), len(heads)), -np.inf)
+    for row in table:
+        at = labels.index(row["label"]), place[row["layer"], row["head"]]
+        lift[at] = max(lift[at], row["lift"])
+    bound = float(np.clip(np.abs(lift[np.isfinite(lift)]).max(), 0.01, 0.5))  # far below the rule is all the same
+    with theme():
+        figure = Figure(figsize=(9.6, 1.4 + 0.2 * len(labels)), layout="constrained")
+        axes = figure.subplots()
+        image = axes.imshow(lift, aspect="auto", cmap="PuOr_r", vmin=-bound, vmax=bound, interpolation="nearest")
+        starts = [column for column, (layer, _) in enumerate(heads) if column == 0 or heads[column - 1][0] != layer]
+        for start in starts[1:]:
+            axes.axvline(start - 0.5, color="white", linewidth=1.2)
+        ends = [*starts[1:], len(heads)]
+        axes.set_xticks(
+            [(start + end - 1) / 2 for start, end in zip(starts, ends, strict=True)], [str(heads[start][0]) for start in starts]
+        )
+        axes.set_xlabel("Layer (its heads from left to right)")
+        axes.set_yticks(range(len(labels)), labels)
+        axes.grid(visible=False)
+        figure.colorbar(image, ax=axes, label="accuracy − best fixed offset", pad=0.01, extend="both")
+        sign(figure, f"{max(table['n']):,} words", results.signature)
     return figure

@@ -25,9 +25,7 @@ _DIGITS = 0.24  # inches of a cell that has room for a number
 
 
 def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highlight | None = None) -> Figure:
-    """One heatmap per title. Rows are what is influenced, columns what influences it. `n` says how much text that
-    is: "12 words".
-    """
+    """One heatmap per title; rows are influenced by columns. `n` says how much text that is: "12 words"."""
     from matplotlib.figure import Figure
 
     check_drawable(panels.values())
@@ -50,9 +48,7 @@ def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highligh
 
 
 def scale_of(weights: Float[np.ndarray, "row column"]) -> tuple[float, bool]:
-    """The value of the last colour, and whether there are higher values: a diagonal far above the rest does not set
-    the scale.
-    """
+    """The value of the last colour, and whether values exceed it: a large diagonal does not set the scale."""
     most = float(weights.max())
     apart = float(weights[~np.eye(weights.shape[0], weights.shape[1], dtype=bool)].max(initial=0))
     return (apart, True) if most > FAR * apart > 0 else (most or 1.0, False)

@@ -1,6 +1,4 @@
-"""Clark et al. 2019, Figures 1 and 5: two columns of words, and lines whose darkness is the weight between them; one
-panel per head.
-"""
+"""Clark et al. 2019, Figures 1 and 5: two columns of words joined by lines as dark as their weight."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ _WIDTH = 10.0  # inches of a row of panels
 
 
 def draw(grids: Mapping[HeadId, Grid], n: str, signature: str, highlights: Mapping[HeadId, Highlight] | None = None) -> Figure:
-    """One panel per head, side by side. `n` says how much text that is: "12 words". Words and links of `highlights`
-    are red.
-    """
+    """One panel per head; `n` says how much text that is: "12 words". Words and links of `highlights` are red."""
     from matplotlib.figure import Figure
 
     if len(grids) > MOST:

@@ -1,6 +1,4 @@
-"""All heads of a model on one text as thumbnails, one row per layer: the model view of bertviz (Vig 2019), as a
-figure.
-"""
+"""All heads of a model on one text as thumbnails, one row per layer: bertviz's model view (Vig 2019)."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ def draw(grids: Mapping[HeadId, Grid], title: str, n: str, signature: str, highl
             name = f"{kind} head" if len(kinds) > 1 else "head"
             axes.text(_LEFT, top - 0.24, name, fontsize=7, color="0.4", va="center")
             axes.text(_LEFT - 0.08, top - 0.08, "layer", fontsize=7, color="0.4", ha="right", va="center")
-            for head in range(max(one.head for one in grids if one.kind == kind) + 1):
+            for head in range(max(head_id.head for head_id in grids if head_id.kind == kind) + 1):
                 axes.text(_LEFT + head * step + _SIDE / 2, top - 0.08, str(head + 1), fontsize=7, color=INK, ha="center", va="center")
             for row, layer in enumerate(layers[kind]):
                 middle = top + row * step + _SIDE / 2

@@ -1,6 +1,4 @@
-"""The panel that Clark et al.'s Figures 2 and 4 share: a point a head, a line through the layer means, a band for
-its interval.
-"""
+"""The panel of Clark et al.'s Figures 2 and 4: a point per head, the layer means as a line with a band."""
 
 from __future__ import annotations
 
@@ -70,13 +68,11 @@ def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequen
 
 
 def sample_size(results: Results, measures: Sequence[str], kind: str, quantity: str | None = None) -> str:
-    """What figures of these measures, or of one quantity, rest on: texts, rows where rows weigh alike, or the cases
-    of a contest.
-    """
-    found = []
+    """What figures of these measures, or of one quantity, rest on: texts, rows, or the cases of a contest."""
+    sizes = []
     for measure in measures:
         if measure in results:
             rows = results[measure].where(kind=kind, **({"quantity": quantity} if quantity is not None else {}))
             unit = "rows" if results.measures[measure].get("average") == "token" else "texts"
-            found.append(f"{max(rows['n']):,} {COUNTED.get(measure, unit)}")
-    return " and ".join(dict.fromkeys(found))
+            sizes.append(f"{max(rows['n']):,} {COUNTED.get(measure, unit)}")
+    return " and ".join(dict.fromkeys(sizes))

@@ -1,4 +1,4 @@
-"""Making the gallery of a run: a second look, text by text, at a small sample of what the run read.
+"""Making the gallery of a finished run: a second look, text by text, at a small sample of what it read.
 
 A text's score for a head is the measure's own on that text alone. Only the maps that are shown are kept.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
@@ -17,27 +18,38 @@ from headscope.core.state import State
 from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
 from headscope.engine.compute import Accumulator, BatchView
+from headscope.engine.plan import CorpusReading as Way
 from headscope.engine.plan import Plan
-from headscope.gallery.distances import GalleryDistances
-from headscope.gallery.examples import BestExamples, ViewedText
+from headscope.engine.sample import Sample
+from headscope.gallery.examples import BestExamples, ViewedText, Window, window
 from headscope.gallery.texts import describe_text, quantised
-from headscope.gallery.windows import Window, window
 from headscope.measures import Measure
-from headscope.results.behaviour import behaviours, shown
-from headscope.results.gallery import Example, Gallery
-from headscope.results.skills import skilled, skills
+from headscope.results.behaviour import behaviours, shown, skilled, skills
+from headscope.results.gallery import Example, Gallery, Points, neighbours
+from headscope.results.results import LEFT_OUT, Results
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.divergence import jensen_shannon
+from headscope.stats.embedding import metric
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Float
+    from jaxtyping import Float, Float32
 
     from headscope.gallery.examples import Scores
     from headscope.results.gallery import Map
 
     # Gives each text, in any order, with the maps of all heads of the plan, those of a kind side by side.
     Look = Callable[[Sequence[Encoded]], Iterable[tuple[Encoded, Mapping[Kind, Float[torch.Tensor, "head query key"]]]]]
+
+MOST = 3  # stacks: texts with the maps of all heads
+BYTES = 1_200_000  # of all stacks together
+NICE = range(8, 25)  # tokens of a stack
+LONGEST = 32  # tokens of a stack
+TOO_LONG = f"{LEFT_OUT}: texts are too long to keep their maps"
+ROWS = 2000  # of attention that distances are a mean over
+PAIRS = 160_000_000  # of heads and rows: with many heads fewer rows are looked at
+HEADS = 2048  # with more, none are compared
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ def build_gallery(plan: Plan, readings: Sequence[GalleryReading], look: Look, ta
     best = BestExamples(skills(scorer.measures, tables, layout), {measure.name: measure for measure in scorer.measures}, layout)
     stacks = chosen_stacks(readings[0].texts, layout)
     distances = GalleryDistances(layout, readings[0].texts)
-    runs = _Shelf()
+    texts = _GalleryTexts()
     stacked: dict[str, tuple[int, dict[HeadId, Map]]] = {}
     for number, reading in enumerate(readings):
         for text, maps in look(reading.texts):
@@ -64,21 +76,26 @@ def build_gallery(plan: Plan, readings: Sequence[GalleryReading], look: Look, ta
             if number == 0:
                 distances.add(text, seen.maps)
                 if (window := stacks.get(text.id)) is not None:
-                    stacked[text.id] = runs.place(number, text, window), _stack(seen, window)
+                    stacked[text.id] = texts.place(number, text, window), _stack(seen, window)
             del maps, seen  # or they would be held until the next ones are there
     ids = layout.ids()
     examples = [
         Example(
-            ids[skill.head], skill.measure, skill.quantity, kept.value, kept.n, runs.place(kept.reading, kept.text, kept.window), kept.map
+            ids[skill.head],
+            skill.measure,
+            skill.quantity,
+            kept.value,
+            kept.n,
+            texts.place(kept.reading, kept.text, kept.window),
+            kept.map,
         )
         for skill, kept in best.examples()
     ]
     labels = [shown(labels) for labels in behaviours(tables, layout)]
-    return Gallery(tuple(runs.texts), tuple(stacked.values()), tuple(examples), *distances.finish(labels))
+    return Gallery(tuple(texts.texts), tuple(stacked.values()), tuple(examples), *distances.finish(labels))
 
 
 def _stack(seen: ViewedText, window: Window) -> dict[HeadId, Map]:
-    """The maps of all heads, in the order of the head axis."""
     kinds = seen.layout.by_kind()
     ids = seen.layout.ids()
     maps = {head: map for kind in kinds for head, map in zip(kinds[kind], quantised(seen.cut(kind, window).cpu().numpy()), strict=True)}
@@ -86,9 +103,7 @@ def _stack(seen: ViewedText, window: Window) -> dict[HeadId, Map]:
 
 
 class _Scorer:
-    """What measures say of one text. All layers of a kind are put to them as one site of many heads, which is much
-    faster.
-    """
+    """Scores of measures on one text. All layers of a kind are one site of many heads, which is much faster."""
 
     def __init__(self, measures: Sequence[Measure], layout: HeadLayout, rows: Rows) -> None:
         self.measures = measures
@@ -98,9 +113,7 @@ class _Scorer:
         self._plan = Plan(tuple(measures), tuple(range(len(wide))), HeadLayout(wide))
 
     def __call__(self, seen: ViewedText, names: frozenset[str]) -> dict[str, dict[str, Scores]]:
-        """By measure and quantity, each head's value and n, and what even attention gives (0 where that is not
-        known).
-        """
+        """By measure and quantity, each head's value and n, and what even attention gives (0 if not known)."""
         accumulator = Accumulator(self._plan, 0, 0, names)
         view = BatchView([seen.text], self._rows, poisson_weights([seen.text.document], 0))
         for index, kind in enumerate(self._place):
@@ -117,7 +130,7 @@ class _Scorer:
         }
 
 
-class _Shelf:
+class _GalleryTexts:
     """The texts of a gallery, each once."""
 
     def __init__(self) -> None:
@@ -133,18 +146,8 @@ class _Shelf:
         return self._place[key]
 
 
-MOST = 3
-BYTES = 1_200_000  # of all stacks together
-NICE = range(8, 25)  # tokens
-LONGEST = 32
-
-
 def chosen_stacks(texts: Sequence[Encoded], layout: HeadLayout) -> dict[str, Window]:
-    """By id, the texts and what part of them is shown: of good length and of different documents, as far as there are
-    any.
-
-    Models of many heads get fewer stacks, and smaller ones.
-    """
+    """By id, the texts and parts shown: of good length, if possible of different documents; few if heads are many."""
     size = max(1, layout.size) * 2
     count = max(1, min(MOST, BYTES // (size * NICE[-1] ** 2)))
     longest = min(LONGEST, isqrt(BYTES // (size * count)))
@@ -156,3 +159,49 @@ def chosen_stacks(texts: Sequence[Encoded], layout: HeadLayout) -> dict[str, Win
             if len(taken) < count and (again or all(text.document != other.document for other in taken.values())):
                 taken[text.id] = text
     return {id: window(text, longest=longest) for id, text in taken.items()}
+
+
+def attach_gallery(results: Results, plan: Plan, sampled: Sequence[tuple[Way, Sample]], look: Look, rows: Rows) -> Results:
+    """Add the gallery to a finished run, and return it. The manifest names readings whose texts are too long."""
+    texts = [sample.texts() for _, sample in sampled]
+    readings = [GalleryReading(some, way.measures) for some, (way, _) in zip(texts, sampled, strict=True) if some]
+    without = [way.unit for some, (way, sample) in zip(texts, sampled, strict=True) if not some and sample.too_long]
+
+    def make(tables: Mapping[str, Table]) -> Gallery | None:
+        return build_gallery(plan, readings, look, tables, rows) if readings else None
+
+    return results.with_gallery(make, [TOO_LONG] if not readings else [f"{TOO_LONG}, by {unit}" for unit in without])
+
+
+class GalleryDistances:
+    """Sums of divergences between the heads of one kind, the one with the most heads."""
+
+    def __init__(self, layout: HeadLayout, texts: Sequence[Encoded]) -> None:
+        kinds = layout.by_kind()
+        self._size = layout.size
+        self._kind: Kind = max(kinds, key=lambda kind: len(kinds[kind]))
+        self._heads = kinds[self._kind]
+        most = min(ROWS, PAIRS // len(self._heads) ** 2) if 1 < len(self._heads) <= HEADS else 0
+        before = accumulate((text.cost for text in texts), initial=0)
+        self._wanted = {text.id for text, rows in zip(texts, before, strict=False) if rows < most}
+        self._sum = np.zeros((len(self._heads),) * 2)
+        self._rows = 0
+
+    def add(self, text: Encoded, maps: Mapping[Kind, Float[torch.Tensor, "head query key"]]) -> None:
+        """Add all rows of a text, if it is one of the first that give rows enough."""
+        if text.id in self._wanted:
+            sums, rows = jensen_shannon(maps[self._kind])
+            self._sum += sums.cpu().numpy()
+            self._rows += rows
+
+    def finish(self, behaviour: Sequence[str]) -> tuple[Float32[np.ndarray, "head head"] | None, Points | None]:
+        """The mean distances and the points that picture them; None for models whose heads are not compared."""
+        if not self._rows:
+            return None, None
+        mean = self._sum / self._rows
+        embedding = metric(mean)
+        distances = np.full((self._size, self._size), np.nan, dtype=np.float32)
+        distances[np.ix_(self._heads, self._heads)] = mean
+        x, y = np.full((2, self._size), np.nan)
+        x[self._heads], y[self._heads] = embedding.points.T
+        return distances, Points(x, y, embedding.stress, tuple(behaviour), self._rows, neighbours(distances))

@@ -1,8 +1,9 @@
-"""The texts in which heads do best what they are best at, kept while the texts go by."""
+"""The texts in which heads do best what they are best at, and the part of a long text that is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,10 @@ from headscope.encoding.texts import Encoded
 from headscope.engine.map_memory import SIDES
 from headscope.engine.sample import order
 from headscope.gallery.texts import quantised
-from headscope.gallery.windows import LONGEST, Window, window
 from headscope.measures import Measure
-from headscope.results.skills import Skill
+from headscope.measures.groups import group
+from headscope.measures.resolver import Resolver
+from headscope.results.behaviour import Skill
 
 if TYPE_CHECKING:
     import torch
@@ -26,9 +28,55 @@ if TYPE_CHECKING:
     # Of each head on one text: value, n, and the value of even attention.
     Scores = tuple[Float64[np.ndarray, "head"], Float64[np.ndarray, "head"], Float64[np.ndarray, "head"]]
 
+LONGEST = 48  # tokens that are shown of a text
+
+Window = tuple[int, int]
 BYTES = 1_500_000  # of all examples' maps together
 NICE = range(8, 26)  # tokens of a text that shows a surface pattern well
 ELSE = 0.9  # what a share of attention in a text of another length is worth
+
+
+def window(text: Encoded, measure: Measure | None = None, label: str = "", longest: int = LONGEST) -> Window:
+    """The tokens [start, end) of a text, from the start of a word, that hold the most cases of a label whole."""
+    size = len(text)
+    if size <= longest:
+        return 0, size
+    spans = np.array(list(_spans(text, measure, label)) if measure is not None else [], dtype=np.int64).reshape(-1, 2)
+    word_of = text.word_of
+    first = [at for at in range(size - longest + 1) if at == 0 or word_of[at] < 0 or word_of[at] != word_of[at - 1]]
+    starts = np.array([*first, *([] if first[-1] == size - longest else [size - longest])])
+    inside = (spans[:, 0] >= starts[:, None]) & (spans[:, 1] < starts[:, None] + longest)
+    held = inside.sum(1)
+    best = starts[held == held.max()]
+    start = int(best[len(best) // 2]) if held.max() else 0
+    return start, start + longest
+
+
+def _spans(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, int]]:
+    """The first and last token of each case of a label: of a word and its governor, the head words of a mention and
+    of what it refers to, a token of a group.
+    """
+    if measure.needs is None:
+        if label.startswith("to_"):
+            test = group(label.removeprefix("to_"))
+            yield from ((at, at) for at, pair in enumerate(zip(text.pieces, text.roles, strict=True)) if test(*pair))
+        return
+    last = {word: token for token, word in enumerate(text.word_of)}
+    first = {word: token for token, word in reversed([*enumerate(text.word_of)])}
+    for word, other in _pairs(text, measure, label):
+        yield first[min(word, other)], last[max(word, other)]
+
+
+def _pairs(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, int]]:
+    """The two words of each case: a word and its governor, or the word of a question and the nearest answer."""
+    if isinstance(measure, Resolver):
+        for question in measure.asked(0, text.annotation, Counter()):
+            if label in question.labels:
+                yield question.word, min(question.answers, key=lambda answer: abs(answer - question.word))
+        return
+    for word, (dependent, head) in enumerate(zip(text.words, text.annotation.heads, strict=True)):
+        if head >= 0 and ((dependent.relation or "") + ":").startswith(label + ":"):
+            yield word, head
 
 
 @dataclass(frozen=True)
@@ -41,9 +89,7 @@ class ViewedText:
     maps: Mapping[Kind, Float[torch.Tensor, "head query key"]]
 
     def cut(self, kind: Kind, window: Window) -> Float[torch.Tensor, "head query key"]:
-        """The maps of a kind, cut to a window of the source: their rows, their columns, or both. A target is never
-        cut.
-        """
+        """The maps of a kind, cut to a window of the source: rows, columns, or both. A target is never cut."""
         rows, columns = (slice(*window) if self.text.target is None or side == "source" else slice(None) for side in SIDES[kind])
         return self.maps[kind][:, rows, columns]
 
@@ -90,14 +136,14 @@ class BestExamples:
 
     def _offer(self, number: int, seen: ViewedText, rank: tuple[float, bool, int], value: float, n: int) -> None:
         skill, kept, text = self._skills[number], self._kept[number], seen.text
-        rivals = [one for one in kept if one.text.document == text.document] or kept[skill.examples - 1 :]
+        rivals = [example for example in kept if example.text.document == text.document] or kept[skill.examples - 1 :]
         if rivals and rank <= rivals[0].rank:
             return
         part = window(text, self._measures[skill.measure], skill.label)
         kind, head = self._place[skill.head]
         map = quantised(seen.cut(kind, part)[head].cpu().numpy())
-        kept[:] = [*(one for one in kept if one not in rivals), SkillExample(rank, seen.reading, text, part, value, n, map)]
-        kept.sort(key=lambda one: one.rank, reverse=True)
+        kept[:] = [*(example for example in kept if example not in rivals), SkillExample(rank, seen.reading, text, part, value, n, map)]
+        kept.sort(key=lambda example: example.rank, reverse=True)
         self._bar[number] = kept[-1].rank[0] if len(kept) == skill.examples else 0
 
     def examples(self) -> list[tuple[Skill, SkillExample]]:

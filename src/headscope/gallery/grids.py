@@ -48,9 +48,7 @@ def sides(encoded: Encoded, kind: Kind) -> tuple[Encoded, Encoded]:
 def grid(
     encoded: Encoded, head: HeadId, weights: Float[np.ndarray, "query key"], level: Level = "word", specials: Specials = "show"
 ) -> Grid:
-    """One head's map as it is asked for. Without special tokens rows keep their weights, or are divided by what is
-    left of them.
-    """
+    """One head's map as asked for. Without special tokens rows keep their weights, or are renormalised."""
     check(level, specials)
     queries, keys = sides(encoded, head.kind)
     if level == "word":
@@ -82,8 +80,7 @@ def between_words(
     """Maps between words; a special token stands for itself."""
     cpu = torch.device("cpu")
     maps = word_map(torch.from_numpy(np.ascontiguousarray(weights))[None], WordGroups.build([queries], cpu), WordGroups.build([keys], cpu))
-    values: Float[np.ndarray, "head queryword keyword"] = maps[0].numpy()
-    return values
+    return maps[0].numpy()
 
 
 def check(level: str, specials: str) -> None:
@@ -94,9 +91,7 @@ def check(level: str, specials: str) -> None:
 
 
 def _positions(side: Encoded, level: Level) -> list[tuple[str, int, int]]:
-    """Every token, or every word and special token: its form, the number of its word (-1 for a special token), its
-    role.
-    """
+    """Every token, or every word and special token: its form, the number of its word (-1 for special), its role."""
     if level == "token":
         return list(zip(side.pieces, side.word_of, side.roles, strict=True))
     groups, forms, roles = group(side.word_of, side.roles, [word.form for word in side.words], side.pieces)

@@ -24,7 +24,7 @@ def find_heads(model: Model, names: Iterable[str | HeadId]) -> list[HeadId]:
     """The heads that are named, each once; without a kind, of the first that the model has."""
     kinds = list(dict.fromkeys(site.kind for site in model.sites))
     known = model.layout.ids()
-    found: dict[HeadId, None] = {}
+    heads: dict[HeadId, None] = {}
     for name in names:
         try:
             head = HeadId.parse(name, kinds[0]) if isinstance(name, str) else name
@@ -35,8 +35,8 @@ def find_heads(model: Model, names: Iterable[str | HeadId]) -> list[HeadId]:
         if head not in known:
             of_kind = [other for other in known if other.kind == head.kind]
             raise RunError(f"{model.name} has no head {head}", f"Its heads are {of_kind[0]} to {of_kind[-1]}")
-        found[head] = None
-    return list(found)
+        heads[head] = None
+    return list(heads)
 
 
 def rank(model: Model, encoded: Encoded, maps: Mapping[HeadId, Float[np.ndarray, "query key"]] | None = None) -> list[HeadId]:
@@ -68,8 +68,7 @@ def rank(model: Model, encoded: Encoded, maps: Mapping[HeadId, Float[np.ndarray,
 
 
 def far(encoded: Encoded, kind: Kind) -> Bool[np.ndarray, "queryword keyword"]:
-    """True between words more than two places apart (in the shortest texts one, or none), on the axes of a word map of
-    self-attention.
+    """True between words more than two places apart (in the shortest texts fewer), on the axes of a word map.
 
     Special tokens and punctuation are no words here, and neither is the first word of a decoder's text if nothing
     opens it: attention goes there that has nowhere to go.

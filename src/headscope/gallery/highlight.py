@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.gallery.grids import Grid
@@ -33,7 +33,8 @@ class Highlight:
         """Which cells of a grid are links of these pairs."""
         marked = np.zeros(grid.weights.shape, dtype=bool)
         for pair in self.pairs:
-            rows, columns = (_places(words, word) for words, word in zip((grid.row_words, grid.column_words), pair, strict=True))
+            sides = zip((grid.row_words, grid.column_words), pair, strict=True)
+            rows, columns = (np.array([word is None or other == word for other in words], dtype=bool) for words, word in sides)
             marked |= rows[:, None] & columns[None, :]
         return marked
 
@@ -45,23 +46,18 @@ class Highlight:
         return np.array([word in rows for word in grid.row_words]), np.array([word in columns for word in grid.column_words])
 
 
-def _places(words: Sequence[int], word: int | None) -> Bool[np.ndarray, "position"]:
-    return np.array([word is None or other == word for other in words], dtype=bool)
-
-
 def find_highlight(named: Iterable[str], relation: str | None, queries: Encoded, keys: Encoded) -> Highlight:
     """The links that are named by their words, and those of an annotated relation."""
-    found = find_pairs(named, queries, keys)
+    links = find_pairs(named, queries, keys)
     if relation is None:
-        return found
+        return links
     if queries is not keys:
         raise RunError(f"{relation} is between words of one text, and the head attends from one text to another", "Use --highlight")
-    return Highlight(found.pairs | find_relation(relation, queries).pairs)
+    return Highlight(links.pairs | find_relation(relation, queries).pairs)
 
 
 def find_pairs(named: Iterable[str], queries: Encoded, keys: Encoded) -> Highlight:
-    """The links that are named: `opened→door` (or `opened->door`) is one link, `door` alone all attention from and to
-    that word.
+    """The links that are named: `opened→door` (or `->`) is one link, `door` alone all from and to that word.
 
     `door:2` is the second `door` of the text. A word that occurs more than once needs such a number.
     """
@@ -90,9 +86,7 @@ def _around(name: str, queries: Encoded, keys: Encoded) -> set[Pair]:
 
 
 def find_word(name: str, side: Encoded) -> int:
-    """The number of a word of a text by its form, in any case if the text has no such form; `door:2` is the second
-    one.
-    """
+    """The number of a word of a text by its form, in any case if needed; `door:2` is the second one."""
     forms = [word.form for word in side.words]
     name = name.strip()
     form, colon, number = name.rpartition(":")
@@ -117,8 +111,7 @@ def _numbered(form: str, places: Sequence[int]) -> str:
 
 
 def find_relation(name: str, side: Encoded) -> Highlight:
-    """The links of an annotated relation: `obj` (from dependents to heads), `head-to-dep obj`, or `coreferent` for
-    mentions of one entity.
+    """The links of a relation: `obj` (from dependents to heads), `head-to-dep obj`, or `coreferent`.
 
     A relation without a subtype means its subtypes, too.
     """
@@ -134,8 +127,8 @@ def find_relation(name: str, side: Encoded) -> Highlight:
             for place, (word, head) in enumerate(zip(side.words, side.annotation.heads, strict=True))
             if head >= 0 and word.relation
         ]
-        found = [(place, head) for place, head, relation in arcs if relation == label or relation.startswith(f"{label}:")]
-        pairs = frozenset((head, place) if way == DIRECTIONS[1] else (place, head) for place, head in found)
+        links = [(place, head) for place, head, relation in arcs if relation == label or relation.startswith(f"{label}:")]
+        pairs = frozenset((head, place) if way == DIRECTIONS[1] else (place, head) for place, head in links)
         known = sorted({relation for _, _, relation in arcs})
     if not pairs:
         remedy = f"It has {', '.join(known)}" if known else "Take an annotated sentence: headscope view FILE --sentence 3"
@@ -145,5 +138,5 @@ def find_relation(name: str, side: Encoded) -> Highlight:
 
 def _coreferent(side: Encoded) -> frozenset[Pair]:
     mentions = side.annotation.mentions
-    spans = [(one, other) for one in mentions for other in mentions if one is not other and one.entity == other.entity]
-    return frozenset((i, j) for one, other in spans for i in range(one.start, one.end) for j in range(other.start, other.end) if i != j)
+    spans = [(mention, other) for mention in mentions for other in mentions if mention is not other and mention.entity == other.entity]
+    return frozenset((i, j) for a, b in spans for i in range(a.start, a.end) for j in range(b.start, b.end) if i != j)

@@ -20,13 +20,18 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return _kept(function, parallel=True)
 
 
+def careful(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same as `compiled`, but numbers that are not finite stay so: sums may be reordered, no more."""
+    return _kept(function, parallel=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+
+
 def serial(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same for what is too small to be shared by threads: `using` is not needed then."""
     return _kept(function, parallel=False)
 
 
-def _kept(function: Callable[..., Any], parallel: bool) -> Callable[..., Any]:
-    options: dict[str, bool] = {"parallel": parallel, "fastmath": True, "nogil": True}
+def _kept(function: Callable[..., Any], parallel: bool, fastmath: bool | set[str] = True) -> Callable[..., Any]:
+    options: dict[str, Any] = {"parallel": parallel, "fastmath": fastmath, "nogil": True}
     try:
         loop: Callable[..., Any] = njit(cache=True, **options)(function)
     except RuntimeError:  # no folder that can be written

@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from headscope.core.batch import MapBatch
+import numpy as np
+
+from headscope.core.batch import MapBatch, Side, Slope
 from headscope.core.heads import HeadLayout
-from headscope.core.slope import Slope
+from headscope.core.rows import RowNeeds
 from headscope.core.state import State
 from headscope.encoding.choices import Overlong, Unit
 from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
-    import numpy as np
+    import torch
     from jaxtyping import Float64
 
     Glimpse = dict[str, tuple[Float64[np.ndarray, "head"], Float64[np.ndarray, "head"]]]
@@ -57,6 +59,12 @@ class Measure(ABC):
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
         """The neutral state for a model's heads and a number of bootstrap replicates, drawn with a seed."""
 
+    def prepare(self, queries: Side, keys: Side, device: torch.device) -> Any:
+        """What depends on the texts of a batch and not on the maps, for one kind of attention. `MapBatch.prepared`
+        gives it; where a device other than the CPU makes the maps, it is made ahead of them.
+        """
+        return None
+
     @abstractmethod
     def update(self, state: State, batch: MapBatch) -> None:
         """Add what one batch of one site's maps shows."""
@@ -90,6 +98,13 @@ class Measure(ABC):
         """The layer of annotation without which, with these options, there is nothing to measure."""
         return self.reads
 
+    def row_needs(self) -> RowNeeds | None:
+        """For a measure that needs no more of attention than statistics of its rows, which; None if it reads maps.
+
+        If no measure of a run reads maps, none are made: any length of text then fits into memory.
+        """
+        return None
+
     def slope(self) -> Slope | None:
         """For a measure of gradients how they are to be taken: it is then given what is made of them in the place of
         weights.
@@ -99,3 +114,21 @@ class Measure(ABC):
     def options(self) -> dict[str, Any]:
         """The options in force, as a specification would write them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class Rows:
+    """Columns that grow by blocks of rows. Their types are given, so that a table without rows has them too."""
+
+    def __init__(self, types: Mapping[str, type]) -> None:
+        self._types = types
+        self._blocks: dict[str, list[np.ndarray]] = {name: [np.array([], dtype=type)] for name, type in types.items()}
+
+    def add(self, size: int, **values: object) -> None:
+        """Add `size` rows; a single value stands for all of them."""
+        for name, type in self._types.items():
+            self._blocks[name].append(np.broadcast_to(np.array(values[name], dtype=type), (size,)))
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns, each in one piece."""
+        return {name: np.concatenate(blocks) for name, blocks in self._blocks.items()}

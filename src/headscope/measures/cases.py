@@ -1,71 +1,66 @@
-"""The cases of a batch, sorted into cells: a cell is a label and a group of documents. Made once, used for every
-layer.
+"""The cases of a batch, sorted into cells: a cell is what a case is counted under, and a group of documents. Made once,
+used for every layer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.core.numbering import Numbering
 from headscope.stats.bootstrap import GROUPS
 
 if TYPE_CHECKING:
     import torch
     from jaxtyping import Bool, Float, Int, Int64
 
-
-class Part(NamedTuple):
-    """The cells of one label: a stretch of the batch's cells, and the groups of documents they belong to; and each
-    document's cases.
-    """
-
-    label: str
-    cells: slice
-    groups: Int[np.ndarray, "cell"]
-    documents: Int64[np.ndarray, "document 2"]  # the document's key, and how many cases it has
+LABEL_SETS: Numbering[tuple[str, ...]] = Numbering()  # the labels under which a case is counted
 
 
 @dataclass(frozen=True)
 class Cases:
-    """For each case the number of its cell; for each cell how many cases it has, and how many of them each rule
-    answers rightly.
+    """For each case the number of its cell; for each cell its set of labels and its group of documents, how many cases
+    it has, and how many of them each rule answers rightly.
+
+    `documents` has a row for each set of labels and document: the number of the set, the document's key, and how many
+    cases the document has.
     """
 
     cell: Int[torch.Tensor, "case"]
-    parts: tuple[Part, ...]
+    labels: Int64[np.ndarray, "cell"]  # numbers in LABEL_SETS
+    groups: Int64[np.ndarray, "cell"]
     n: Int64[np.ndarray, "cell"]
     rules: Int64[np.ndarray, "cell rule"]
+    documents: Int64[np.ndarray, "row 3"]
 
     @classmethod
     def of(
         cls,
-        labels: Sequence[str],
-        label: Int[np.ndarray, "case"],
-        document: Int64[np.ndarray, "case"],
-        group: Int64[np.ndarray, "case"],
-        rules: Bool[np.ndarray, "case rule"],
+        labels: Int[np.ndarray, "case"],
+        group: Int[np.ndarray, "case"],
+        rules: Sequence[Bool[np.ndarray, "case"]],
+        text: Int[np.ndarray, "counted"],
+        keys: Int64[np.ndarray, "text"],
         device: torch.device,
     ) -> Cases:
-        """Cases given by the number of their label, the key of their document, their group, and which rules are
-        right.
+        """Cases given by the number of their set of labels, their group, and which rules are right. The documents of
+        the first of them are counted: as many as `text` says the text of; `keys` are those of the texts' documents.
         """
         import torch
 
-        cells, cell_of = np.unique(label * GROUPS + group, return_inverse=True)
-        starts = np.searchsorted(cells // GROUPS, np.arange(len(labels) + 1))
-        documents = _by_document(label, document, len(labels))
-        parts = [
-            Part(name, slice(a, b), cells[a:b] % GROUPS, own)
-            for name, a, b, own in zip(labels, starts, starts[1:], documents, strict=False)
-            if b > a
-        ]
-        right = np.zeros((len(cells), rules.shape[1]), dtype=np.int64)
-        np.add.at(right, cell_of, rules.astype(np.int64))
-        n = np.bincount(cell_of, minlength=len(cells))
-        return cls(torch.from_numpy(cell_of).to(device), tuple(parts), n, right)
+        key = labels.astype(np.int64) * GROUPS + group
+        n = np.bincount(key)
+        used = np.flatnonzero(n)
+        cell = _places(used, len(n))[key]
+        right = [np.bincount(cell[found], minlength=len(used)) for found in rules]
+        by_text = np.bincount(labels[: len(text)].astype(np.int64) * len(keys) + text)
+        rows = np.flatnonzero(by_text)
+        documents = np.column_stack([rows // len(keys), keys[rows % len(keys)], by_text[rows]]) if len(keys) else np.zeros((0, 3), np.int64)
+        counts = np.stack(right, 1) if right else np.zeros((len(used), 0), dtype=np.int64)
+        return cls(torch.from_numpy(cell).to(device), used // GROUPS, used % GROUPS, n[used], counts, documents)
 
     def __len__(self) -> int:
         return len(self.cell)
@@ -80,10 +75,7 @@ class Cases:
         return sums.index_add_(1, self.cell, right.float()).transpose(0, 1)
 
 
-def _by_document(label: Int[np.ndarray, "case"], document: Int64[np.ndarray, "case"], labels: int) -> list[Int64[np.ndarray, "document 2"]]:
-    """For each label the keys of its documents, and how many cases each has."""
-    order = np.lexsort((document, label))
-    label, document = label[order], document[order]
-    starts = np.flatnonzero(np.diff(label, prepend=-1) | np.diff(document, prepend=document[:1]))
-    counts = np.column_stack([document[starts], np.diff(starts, append=len(label))])
-    return np.split(counts, np.searchsorted(label[starts], np.arange(1, labels)))
+def _places(used: Int64[np.ndarray, "used"], size: int) -> Int64[np.ndarray, "size"]:
+    places = np.zeros(size, dtype=np.int64)
+    places[used] = np.arange(len(used))
+    return places

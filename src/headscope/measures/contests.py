@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,9 +19,8 @@ from headscope.core.heads import HeadId, HeadLayout, Kind
 from headscope.core.state import Merge, State
 from headscope.corpora.permuted import DRAWS
 from headscope.errors import MeasureError
-from headscope.measures.base import Champion, Columns
-from headscope.measures.cases import Cases
-from headscope.measures.rows import Rows
+from headscope.measures.base import Champion, Columns, Rows
+from headscope.measures.cases import LABEL_SETS, Cases
 from headscope.stats.bootstrap import GROUPS, group_weights
 from headscope.stats.inference import Support, interval, share_interval
 from headscope.stats.resampled import Resampled
@@ -28,7 +28,7 @@ from headscope.stats.selection import SelectedScore, crossfit, in_sample, share
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Bool, Float64, Int64
+    from jaxtyping import Float, Float64, Int64
 
 Selection = Literal["crossfit", "in-sample"]
 _HEAD_COLUMNS: dict[str, type] = {
@@ -43,6 +43,7 @@ _BEST_COLUMNS: dict[str, type] = {
     **dict.fromkeys(("baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high"), np.float64),
     **{"in_sample_head": object, "in_sample": np.float64, "crossfit": np.float64, "chance": np.float64, "chance_error": np.float64},
 }
+PENDING = 16  # batches that wait to be added to a state together
 CONTROL = "\x1f"  # begins the labels of cases that are a control: they are counted as the others are, and not listed
 ALL = "all"
 FOLDS = GROUPS // DRAWS  # the most there can be: a draw of the control is counted in so many groups of documents
@@ -81,9 +82,8 @@ class Contests:
             total = state.member("count/", batch.site.kind, lambda: np.zeros(len(self.counted), dtype=np.int64))
             total += np.array([counts.get(name, 0) for name in self.counted], dtype=np.int64)
 
-    def add(self, state: State, batch: MapBatch, cases: Cases, right: Bool[torch.Tensor, "direction case head"]) -> None:
-        """Count cases: which heads of a site are right; with the last site of a kind they are added up, with n and what
-        rules answer.
+    def add(self, state: State, batch: MapBatch, cases: Cases, counts: Float[torch.Tensor, "cell direction head"]) -> None:
+        """Add the right answers of the heads of a site, by cell; with the last site of a kind they are all there.
 
         The cases are those of the texts, so that all sites of a kind have the same.
         """
@@ -91,24 +91,12 @@ class Contests:
 
         kind = batch.site.kind
         waiting: list[torch.Tensor] = batch.shared.setdefault((self.name, "counts", kind), [])
-        waiting.append(cases.count(right))
-        heads, directions = np.array(batch.layout.by_kind()[kind]), np.arange(len(self.directions))
-        if batch.layout.slice(batch.index).stop != heads[-1] + 1:
-            return
-        counts = torch.cat(waiting, -1).cpu().numpy().astype(np.int64)
-        del batch.shared[self.name, "counts", kind]
-        for name, cells, groups, documents in cases.parts:
-            total = state.member("right/", name, lambda: np.zeros((GROUPS, len(self.directions), batch.layout.size), dtype=np.int64))
-            if len(heads) == batch.layout.size:
-                total[groups] += counts[cells]
-            else:
-                total[groups[:, None, None], directions[:, None], heads] += counts[cells]
-            state.member("n/", f"{kind}/{name}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += cases.n[cells]
-            rule = state.member("rule/", f"{kind}/{name}", lambda: np.zeros((GROUPS, len(self.rules)), dtype=np.int64))
-            rule[groups] += cases.rules[cells]
-            if not name.startswith(CONTROL):
-                state.member("documents/", f"{kind}/{name}", lambda: np.zeros((0, 2), dtype=np.int64))
-                state.add(f"documents/{kind}/{name}", documents)
+        waiting.append(counts)
+        heads = batch.layout.by_kind()[kind]
+        if batch.layout.slice(batch.index).stop == heads[-1] + 1:
+            del batch.shared[self.name, "counts", kind]
+            pending = state.pending(self.name, lambda: _Pending(self, batch.layout))
+            pending.add(state, kind, cases, torch.cat(waiting, -1))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """`<name>`: each head, label and direction. `<name>_best`: each label's best head beside its best rule."""
@@ -268,7 +256,84 @@ class Contests:
         return float(values.mean()) if len(values) else float("nan"), float(error)
 
 
-def control_group(draw: int, group: Int64[np.ndarray, "case"]) -> Int64[np.ndarray, "case"]:
+class _Pending:
+    """Batches whose answers are not yet part of the state: they are added up by cell where they are, and the state's
+    arrays grow once for all of them.
+    """
+
+    def __init__(self, contests: Contests, layout: HeadLayout) -> None:
+        self._contests, self._layout = contests, layout
+        self._batches: dict[Kind, list[tuple[Cases, Float[torch.Tensor, "cell direction head"]]]] = {}
+
+    def add(self, state: State, kind: Kind, cases: Cases, counts: Float[torch.Tensor, "cell direction head"]) -> None:
+        """Keep a batch; when there are many, all are added to the state."""
+        batches = self._batches.setdefault(kind, [])
+        batches.append((cases, counts))
+        if len(batches) == PENDING:
+            self.settle(state)
+
+    def settle(self, state: State) -> None:
+        """Add all batches to the state."""
+        for kind, batches in self._batches.items():
+            if batches:
+                self._settle(state, kind, *zip(*batches, strict=True))
+                batches.clear()
+
+    def _settle(self, state: State, kind: Kind, cases: Sequence[Cases], counts: Sequence[Float[torch.Tensor, "..."]]) -> None:
+        import torch
+
+        keys = [of_batch.labels * GROUPS + of_batch.groups for of_batch in cases]
+        cells, places = np.unique(np.concatenate(keys), return_inverse=True)
+        place = torch.split(torch.from_numpy(places).to(counts[0].device), [len(of_batch) for of_batch in keys])
+        total = counts[0].new_zeros((len(cells), *counts[0].shape[1:]), dtype=torch.int64)
+        for where, counted in zip(place, counts, strict=True):
+            total.index_add_(0, where, counted.to(torch.int64))
+        right = total.cpu().numpy()
+        n, rules = (np.zeros((len(cells), *shape), dtype=np.int64) for shape in ((), (len(self._contests.rules),)))
+        np.add.at(n, places, np.concatenate([of_batch.n for of_batch in cases]))
+        np.add.at(rules, places, np.concatenate([of_batch.rules for of_batch in cases]))
+        edges = np.flatnonzero(np.diff(cells // GROUPS, prepend=-1, append=-1))
+        for start, stop in pairwise(edges.tolist()):
+            part = slice(start, stop)
+            for label in LABEL_SETS.items[cells[start] // GROUPS]:
+                self._add(state, kind, label, cells[part] % GROUPS, right[part], n[part], rules[part])
+        self._add_documents(state, kind, np.concatenate([of_batch.documents for of_batch in cases]))
+
+    def _add(
+        self,
+        state: State,
+        kind: Kind,
+        label: str,
+        groups: Int64[np.ndarray, "cell"],
+        right: Int64[np.ndarray, "cell direction head"],
+        n: Int64[np.ndarray, "cell"],
+        rules: Int64[np.ndarray, "cell rule"],
+    ) -> None:
+        """Add cells of one label, each of another group."""
+        contests, size = self._contests, self._layout.size
+        heads = np.array(self._layout.by_kind()[kind])
+        total = state.member("right/", label, lambda: np.zeros((GROUPS, len(contests.directions), size), dtype=np.int64))
+        if len(heads) == size:
+            total[groups] += right
+        else:
+            total[groups[:, None, None], np.arange(len(contests.directions))[:, None], heads] += right
+        state.member("n/", f"{kind}/{label}", lambda: np.zeros(GROUPS, dtype=np.int64))[groups] += n
+        state.member("rule/", f"{kind}/{label}", lambda: np.zeros((GROUPS, len(contests.rules)), dtype=np.int64))[groups] += rules
+
+    def _add_documents(self, state: State, kind: Kind, rows: Int64[np.ndarray, "row 3"]) -> None:
+        """Add, for each label, the keys of documents and how many cases each has."""
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        edges = np.flatnonzero(np.diff(rows[:, 0], prepend=-1, append=-1))
+        by_label: dict[str, list[Int64[np.ndarray, "row 2"]]] = {}
+        for start, stop in pairwise(edges.tolist()):
+            for label in LABEL_SETS.items[rows[start, 0]]:
+                by_label.setdefault(label, []).append(rows[start:stop, 1:])
+        for label, parts in by_label.items():
+            state.member("documents/", f"{kind}/{label}", lambda: np.zeros((0, 2), dtype=np.int64))
+            state.add(f"documents/{kind}/{label}", np.concatenate(parts))
+
+
+def control_group(draw: int | Int64[np.ndarray, "case"], group: Int64[np.ndarray, "case"]) -> Int64[np.ndarray, "case"]:
     """The group that a case of the control is counted in: each draw has its own groups, so that draws share the room
     of one label.
     """

@@ -15,10 +15,9 @@ from typing import Any, ClassVar, Literal
 from headscope.core.annotation import Annotation
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
-from headscope.corpora.resolution.attributes import NameLists
-from headscope.corpora.resolution.expressions import Expression, expressions
+from headscope.corpora.resolution.expressions import SIEVES, Expression, expressions, head_match, nearest, sieve
 from headscope.corpora.resolution.head_words import SOURCES, Source
-from headscope.corpora.resolution.rules import SIEVES, head_match, nearest, sieve
+from headscope.corpora.resolution.mentions import NameLists
 from headscope.measures.base import Columns
 from headscope.measures.contests import Contests, Selection
 from headscope.measures.listings import counts_table, rules_table
@@ -99,7 +98,7 @@ class Coreference(Resolver):
                 others = [one for one in before if one.head != mention.head]
                 rules = tuple(pick is not None and pick.head in answers for pick in self._picks(mention, others))
                 allowed = self._candidates(mention, others, found, len(text.words))
-                asked.append(Question(number, mention.head, allowed, answers, rules, (ALL, mention.kind), text.document))
+                asked.append(Question(number, mention.head, allowed, answers, rules, (ALL, mention.kind)))
         return asked
 
     def _picks(self, mention: Expression, others: Sequence[Expression]) -> tuple[Expression | None, ...]:

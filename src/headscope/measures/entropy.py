@@ -5,16 +5,16 @@ al. §3.3).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from headscope.core.batch import MapBatch
+from headscope.core.rows import ENTROPY, LARGEST, SINK, RowNeeds
 from headscope.errors import MeasureError
 from headscope.measures.groups import group
-from headscope.measures.means import HeadMeans
-from headscope.stats.rows import row_statistics
+from headscope.measures.means import HeadMeans, row_sums
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -59,21 +59,24 @@ class Entropy(HeadMeans):
         sink = len(means) - 1
         return [number for number in range(len(means)) if number != sink or (np.abs(means[sink]) > 0.01).any()]
 
+    def row_needs(self) -> RowNeeds | None:
+        """Nothing beyond what is known of every row, unless smoothing changes the rows."""
+        return None if self.smoothing or self.level == "word" else self._needs
+
+    @property
+    def _needs(self) -> RowNeeds:
+        return RowNeeds(rows=tuple((name, group(name)) for name in self.rows if name != "all"))
+
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Row entropies, maxima and missing mass, each summed over the rows it is about."""
         import torch
 
-        weights, device = batch.weights, batch.weights.device
-        plogp, mass, most = row_statistics(weights)
-        total = mass
+        rows = row_sums(batch, self._needs)
+        spread = rows
         if self.smoothing:
-            plogp, total, _ = row_statistics(weights + self.smoothing * (batch.even().weights - weights))
-        # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s: no need to divide the maps.
-        entropy = (total.log() - plogp / total) / BASES[self.base]
-        names = (*self.rows, "all", "all")
-        per_row = [entropy] * len(self.rows) + [most, (1 - mass).clamp_min(0)]
-        # A padded row has no mass, and its entropy is 0/0: replaced, not multiplied.
-        masks = [batch.queries.mask(name, group(name), device)[:, None] for name in names]
-        sums = [torch.where(mask, values, 0).sum(-1) for mask, values in zip(masks, per_row, strict=True)]
-        counted = [batch.queries.chosen(name, group(name)).sum(1) for name in names]
+            weights = batch.weights + self.smoothing * (batch.even().weights - batch.weights)
+            spread = row_sums(replace(batch, maps=weights, rows=None), self._needs)
+        sums = [spread.over(name)[..., ENTROPY] / BASES[self.base] for name in self.rows]
+        sums += [rows.over("all")[..., LARGEST], rows.over("all")[..., SINK]]
+        counted = [batch.queries.chosen(name, group(name)).sum(1) for name in (*self.rows, "all", "all")]
         return torch.stack(sums, 1), np.stack(counted, 1).astype(np.float64)

@@ -11,9 +11,8 @@ import numpy as np
 
 from headscope.core.heads import HeadLayout, Kind
 from headscope.core.state import State
-from headscope.measures.base import Columns
+from headscope.measures.base import Columns, Rows
 from headscope.measures.contests import Contests
-from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import GROUPS, group_weights
 from headscope.stats.inference import Support, interval
 from headscope.stats.selection import crossfit, folds_of, in_sample, share

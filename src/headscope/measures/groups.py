@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from headscope.core.batch import CLS, SEP, WORD, Test
+from headscope.core.batch import ANY, CLS, IS_WORD, SEP, WORD, RoleTest
+from headscope.core.rows import Test
 from headscope.errors import MeasureError
 
 BUILT_IN: Mapping[str, Test] = MappingProxyType(
     {
-        "all": lambda form, role: True,
-        "cls": lambda form, role: role == CLS,
-        "sep": lambda form, role: role == SEP,
+        "all": ANY,
+        "cls": RoleTest(frozenset({CLS})),
+        "sep": RoleTest(frozenset({SEP})),
         "punct": lambda form, role: role == WORD and form in (".", ","),
-        "special": lambda form, role: role != WORD,
-        "word": lambda form, role: role == WORD,
-        "notsep": lambda form, role: role != SEP,
+        "special": RoleTest(ANY.roles - {WORD}),
+        "word": IS_WORD,
+        "notsep": RoleTest(ANY.roles - {SEP}),
     }
 )
 

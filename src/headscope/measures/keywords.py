@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from headscope.core.batch import WORD, MapBatch
+from headscope.core.batch import IS_WORD, MapBatch
 from headscope.encoding.choices import Overlong, Unit
 from headscope.errors import MeasureError
 from headscope.measures.base import Level
@@ -93,7 +93,7 @@ def _places(batch: MapBatch) -> Places:
     """For each text the positions of words of keyphrases, and of the other words."""
     import torch
 
-    words = batch.keys.chosen("word", lambda form, role: role == WORD)
+    words = batch.keys.chosen("word", IS_WORD)
     found = []
     for positions, annotation in zip(words, batch.keys.texts, strict=True):
         places = np.flatnonzero(positions)

@@ -11,11 +11,10 @@ import numpy as np
 
 from headscope.core.heads import HeadId, HeadLayout, Kind
 from headscope.core.state import State
-from headscope.measures.base import Columns
-from headscope.measures.rows import Rows
+from headscope.measures.base import Columns, Rows
 from headscope.stats.bootstrap import group_weights
+from headscope.stats.dissimilarity import layering
 from headscope.stats.inference import Support, interval
-from headscope.stats.layering import layering
 from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -12,11 +12,13 @@ import numpy as np
 
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadLayout
+from headscope.core.rows import RowNeeds, RowSums
 from headscope.core.state import State
 from headscope.measures.base import Columns, Measure
-from headscope.stats.bootstrap import key_of
+from headscope.stats.bootstrap import keys_of
 from headscope.stats.inference import Support, interval
 from headscope.stats.resampled import Resampled
+from headscope.stats.rows import row_statistics
 
 if TYPE_CHECKING:
     import torch
@@ -39,6 +41,48 @@ class _Seen:
     def none_of(self, heads: int) -> _Seen:
         """The same of a site of so many heads that is not observed: nothing."""
         return _Seen(self.sums.new_zeros((*self.sums.shape[:2], heads)), np.zeros_like(self.rows), np.zeros_like(self.even))
+
+
+class _PendingTexts:
+    """What texts show, until it is added to a state: one product over texts for all replicates, quantities and heads,
+    where the sums are.
+    """
+
+    def __init__(self, average: Average, layout: HeadLayout) -> None:
+        self._average, self._layout = average, layout
+        self._sums: list[Sums] = []
+        self._rows: list[Float64[np.ndarray, "text quantity site"]] = []
+        self._even: list[Float64[np.ndarray, "text quantity site"]] = []
+        self._replicates: list[Float64[np.ndarray, "text replicate"]] = []
+        self._documents: list[str] = []
+
+    def add(self, batch: MapBatch, seen: Sequence[_Seen]) -> None:
+        """Take what all sites show of a batch. Nothing is fetched from the device."""
+        import torch
+
+        self._sums.append(torch.cat([site.sums for site in seen], -1))
+        self._rows.append(np.stack([site.rows for site in seen], -1))
+        self._even.append(np.stack([site.even for site in seen], -1))
+        self._replicates.append(batch.replicates)
+        self._documents += batch.documents
+
+    def settle(self, state: State) -> None:
+        """Add it to the sums of a state."""
+        import torch
+
+        rows, replicates = np.concatenate(self._rows), np.concatenate(self._replicates)
+        present = np.where(rows > 0, 1.0 if self._average == "example" else rows, 0.0)
+        sums = torch.cat(self._sums)
+        if sums.device.type == "mps":  # which has no float64
+            sums = sums.cpu()
+        site_of = torch.from_numpy(self._layout.site_of()).to(sums.device)
+        factors = torch.from_numpy(present / np.maximum(rows, 1)).to(sums.device)[..., site_of]
+        weights = torch.from_numpy(np.ascontiguousarray(replicates.T)).to(sums.device)
+        added = weights @ (sums.double() * factors).flatten(1)  # [replicate, quantity * head]
+        state["sum"][:] += added.cpu().numpy().reshape(state["sum"].shape)
+        state["weight"][:] += _over_texts(replicates, present)
+        state["even"][:] += (np.concatenate(self._even) * present).sum(0)
+        state.add("documents", _by_document(self._documents, self._layout, present))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,34 +148,33 @@ class HeadMeans(Measure):
             return
         waiting: dict[int, _Seen] = batch.shared.setdefault((self, "waiting"), {})
         even = batch.once(self, lambda: self.baseline(batch))
-        waiting[batch.index] = _Seen(*self.observe(batch), even)
+        if batch.maps is None:  # what is known of rows is small: all sites of a kind are looked at together
+            together: dict[int, tuple[MapBatch, Counts]] = batch.shared.setdefault((self, "rows", batch.site.kind), {})
+            together[batch.index] = batch, even
+            kind = [index for index in asked if batch.layout.sites[index].kind == batch.site.kind]
+            if len(together) == len(kind):
+                del batch.shared[self, "rows", batch.site.kind]
+                waiting |= self._observe_together(together)
+        else:
+            waiting[batch.index] = _Seen(*self.observe(batch), even)
         if len(waiting) == len(asked):
             del batch.shared[self, "waiting"]
             last = waiting[batch.index]
-            self._add(state, batch, [waiting.get(index) or last.none_of(site.heads) for index, site in enumerate(batch.layout.sites)])
+            seen = [waiting.get(index) or last.none_of(site.heads) for index, site in enumerate(batch.layout.sites)]
+            state.pending(self.name, lambda: _PendingTexts(self.average, batch.layout)).add(batch, seen)
+
+    def _observe_together(self, batches: Mapping[int, tuple[MapBatch, Counts]]) -> dict[int, _Seen]:
+        """What the sites of a kind show, which differ in nothing but their heads, looked at as one site."""
+        import torch
+
+        first = next(iter(batches.values()))[0]
+        sums = [batch.rows for batch, _ in batches.values() if batch.rows is not None]
+        observed, counts = self.observe(replace(first, rows=RowSums(sums[0].needs, torch.cat([rows.values for rows in sums], 1))))
+        parts = torch.split(observed, [rows.values.shape[1] for rows in sums], -1)
+        return {index: _Seen(part, counts, even) for (index, (_, even)), part in zip(batches.items(), parts, strict=True)}
 
     def _asks(self, kind: str) -> bool:
         return any(self.defined(kind, quantity) for quantity in self.quantities())
-
-    def _add(self, state: State, batch: MapBatch, seen: Sequence[_Seen]) -> None:
-        """What all sites show of a batch: one product over texts for all replicates, quantities and heads, where the
-        sums are.
-        """
-        import torch
-
-        rows = np.stack([site.rows for site in seen], -1)  # [text, quantity, site]
-        present = np.where(rows > 0, 1.0 if self.average == "example" else rows, 0.0)
-        sums = torch.cat([site.sums for site in seen], -1)
-        if sums.device.type == "mps":  # which has no float64
-            sums = sums.cpu()
-        site_of = torch.from_numpy(batch.layout.site_of()).to(sums.device)
-        factors = torch.from_numpy(present / np.maximum(rows, 1)).to(sums.device)[..., site_of]
-        replicates = batch.once("replicates", lambda: torch.from_numpy(np.ascontiguousarray(batch.replicates.T)).to(sums.device))
-        added = replicates @ (sums.double() * factors).flatten(1)  # [replicate, quantity * head]
-        state["sum"][:] += added.cpu().numpy().reshape(state["sum"].shape)
-        state["weight"][:] += _over_texts(batch.replicates, present)
-        state["even"][:] += (np.stack([site.even for site in seen], -1) * present).sum(0)
-        state.add("documents", _by_document(batch, present))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""
@@ -198,6 +241,15 @@ class HeadMeans(Measure):
         return columns
 
 
+def row_sums(batch: MapBatch, needs: RowNeeds) -> RowSums:
+    """The sums over rows that a measure needs, and perhaps more: those given with a batch, or made of its maps."""
+    if batch.rows is not None:
+        return batch.rows
+    valid, members = batch.queries.valid(batch.device), batch.keys.members(needs, batch.device)
+    values = row_statistics(batch.weights, valid, members, needs.offsets)
+    return RowSums.of(needs, values, batch.queries.row_groups(needs, batch.device))
+
+
 def _over_texts(
     replicates: Float64[np.ndarray, "text replicate"], present: Float64[np.ndarray, "text quantity site"]
 ) -> Float64[np.ndarray, "replicate quantity site"]:
@@ -220,15 +272,17 @@ def _even(state: State) -> Float64[np.ndarray, "quantity site"]:
         return state["even"] / state["weight"][0]  # type: ignore[no-any-return]
 
 
-def _by_document(batch: MapBatch, present: Float64[np.ndarray, "text quantity site"]) -> Int64[np.ndarray, "text column"]:
+def _by_document(
+    documents: Sequence[str], layout: HeadLayout, present: Float64[np.ndarray, "text quantity site"]
+) -> Int64[np.ndarray, "text column"]:
     """For each text its document's key, and what it weighs in each quantity and kind: as much as in the site that
     sees most of it.
     """
     sites: dict[str, list[int]] = {}
-    for number, site in enumerate(batch.layout.sites):
+    for number, site in enumerate(layout.sites):
         sites.setdefault(site.kind, []).append(number)
     weight = np.stack([present[:, :, own].max(-1) for own in sites.values()], -1).reshape(len(present), -1)
-    return np.column_stack([[key_of(name) for name in batch.documents], np.rint(weight).astype(np.int64)])
+    return np.column_stack([keys_of(documents), np.rint(weight).astype(np.int64)])
 
 
 def support_of(state: State, layout: HeadLayout) -> Support:

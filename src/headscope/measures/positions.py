@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from headscope.core.batch import MapBatch
+from headscope.core.rows import RowNeeds
 from headscope.errors import MeasureError
-from headscope.measures.means import HeadMeans
+from headscope.measures.means import HeadMeans, row_sums
 
 if TYPE_CHECKING:
     from headscope.measures.means import Counts, Sums
@@ -45,10 +46,13 @@ class Positions(HeadMeans):
         ahead = quantity == "next" or quantity.startswith("offset_+")
         return kind == "encoder" or (kind == "decoder" and not ahead)
 
+    def row_needs(self) -> RowNeeds | None:
+        """The weight at each offset."""
+        return RowNeeds(offsets=self.offsets) if self.level == "token" else None
+
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Sums along the diagonals of the maps."""
-        import torch
-
-        sums = [batch.weights.diagonal(offset, -2, -1).sum(-1) for offset in self.offsets]
+        rows = row_sums(batch, RowNeeds(offsets=self.offsets))
+        sums = rows.over("all")[:, :, [rows.needs.column(offset) for offset in self.offsets]]
         reach = np.abs(self.offsets) if self.denominator == "valid" else np.zeros(len(self.offsets))
-        return torch.stack(sums, 1), np.maximum(batch.queries.lengths[:, None] - reach, 0)
+        return sums.transpose(1, 2), np.maximum(batch.queries.lengths[:, None] - reach, 0)

@@ -12,10 +12,9 @@ from typing import ClassVar, Literal
 from headscope.core.annotation import Annotation
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
-from headscope.corpora.resolution.expressions import Expression, expressions
+from headscope.corpora.resolution.expressions import Expression, expressions, nearest
 from headscope.corpora.resolution.head_words import SOURCES, Source
-from headscope.corpora.resolution.lists import PLURAL, THIRD
-from headscope.corpora.resolution.rules import nearest
+from headscope.corpora.resolution.mentions import PLURAL, THIRD
 from headscope.measures.base import Columns
 from headscope.measures.contests import Contests, Selection, own_label
 from headscope.measures.gaps import gaps_table
@@ -87,7 +86,7 @@ class Pronouns(Resolver):
             if len(candidates) > 1 and answers and answers != candidates:
                 rules = tuple(pick.head in answers for pick in _picks(mention, others))
                 labels = (ALL, _gender(mention), *([own_label(text.subset)] if text.subset else []))
-                asked.append(Question(number, mention.head, candidates, answers, rules, labels, text.document))
+                asked.append(Question(number, mention.head, candidates, answers, rules, labels))
         return asked
 
 

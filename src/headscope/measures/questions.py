@@ -7,16 +7,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headscope.core.batch import MapBatch
+from headscope.core.batch import MapBatch, Side
 from headscope.core.state import State
-from headscope.measures.cases import Cases
+from headscope.measures.cases import LABEL_SETS, Cases
 from headscope.measures.contests import Contests
 from headscope.measures.words import WordIndex, favourites
-from headscope.stats.bootstrap import groups_of, key_of
+from headscope.stats.bootstrap import groups_of, keys_of
 
 if TYPE_CHECKING:
     import torch
@@ -36,52 +37,39 @@ class Question(NamedTuple):
     answers: Collection[int]
     rules: tuple[bool, ...]
     labels: tuple[str, ...]
-    document: str
 
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions of a batch as tensors: made once, put to the heads of every layer. A row is a question under one
-    label.
-    """
+    """The questions of a batch as tensors: made once, put to the heads of every layer."""
 
     text: Int[torch.Tensor, "question"]
     place: Int[torch.Tensor, "question"]
     candidates: Bool[torch.Tensor, "question position"]
     answers: Bool[torch.Tensor, "question position"]
-    row: Int[torch.Tensor, "row"]  # the row's question
     cases: Cases
     counts: Counter[str]
 
     @classmethod
-    def of(cls, batch: MapBatch, asked: Sequence[Question], counts: Counter[str]) -> Questions:
+    def of(cls, side: Side, asked: Sequence[Question], counts: Counter[str], device: torch.device) -> Questions:
         """These questions about the words of a batch, and what was counted in asking them."""
         import torch
 
-        words = WordIndex.of(batch.queries)
-        device = batch.weights.device
-        masks = np.zeros((2, len(asked), batch.keys.width), dtype=bool)
-        for number, question in enumerate(asked):
-            first = words.first[question.text]
-            for mask, chosen in zip(masks, (question.candidates, question.answers), strict=True):
-                mask[number, words.place[first + np.array(sorted(chosen), dtype=np.int64)]] = True
-        labels: dict[str, int] = {}
-        rows = [(number, labels.setdefault(label, len(labels))) for number, question in enumerate(asked) for label in question.labels]
-        row, label = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-        places = [int(words.place[words.first[question.text] + question.word]) for question in asked]
-        documents = np.array([key_of(question.document) for question in asked], dtype=np.int64)
-        rules = np.array([question.rules for question in asked], dtype=bool).reshape(len(asked), len(asked[0].rules) if asked else 0)
-        return cls(
-            torch.tensor([question.text for question in asked], dtype=torch.int64, device=device),
-            torch.tensor(places, dtype=torch.int64, device=device),
-            torch.from_numpy(masks[0]).to(device),
-            torch.from_numpy(masks[1]).to(device),
-            torch.from_numpy(row.copy()).to(device),
-            Cases.of(tuple(labels), label, documents[row], groups_of(documents[row]), rules[row], device),
-            counts,
-        )
+        words = WordIndex.of(side)
+        text = np.array([question.text for question in asked], dtype=np.int64)
+        first = words.first[text]
+        masks = [
+            _mask(words, first, [question.candidates for question in asked], side.width),
+            _mask(words, first, [question.answers for question in asked], side.width),
+        ]
+        labels = np.array([LABEL_SETS.number(question.labels) for question in asked], dtype=np.int64)
+        place = words.place[first + np.array([question.word for question in asked], dtype=np.int64)]
+        keys = keys_of([annotation.document for annotation in side.texts])
+        rules = list(np.array([question.rules for question in asked], dtype=bool).T)
+        texts, places, candidates, answers = (torch.from_numpy(array).to(device) for array in (text, place, *masks))
+        return cls(texts, places, candidates, answers, Cases.of(labels, groups_of(keys[text]), rules, text, keys, device), counts)
 
-    def right(self, batch: MapBatch) -> Bool[torch.Tensor, "direction row head"]:
+    def right(self, batch: MapBatch) -> Bool[torch.Tensor, "direction question head"]:
         """Which heads of a site answer rightly. Without any weight on a candidate there is no answer, and it is not
         right.
         """
@@ -89,10 +77,22 @@ class Questions:
 
         chosen = favourites(batch, self.text, self.place, self.candidates)
         number = torch.arange(len(self.place), device=chosen.device)[:, None]
-        return (self.answers[number, chosen.clamp_min(0)] & (chosen >= 0))[:, self.row]
+        return self.answers[number, chosen.clamp_min(0)] & (chosen >= 0)
 
     def put(self, contests: Contests, state: State, batch: MapBatch) -> None:
         """Put the questions to the heads of a site, and count the right answers."""
         contests.count(state, batch, self.counts)
-        if len(self.row):
-            contests.add(state, batch, self.cases, self.right(batch))
+        if len(self.cases):
+            contests.add(state, batch, self.cases, self.cases.count(self.right(batch)))
+
+
+def _mask(
+    words: WordIndex, first: Int[np.ndarray, "question"], chosen: Sequence[Collection[int]], width: int
+) -> Bool[np.ndarray, "question position"]:
+    """True at the positions of the chosen words of each question's text, whose first word has the number `first`."""
+    sizes = [len(of_question) for of_question in chosen]
+    question = np.repeat(np.arange(len(sizes)), sizes)
+    word = np.fromiter(chain.from_iterable(chosen), dtype=np.int64, count=sum(sizes))
+    mask = np.zeros((len(sizes), width), dtype=bool)
+    mask[question, words.place[first[question] + word]] = True
+    return mask

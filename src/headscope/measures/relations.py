@@ -4,44 +4,50 @@ al. §4.1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headscope.core.annotation import NONE, ROOT
-from headscope.core.batch import CLS, SEP, MapBatch
+from headscope.core.batch import CLS, SEP, WORD, MapBatch, RoleTest, Side
 from headscope.core.document import Word
 from headscope.core.heads import HeadLayout
+from headscope.core.rows import RowNeeds
 from headscope.core.state import State
+from headscope.core.trees import NONE, ROOT, TAGS, Tag
 from headscope.errors import MeasureError
+from headscope.kernels import kernel
 from headscope.measures.base import Champion, Columns, Level, Measure
-from headscope.measures.cases import Cases
+from headscope.measures.cases import LABEL_SETS, Cases
 from headscope.measures.contests import ALL, CONTROL, Contests, Selection, control_group, own_label
-from headscope.measures.words import SentenceIndex, WordIndex
-from headscope.stats.bootstrap import groups_of, key_of
+from headscope.measures.words import SentenceIndex, WordIndex, trees_of
+from headscope.stats.bootstrap import groups_of, keys_of
 from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Int
+    from jaxtyping import Bool, Float, Int
 
 CLITICS = frozenset({"'s", "’s", "'", "’"})
 _REFERENCE_CLITICS = frozenset({"'s", "s'"})
 _POSSESSIVES = frozenset({"poss", "nmod:poss", "det:poss"})
 _UNLISTED = frozenset({"root", "punct"})  # no word can be picked for a root, and where punctuation hangs is a convention
+_CLS_OR_SEP = RoleTest(frozenset({CLS, SEP}))
 _PUNCTUATION = frozenset({"PUNCT", "``", "''", ",", ".", ":", "-LRB-", "-RRB-", "HYPH", "NFP"})
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """The words of a batch that are scored: once for their relation, and once for "all"."""
+    """The words of a batch that are scored, and the places of all words in the maps."""
 
+    sentences: SentenceIndex
     cases: Cases
-    predictor: Int[torch.Tensor, "case"]  # the word, among the batch's, whose favourite is asked for
-    fallback: Int[torch.Tensor, "case"]  # the word itself
-    gold: Int[torch.Tensor, "case"]  # the governor's position in the maps, -2 for the root
+    text: Int[torch.Tensor, "case"]
+    speaks: Int[torch.Tensor, "case"]  # the position whose favourite is asked for
+    own: Int[torch.Tensor, "case"]  # the position of the word itself
+    gold: Int[torch.Tensor, "case"]  # the governor's position, -2 for the root
     last: Int[torch.Tensor, "case"]  # the position of the sentence's last word
 
 
@@ -92,6 +98,10 @@ class Relations(Measure):
             raise MeasureError(f"relations: offsets are {self.offsets!r}", "Give whole numbers that fit in a sentence, such as [-1, 1]")
         _ = self.contests  # which refuses folds that cannot be
 
+    def row_needs(self) -> RowNeeds | None:
+        """Weights within sentences; maps, if special tokens can be picked, too."""
+        return RowNeeds(sentences=True) if self.specials == "ignore" else None
+
     @property
     def contests(self) -> Contests:
         """How counts are kept and become tables."""
@@ -111,19 +121,29 @@ class Relations(Measure):
 
     def update(self, state: State, batch: MapBatch) -> None:
         """Score all heads of a site on a batch."""
-        import torch
-
         if batch.site.kind == "cross":
             return
-        (text, place), sentences, scored = batch.once(self, lambda: self._prepare(batch))
+        scored: _Scored = batch.prepared(self, self.prepare)
         if not len(scored.cases):
             return
-        chosen = sentences.favourites(batch.weights)[:, text, :, place].transpose(0, 1)  # [direction, word, head]
-        right = chosen[:, scored.predictor] == scored.gold[:, None]
+        chosen = scored.sentences.favourites(batch)  # [direction, text, head, position]
+        self.contests.add(state, batch, scored.cases, self._counts(scored, chosen))
+
+    def _counts(
+        self, scored: _Scored, chosen: Int[torch.Tensor, "direction text head position"]
+    ) -> Float[torch.Tensor, "cell direction head"]:
+        """How often each head is right, by cell."""
+        import torch
+
+        cases = scored.cases
+        if chosen.device.type == "cpu" and self.possessive != "reference" and (fast := kernel("words_cpu")) is not None:
+            asked = (tensor.numpy() for tensor in (chosen, scored.text, scored.speaks, scored.gold, cases.cell))
+            return torch.from_numpy(fast.count_right(*asked, len(cases.n), torch.get_num_threads()))
+        right = chosen[:, scored.text, :, scored.speaks].transpose(0, 1) == scored.gold[:, None]  # [direction, case, head]
         if self.possessive == "reference":
-            own = chosen[:, scored.fallback]
+            own = chosen[:, scored.text, :, scored.own].transpose(0, 1)
             right = torch.where(own == scored.last[:, None], own == scored.gold[:, None], right)
-        self.contests.add(state, batch, scored.cases, right)
+        return cases.count(right)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Every head and relation; and the best head of each relation beside the best fixed offset."""
@@ -137,103 +157,113 @@ class Relations(Measure):
         """The best head of each relation."""
         return self.contests.champions(state, layout)
 
-    def _prepare(self, batch: MapBatch) -> tuple[tuple[torch.Tensor, torch.Tensor], SentenceIndex, _Scored]:
+    def prepare(self, queries: Side, keys: Side, device: torch.device) -> _Scored:
+        """The words of a batch that are scored: once for their own tree, and once for each draw of the control."""
         import torch
 
-        device = batch.weights.device
-        words = WordIndex.of(batch.queries)
-        places = (torch.from_numpy(words.text).to(device), torch.from_numpy(words.place).to(device))
-        further = batch.keys.chosen("cls and sep", lambda form, role: role in (CLS, SEP)) if self.specials == "candidates" else None
-        return places, SentenceIndex(words, batch.keys.width, device, further), self._scored(batch, words, device)
-
-    def _scored(self, batch: MapBatch, words: WordIndex, device: torch.device) -> _Scored:
-        import torch
-
-        texts = batch.queries.texts
-        labels: dict[str, int] = {}
-        given = [word for text in texts for word in text.words]
-        head = np.array([head for text in texts for head in text.heads], dtype=np.int64)
-        document = np.repeat(np.array([key_of(text.document) for text in texts], dtype=np.int64), [len(text.words) for text in texts])
-        group = groups_of(document)
-        parts = [(*self._part(words, given, head, labels, self._clitic_follows(given, words.bounds()[1]), ""), group)]
-        for draw in range(max((len(text.others) for text in texts), default=0) if self.control == "permuted" else 0):
-            others = [word for text in texts for word in (text.others[draw] if text.others else (None,) * len(text.words))]
-            heads = [head for text in texts for head in (text.other_heads[draw] if text.others else (NONE,) * len(text.words))]
-            control = self._part(words, others, np.array(heads, dtype=np.int64), labels, np.zeros(len(words), dtype=np.int64), CONTROL)
-            parts.append((*control, control_group(draw, group)))
-        groups = np.concatenate([own[part[0]] for *part, own in parts])
-        word, label, speaks, gold, offsets = (np.concatenate(columns) for columns in zip(*(part[:-1] for part in parts), strict=True))
-        cases = Cases.of(tuple(labels), label, document[word], groups, offsets, device)
-        last = words.place[words.bounds()[1] - 1][word]
-        return _Scored(cases, *(torch.from_numpy(column).to(device) for column in (speaks, word, gold, last)))
-
-    def _part(
-        self,
-        words: WordIndex,
-        given: Sequence[Word | None],
-        head: Int[np.ndarray, "n"],
-        labels: dict[str, int],
-        clitic: Int[np.ndarray, "n"],
-        prefix: str,
-    ) -> tuple[Int[np.ndarray, "case"], ...]:
-        """The cases that one annotation gives: the word, its label, who speaks for it, its governor, and which
-        offsets are right.
-        """
-        # There are few different annotations, and very many words.
-        tags = [None if word is None else (word.relation, word.upos, word.xpos) for word in given]
-        said = {tag: self._tag(word, labels, prefix) for tag, word in dict(zip(tags, given, strict=True)).items()}
-        number_of, counts_in_all = ({tag: pair[side] for tag, pair in said.items()} for side in (0, 1))
-        relation = np.fromiter(map(number_of.__getitem__, tags), dtype=np.int64, count=len(tags))
-        in_all = np.fromiter(map(counts_in_all.__getitem__, tags), dtype=bool, count=len(tags))
-        in_all &= (head != ROOT) | (self.root == "include")
-        number = np.arange(len(words))
+        words = WordIndex.of(queries)
+        tags, head = trees_of(queries)
+        if self.control == "none":
+            tags, head = tags[:1], head[:1]
+        labels = _label_sets(self.subtypes, self.punct, self.root).of(tags, head)
+        scored = np.flatnonzero((labels >= 0) & (head != NONE))  # the words' own trees come first
+        draw, word = np.divmod(scored, len(words))
         start, end = words.bounds()
-        governor = np.where(head >= 0, head + words.first[words.text], head)  # among the batch's words
-        speaks = number + clitic
-        offsets = self._guesses(number - start, speaks - start, end - start) == np.where(head >= 0, governor - start, ROOT)[:, None]
-        gold = np.where(head >= 0, words.place[np.maximum(governor, 0)], -2)
-        scored = (head != NONE) & (relation >= 0)
-        word = np.concatenate([np.flatnonzero(scored), np.flatnonzero(scored & in_all)])
-        every = np.full(np.count_nonzero(scored & in_all), _number(labels, prefix + ALL))
-        return word, np.concatenate([relation[scored], every]), speaks[word], gold[word], offsets[word]
+        number = np.arange(len(words))
+        speaks = number + self._clitic_follows(queries, words, tags[0], end)
+        text, own = words.text[word], draw == 0
+        governor = np.where(head >= 0, head + words.first[words.text], ROOT)  # among the batch's words
+        keys_of_texts = keys_of([text.document for text in queries.texts])
+        group = groups_of(keys_of_texts)[text]
+        places = (
+            text,
+            words.place[np.where(own, speaks[word], word)],
+            words.place[word],
+            np.where(head >= 0, words.place[governor], -2).ravel()[scored],
+            words.place[end[word] - 1],
+        )
+        cases = Cases.of(
+            labels.ravel()[scored],
+            np.where(own, group, control_group(draw - 1, group)),
+            [
+                right.ravel()[scored]
+                for right in self._right(np.where(head >= 0, governor - start, ROOT), number - start, speaks - start, end - start)
+            ],
+            text[: np.count_nonzero(own)],
+            keys_of_texts,
+            device,
+        )
+        further = keys.chosen("cls and sep", _CLS_OR_SEP) if self.specials == "candidates" else None
+        return _Scored(
+            SentenceIndex(words, keys.width, device, further),
+            cases,
+            *(torch.from_numpy(place).to(device) for place in places),
+        )
 
-    def _tag(self, word: Word | None, labels: dict[str, int], prefix: str) -> tuple[int, bool]:
-        """The number of a word's label, -1 for none, and whether it counts among all."""
-        if word is None:
-            return -1, False
-        number = _number(labels, prefix + self._label(word)) if word.relation else -1
-        return number, self.punct == "include" or not is_punctuation(word)
-
-    def _label(self, word: Word) -> str:
-        relation = word.relation or ""
-        return own_label(relation.partition(":")[0] if self.subtypes == "fold" else relation)
-
-    def _clitic_follows(self, words: Sequence[Word], end: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
+    def _clitic_follows(self, side: Side, words: WordIndex, tags: Int[np.ndarray, "n"], end: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
         """1 for a possessor whose next word, of the same sentence, speaks for it; else 0."""
         follows = np.zeros(len(words), dtype=np.int64)
-        clitics = {"none": frozenset[str](), "clitic": CLITICS, "reference": _REFERENCE_CLITICS}[self.possessive]
-        for number in range(len(words) - 1) if clitics else ():
-            if words[number].relation in _POSSESSIVES and number + 1 < end[number]:
-                follows[number] = words[number + 1].form in clitics
+        if self.possessive != "none":
+            clitics = CLITICS if self.possessive == "clitic" else _REFERENCE_CLITICS
+            chosen = side.chosen(f"{self.possessive} clitics", lambda form, role: role == WORD and form in clitics)
+            is_clitic = chosen[words.text, words.place]
+            possessor = np.array([tag.relation in _POSSESSIVES for tag in TAGS.items])[tags]
+            follows[:-1] = possessor[:-1] & is_clitic[1:] & (np.arange(1, len(words)) < end[:-1])
         return follows
 
-    def _guesses(
-        self, index: Int[np.ndarray, "n"], speaks: Int[np.ndarray, "n"], size: Int[np.ndarray, "n"]
-    ) -> Int[np.ndarray, "n offset"]:
-        """What each fixed offset picks, by numbers in the sentence from 0, or ROOT: a guess never leaves the
-        sentence.
+    def _right(
+        self,
+        governor: Int[np.ndarray, "tree n"],
+        index: Int[np.ndarray, "n"],
+        speaks: Int[np.ndarray, "n"],
+        size: Int[np.ndarray, "n"],
+    ) -> Iterator[Bool[np.ndarray, "tree n"]]:
+        """For each fixed offset whether it picks the governors, by numbers in the sentence from 0, or ROOT: a guess
+        never leaves the sentence. In the trees of other sentences, after the first, every word speaks for itself.
         """
-        offsets, last = np.array(self.offsets), size[:, None] - 1
-        own, spoken = (np.clip(place[:, None] + offsets, ROOT, last) for place in (index, speaks))
-        guesses: Int[np.ndarray, "n offset"] = np.where(own == last, own, spoken) if self.possessive == "reference" else spoken
-        return guesses
+        last = size - 1
+        for offset in self.offsets:
+            plain, guess = (np.clip(place + offset, ROOT, last) for place in (index, speaks))
+            if self.possessive == "reference":
+                guess = np.where(plain == last, plain, guess)
+            right = governor == plain
+            right[0] = governor[0] == guess
+            yield right
 
 
-def _number(labels: dict[str, int], label: str) -> int:
-    return labels.setdefault(label, len(labels))
+class _LabelSets:
+    """What a word is counted under, by its tag: the set of its labels, as numbers."""
+
+    def __init__(self, subtypes: str, punct: str, root: str) -> None:
+        self._fold, self._punct, self._root = subtypes == "fold", punct == "include", root == "include"
+        self._table = np.zeros((2, 2, 0), dtype=np.int64)  # own tree or control, root or not, tag
+
+    def of(self, tags: Int[np.ndarray, "tree n"], head: Int[np.ndarray, "tree n"]) -> Int[np.ndarray, "tree n"]:
+        """The numbers of the words' sets of labels, -1 for none. The first tree is the words' own."""
+        table, known = self._table, len(TAGS.items)
+        if table.shape[-1] < known:
+            columns = [self._column(tag) for tag in TAGS.items[table.shape[-1] : known]]
+            self._table = table = np.concatenate([table, np.stack(columns, -1)], -1)
+        control = (np.arange(len(tags)) > 0).astype(np.int8)
+        found: Int[np.ndarray, "tree n"] = table[control[:, None], (head == ROOT).astype(np.int8), tags]
+        return found
+
+    def _column(self, tag: Tag) -> Int[np.ndarray, "2 2"]:
+        if not tag.relation:
+            return np.full((2, 2), -1)
+        label = own_label(tag.relation.partition(":")[0] if self._fold else tag.relation)
+        counts = self._punct or not is_punctuation(tag)
+        sets = [[[label, ALL] if counts and (self._root or not root) else [label] for root in (False, True)]] * 2
+        prefixed = [[tuple(prefix + name for name in names) for names in row] for prefix, row in zip(("", CONTROL), sets, strict=True)]
+        return np.array([[LABEL_SETS.number(names) for names in row] for row in prefixed])
 
 
-def is_punctuation(word: Word) -> bool:
+@cache
+def _label_sets(subtypes: str, punct: str, root: str) -> _LabelSets:
+    return _LabelSets(subtypes, punct, root)
+
+
+def is_punctuation(word: Word | Tag) -> bool:
     """Whether a word is punctuation by its relation or by its tag."""
     relation = word.relation or ""
     return relation == "punct" or relation.startswith("punct:") or (word.xpos if word.upos is None else word.upos) in _PUNCTUATION

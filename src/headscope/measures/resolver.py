@@ -6,10 +6,10 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from headscope.core.annotation import Annotation
-from headscope.core.batch import MapBatch
+from headscope.core.batch import MapBatch, Side
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.encoding.choices import Overlong, Unit
@@ -18,6 +18,9 @@ from headscope.measures.base import Champion, Level, Measure
 from headscope.measures.contests import Contests
 from headscope.measures.questions import Question, Questions
 from headscope.stats.resampled import Resampled
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +55,8 @@ class Resolver(Measure):
     def update(self, state: State, batch: MapBatch) -> None:
         """Score all heads of a site on a batch."""
         if batch.site.kind != "cross":
-            batch.once(self, lambda: self._questions(batch)).put(self.contests, state, batch)
+            questions: Questions = batch.prepared(self, self.prepare)
+            questions.put(self.contests, state, batch)
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
         """Every label and direction."""
@@ -62,7 +66,8 @@ class Resolver(Measure):
         """The best head of each label."""
         return self.contests.champions(state, layout)
 
-    def _questions(self, batch: MapBatch) -> Questions:
+    def prepare(self, queries: Side, keys: Side, device: torch.device) -> Questions:
+        """The questions about a batch of texts."""
         counts: Counter[str] = Counter()
-        asked = [question for number, text in enumerate(batch.queries.texts) for question in self.asked(number, text, counts)]
-        return Questions.of(batch, asked, counts)
+        asked = [question for number, text in enumerate(queries.texts) for question in self.asked(number, text, counts)]
+        return Questions.of(queries, asked, counts, device)

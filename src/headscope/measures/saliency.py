@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from headscope.core.batch import MapBatch
+from headscope.core.batch import Form, MapBatch, Slope
 from headscope.core.heads import HeadLayout
-from headscope.core.slope import Form, Slope
 from headscope.core.state import State
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns

@@ -9,9 +9,8 @@ import numpy as np
 
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
-from headscope.measures.base import Columns
+from headscope.measures.base import Columns, Rows
 from headscope.measures.contests import ALL, Contests, names_of
-from headscope.measures.rows import Rows
 from headscope.stats.bootstrap import group_weights
 from headscope.stats.inference import share_interval
 from headscope.stats.selection import SelectedScore, folds_of, share

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headscope.core.batch import MapBatch, Side, Test
+from headscope.core.batch import MapBatch
+from headscope.core.rows import RowNeeds
 from headscope.errors import MeasureError
 from headscope.measures.groups import SPECIAL_GROUPS, group
-from headscope.measures.means import HeadMeans
+from headscope.measures.means import HeadMeans, row_sums
 
 if TYPE_CHECKING:
-    import torch
-    from jaxtyping import Float
-
     from headscope.measures.means import Counts, Sums
 
 # The two flows of the paper's Figure 2 (middle): from [SEP] to [SEP], and from everything else to [SEP].
@@ -52,14 +50,27 @@ class Tokens(HeadMeans):
         """`to_cls`, `to_sep`, `to_punct`, `to_=the|a`; `sep_to_sep`, `other_to_sep`."""
         return (*(f"to_{name}" for name in self.groups), *self.flows)
 
+    def row_needs(self) -> RowNeeds | None:
+        """The weight on each group of keys."""
+        return self._needs if self.level == "token" else None
+
+    @property
+    def _needs(self) -> RowNeeds:
+        sources, groups = (dict.fromkeys(names) for names in zip(*self._pairs, strict=True))
+        rows = tuple((name, group(name)) for name in sources if name != "all")
+        return RowNeeds(tuple((name, group(name)) for name in groups), rows=rows)
+
+    @property
+    def _pairs(self) -> list[tuple[str, str]]:
+        """For each quantity the group of its rows and the group of its columns."""
+        return [("all", name) for name in self.groups] + [FLOWS[flow] for flow in self.flows]
+
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
-        """Column sums for each kind of row, then the mass each group of columns takes."""
+        """The mass on each group of columns, summed over the rows it is about."""
         import torch
 
-        device = batch.weights.device
-        pairs = [("all", name) for name in self.groups] + [FLOWS[flow] for flow in self.flows]
-        received = column_sums(batch.weights, batch.queries, {source for source, _ in pairs})
-        sums = [(received[source] * batch.keys.mask(name, group(name), device)[:, None]).sum(-1) for source, name in pairs]
+        rows, pairs = row_sums(batch, self._needs), self._pairs
+        sums = [rows.over(source)[:, :, rows.needs.column(name)] for source, name in pairs]
         counted = np.stack([batch.queries.chosen(source, group(source)).sum(1) for source, _ in pairs], 1).astype(np.float64)
         # A text without a comma gives commas no attention: that counts. One without special tokens says nothing about
         # them.
@@ -70,28 +81,3 @@ class Tokens(HeadMeans):
             for column, flow in enumerate(self.flows, len(self.groups)):
                 counted[:, column] = 2 if flow == "sep_to_sep" else batch.queries.lengths - 2
         return torch.stack(sums, 1), np.maximum(counted, 0)
-
-
-def column_sums(
-    weights: Float[torch.Tensor, "batch head query key"], queries: Side, sources: Collection[str]
-) -> dict[str, Float[torch.Tensor, "batch head key"]]:
-    """What each column receives from each group of rows. Few rows are gathered; many are all rows less the few
-    others.
-    """
-    total = weights.sum(-2)
-    sums = {}
-    for source in sources:
-        most = queries.chosen(source, group(source)).sum() * 2 > queries.lengths.sum()
-        name, test = (f"not {source}", _others(source)) if most else (source, group(source))
-        part = _gathered(weights, queries.index(name, test, weights.device))
-        sums[source] = total - part if most else part
-    return sums
-
-
-def _others(source: str) -> Test:
-    return lambda form, role: not group(source)(form, role)
-
-
-def _gathered(weights: torch.Tensor, rows: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    text, row = rows
-    return weights.new_zeros(len(weights), weights.shape[1], weights.shape[3]).index_add_(0, text, weights[text, :, row])

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from headscope.core.annotation import NONE
 from headscope.core.batch import MapBatch
 from headscope.core.heads import HeadId, HeadLayout
 from headscope.core.state import State
+from headscope.core.trees import NONE, TAGS
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Level
 from headscope.measures.means import Average, HeadMeans, support_of
 from headscope.measures.relations import is_punctuation
-from headscope.measures.words import WordIndex
+from headscope.measures.words import WordIndex, trees_of
 from headscope.stats.inference import Support, interval
 from headscope.stats.spanning import arborescence, prim
 
@@ -131,10 +131,9 @@ class SpanningTrees(HeadMeans):
         import torch
 
         words, device = WordIndex.of(batch.queries), batch.weights.device
-        given = [word for text in batch.queries.texts for word in text.words]
-        kept = np.array([self.punct == "include" or not is_punctuation(word) for word in given], dtype=bool)
-        head = np.array([head for text in batch.queries.texts for head in text.heads], dtype=np.int64)
-        nodes = np.zeros(batch.queries.positions.shape, dtype=bool)
+        tags, head = (of_trees[0] for of_trees in trees_of(batch.queries))
+        kept = np.array([self.punct == "include" or not is_punctuation(tag) for tag in TAGS.items], dtype=bool)[tags]
+        nodes = np.zeros(batch.queries.roles.shape, dtype=bool)
         nodes[words.text[kept], words.place[kept]] = True
         same = words.same_sentence(batch.queries.width) & nodes[:, :, None] & nodes[:, None, :]
         governor = np.where(head >= 0, head + words.first[words.text], head)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.core.batch import WORD, MapBatch, Side
+from headscope.core.batch import IS_WORD, MapBatch, Side, TokenMaps
 from headscope.kernels import kernel
+from headscope.measures.sentences import SentenceBlock, sentence_blocks
 
 if TYPE_CHECKING:
     import torch
@@ -28,12 +29,12 @@ class WordIndex:
     @classmethod
     def of(cls, side: Side) -> WordIndex:
         """The words of the rows or columns of a batch."""
-        text, place = side.chosen("words", lambda form, role: role == WORD).nonzero()
+        text, place = side.chosen("word", IS_WORD).nonzero()
         counts = np.bincount(text, minlength=len(side.texts))
         if [len(annotation.words) for annotation in side.texts] != counts.tolist():
             raise ValueError("the annotation has other words than the maps")
         first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        sentence = np.array([number for annotation in side.texts for number in annotation.sentences], dtype=np.int64)
+        sentence = np.concatenate([annotation.sentence_of for annotation in side.texts])
         return cls(text, place, first, sentence)
 
     def __len__(self) -> int:
@@ -56,6 +57,16 @@ class WordIndex:
         ]
         allowed[:, np.arange(width), np.arange(width)] = False
         return allowed
+
+
+def trees_of(side: Side) -> tuple[Int[np.ndarray, "tree n"], Int[np.ndarray, "tree n"]]:
+    """The tags of all words of a batch, by their numbers, and their governors, by their numbers in their texts: first
+    in their own tree, then in those of each draw of the control. Where a text has fewer trees, nothing is said of its
+    words.
+    """
+    count = max(len(annotation.trees) for annotation in side.texts)
+    trees = [annotation.trees.filled(count) for annotation in side.texts]
+    return np.concatenate([tree.tags for tree in trees], 1), np.concatenate([tree.heads for tree in trees], 1)
 
 
 def favourites(
@@ -83,16 +94,34 @@ class SentenceIndex:
         self, words: WordIndex, width: int, device: torch.device, further: Bool[np.ndarray, "batch position"] | None = None
     ) -> None:
         self._words, self._width, self._device, self._further = words, width, device, further
+        self._blocks: list[SentenceBlock] | None = None
 
-    def favourites(self, weights: Float[torch.Tensor, "batch head query key"]) -> Int[torch.Tensor, "direction batch head position"]:
+    def favourites(self, batch: MapBatch) -> Int[torch.Tensor, "direction batch head position"]:
         """As `favourites`, with the other words of the sentence allowed, and what is further allowed."""
         import torch
 
-        plain = self._further is None and weights.device.type == "cpu" and weights.dtype == torch.float32
+        if batch.tokens is not None and self._further is None and (batch.tokens.weights is None or batch.tokens.rows.is_cuda):
+            return self._by_sentence(batch.tokens)
+        source = batch.weights if batch.tokens is None or batch.tokens.weights is None else batch.tokens.weights
+        plain = self._further is None and source.device.type == "cpu" and source.dtype == torch.float32
         if plain and (fast := kernel("words_cpu")) is not None:
-            return torch.from_numpy(fast.favourites(weights.contiguous().numpy(), *self._ranges, torch.get_num_threads()))
-        masked = weights * self._allowed[:, None]
+            arrays, threads = source.contiguous().numpy(), torch.get_num_threads()
+            if batch.tokens is None:
+                return torch.from_numpy(fast.favourites(arrays, *self._ranges, threads))
+            bounds = (side.numpy() for side in (batch.tokens.rows, batch.tokens.columns))
+            return torch.from_numpy(fast.favourites_of_tokens(arrays, *bounds, *self._ranges, threads))
+        masked = batch.weights * self._allowed[:, None]
         return torch.stack([_strongest(masked, -1), _strongest(masked, -2)])
+
+    def _by_sentence(self, tokens: TokenMaps) -> Int[torch.Tensor, "direction batch head position"]:
+        """From the weights within each sentence alone: sentences of about one length are looked at together."""
+        if self._blocks is None:
+            self._blocks = sentence_blocks(self._words, tokens, self._device)
+        heads = (tokens.scores.query if tokens.weights is None else tokens.weights).shape[1]  # type: ignore[union-attr]
+        chosen = tokens.rows.new_full((2, len(self._words.first), heads, self._width), -1)
+        for block in self._blocks:
+            block.put(chosen, tokens)
+        return chosen
 
     @cached_property
     def _allowed(self) -> Float[torch.Tensor, "batch query key"]:

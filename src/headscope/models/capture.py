@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 HEADLESS = "headscope_headless"  # what a module has that attends without a head, since all were cut out: there is nothing to see
 _ONLY_EAGER = "headscope_only_eager"  # what a module has whose attention SDPA does not compute
-_tap: ContextVar[Tap | None] = ContextVar("headscope_tap", default=None)
+# The open tap, and the implementation of attention whose calls it takes.
+_tap: ContextVar[tuple[Tap, str] | None] = ContextVar("headscope_tap", default=None)
 _change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | None] = ContextVar("headscope_change", default=None)
 
 
@@ -155,6 +156,17 @@ def only_eager(model: PreTrainedModel) -> None:
         setattr(module, _ONLY_EAGER, True)
 
 
+def attends_by_sdpa(model: PreTrainedModel) -> bool:
+    """Whether SDPA computes the attention of all modules, as far as they say."""
+    if any(hasattr(module, _ONLY_EAGER) for module in model.modules()):
+        return False
+    try:
+        with implementation(model, "sdpa"):
+            return True
+    except ValueError:  # transformers refuses it
+        return False
+
+
 def _rows(eager: Attention, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], start: int, stop: int) -> torch.Tensor:
     """Some rows of the maps of a call: the same function for some queries. Values play no part, so none are given."""
     query, key, value, *rest = args
@@ -174,7 +186,7 @@ def _attention(eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: 
     tap, change = _tap.get(), _change.get()
     if hasattr(module, HEADLESS):
         return unwatched(eager, module, *args, **kwargs)
-    output, weights = (tap or unwatched)(eager, module, *args, **kwargs)
+    output, weights = (unwatched if tap is None else tap[0])(eager, module, *args, **kwargs)
     return output if change is None else change(module, output), weights
 
 
@@ -182,12 +194,13 @@ _answer = AttentionInterface.get_interface
 
 
 def _get_interface(self: AttentionInterface, attn_implementation: str, default: Attention) -> Callable[..., Any]:
-    """The registry's own answer; wrapped for an eager model while a tap is open or heads are changed in this
-    context.
+    """The registry's own answer; wrapped while a tap is open for that implementation, or heads of an eager model are
+    changed, in this context.
     """
-    own: Attention = _answer(self, attn_implementation, default)
-    watched = attn_implementation == "eager" and (_tap.get() is not None or _change.get() is not None)
-    return partial(_attention, own) if watched else own
+    function: Attention = _answer(self, attn_implementation, default)
+    tap = _tap.get()
+    watched = attn_implementation == ("eager" if tap is None else tap[1]) and (tap is not None or _change.get() is not None)
+    return partial(_attention, function) if watched else function
 
 
 # A registered function would need a name of its own, which model files do not know. Nothing changes while no tap is
@@ -208,8 +221,11 @@ def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
     """The model with another attention implementation, and with its own again afterwards, whatever happens."""
     configs = {id(config): config for m in model.modules() if isinstance(m, PreTrainedModel) for config in _with_parts(m.config)}
     before = [(config, config._attn_implementation) for config in configs.values()]
-    model.set_attn_implementation(name)
+    if all(was == name for _, was in before):
+        yield
+        return
     try:
+        model.set_attn_implementation(name)
         yield
     finally:
         for config, was in before:
@@ -217,10 +233,10 @@ def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def tapped(model: PreTrainedModel, tap: Tap) -> Iterator[None]:
-    """The model with every attention call made through `tap`."""
-    with implementation(model, "eager"):
-        token = _tap.set(tap)
+def tapped(model: PreTrainedModel, tap: Tap, name: str = "eager") -> Iterator[None]:
+    """The model with another attention implementation, every call of which is made through `tap`."""
+    with implementation(model, name):
+        token = _tap.set((tap, name))
         try:
             yield
         finally:
@@ -258,6 +274,29 @@ def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], note: Ca
         return calls, model(**inputs, use_cache=False)
 
 
+class ExpectedCalls:
+    """The attention calls that a dry run saw, in order."""
+
+    def __init__(self, model: PreTrainedModel, sites: Sequence[Site]) -> None:
+        self._model, self._sites = model, sites
+        self._modules = [model.get_submodule(site.module) for site in sites]
+
+    def check(self, index: int, module: torch.nn.Module) -> None:
+        """Refuse call number `index` of a pass if another module makes it than in the dry run."""
+        if index >= len(self._sites) or module is not self._modules[index]:
+            caller = next((name for name, other in self._model.named_modules() if other is module), None)
+            expected = self._sites[index].module if index < len(self._sites) else "no more calls"
+            raise ModelError(
+                f"attention call {index + 1} came from {caller!r} where the dry run saw {expected!r}",
+                "This model chooses its layers by input; such models are not supported",
+            )
+
+    def check_number(self, calls: int) -> None:
+        """Refuse a pass that had another number of calls."""
+        if calls != len(self._sites):
+            raise ModelError(f"{calls} attention calls where the dry run saw {len(self._sites)}: some layers are missing")
+
+
 def stream(
     model: PreTrainedModel,
     sites: Sequence[Site],
@@ -269,17 +308,11 @@ def stream(
 
     A layer's maps are freed before the next layer's exist, unless the consumer keeps them.
     """
-    paths = {id(module): name for name, module in model.named_modules()}
+    calls = ExpectedCalls(model, sites)
     visible: dict[int, tuple[torch.Tensor | None, torch.Tensor | None]] = {}
 
     def take(index: int, call: Call) -> None:
-        caller = paths.get(id(call.module))
-        if index >= len(sites) or caller != sites[index].module:
-            expected = sites[index].module if index < len(sites) else "no more calls"
-            raise ModelError(
-                f"attention call {index + 1} came from {caller!r} where the dry run saw {expected!r}",
-                "This model chooses its layers by input; such models are not supported",
-            )
+        calls.check(index, call.module)
         # Layers share a mask; those that do are given one and the same tensor.
         if id(call.mask) not in visible:
             visible[id(call.mask)] = (call.visible(), call.mask)
@@ -288,8 +321,7 @@ def stream(
     tap = _Tap(take, lambda index: wanted is None or index in wanted)
     with torch.inference_mode(), tapped(model, tap):
         model(**inputs, use_cache=False)
-    if tap.calls != len(sites):
-        raise ModelError(f"{tap.calls} attention calls where the dry run saw {len(sites)}: maps of some layers are missing")
+    calls.check_number(tap.calls)
 
 
 OUTPUTS = {"encoder": ("attentions", "encoder_attentions"), "decoder": ("attentions", "decoder_attentions"), "cross": ("cross_attentions",)}

@@ -16,7 +16,7 @@ import transformers
 from safetensors import safe_open
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
 from headscope.corpora.source import quoted
 from headscope.errors import ModelError
 

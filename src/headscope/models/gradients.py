@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from headscope.core.slope import Slope
+from headscope.core.batch import Slope
 from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.models import capture

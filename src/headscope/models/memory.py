@@ -19,14 +19,16 @@ class Memory:
     maps: int
 
 
-def estimate(model: Model, batch: int, length: int) -> Memory:
+def estimate(model: Model, batch: int, length: int, without_maps: bool = False) -> Memory:
     """The memory of a batch of equally long texts.
 
     A map of one head is length x length float32 numbers. Eager attention holds a layer's maps three times at its peak
-    (logits, masked logits, weights), a measure one more; models read through their outputs hold all layers besides.
+    (logits, masked logits, weights), a measure one more; models read through their outputs hold all layers besides. A
+    run that needs no maps holds none.
     """
     one_head = 4 * batch * length * length
     layer = one_head * max(site.heads for site in model.sites)
     everything = one_head * model.layout.size
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.network.parameters())
-    return Memory(weights, layer, everything, 4 * layer if model.capture == "interface" else everything + 4 * layer)
+    held = 4 * layer if model.capture == "interface" else everything + 4 * layer
+    return Memory(weights, layer, everything, 0 if without_maps else held)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from headscope.core.batch import WORD
+from headscope.core.batch import WORD, Slope
 from headscope.core.heads import HeadLayout, Site
-from headscope.core.slope import Slope
+from headscope.core.rows import ENTROPY, AttentionScores
 from headscope.corpora.tags import Tagging, tagging_of
 from headscope.encoding.texts import Encoded
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import EncodingError
-from headscope.models import capture
+from headscope.models import capture, fused
 from headscope.models.predictions import Objective
 from headscope.models.sites import Capture
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from jaxtyping import Shaped
     from transformers import PreTrainedModel
 
-    from headscope.models.capture import Consumer
+    from headscope.models.capture import Consumer, Finite
+    from headscope.models.fused import Reaches, RowConsumer
     from headscope.models.gradients import Taker
     from headscope.models.prune import Pruning
 
@@ -156,6 +157,43 @@ class Model:
                 if wanted is None or index in wanted:
                     take(index, maps, None, None)
         finite.check()
+
+    @cached_property
+    def needs_maps(self) -> str | None:
+        """Why statistics of rows cannot be had from this model without its maps; None if they can.
+
+        Tried on a dry run: they must be those of the maps that eager attention gives.
+        """
+        from headscope.models.verify import refused_without_maps
+
+        return "its maps are read from its outputs" if self.capture != "interface" else refused_without_maps(self.network, self.sites)
+
+    def stream_rows(
+        self,
+        texts: Sequence[Encoded],
+        members: Callable[[int], torch.Tensor],
+        offsets: Sequence[int],
+        consume: RowConsumer,
+        wanted: frozenset[int] | None = None,
+        reaches: Reaches | None = None,
+    ) -> Finite:
+        """Run the model once, without maps, and give `consume` the statistics of each wanted site's rows.
+
+        `members` gives for a site which key belongs to which group. Whether all was finite is to be checked by what is
+        returned, and whether masks are those of their reaches by `reaches`: neither makes the device wait here.
+        """
+        inputs = self.inputs(texts)
+        finite = capture.Finite(self.sites, self.network.dtype)
+
+        def take(index: int, values: torch.Tensor, scores: AttentionScores) -> None:
+            finite.note(index, values[..., ENTROPY : ENTROPY + 1], self.queries(inputs, self.sites[index]))
+            consume(index, values, scores)
+
+        source = [len(text) for text in texts]
+        target = [len(text if text.target is None else text.target) for text in texts]
+        lengths = fused.lengths_of(source, target, self.sites, self.device)
+        fused.stream_rows(self.network, self.sites, inputs, lengths, members, offsets, take, wanted, reaches)
+        return finite
 
     def queries(self, inputs: Mapping[str, torch.Tensor], site: Site) -> torch.Tensor:
         """1 at the rows of a site's maps that are tokens, 0 at padding, [batch, query]."""

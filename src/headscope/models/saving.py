@@ -13,8 +13,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from headscope.core.paths import kind_of, unusable
-from headscope.core.removal import remove_matching
+from headscope.core.paths import kind_of, remove_matching, unusable
 from headscope.errors import ModelError
 
 _CONFIG = "config.json"  # without it no folder is loaded

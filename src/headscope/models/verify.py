@@ -18,8 +18,8 @@ import torch
 
 from headscope.core.heads import Kind, Site
 from headscope.errors import ModelError
-from headscope.models import capture
-from headscope.models.dry_run import alone
+from headscope.models import capture, fused
+from headscope.models.dry_run import alone, dry_inputs, small_windows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -88,6 +88,26 @@ def verify_tapped(model: PreTrainedModel, tried: Tried, captured: Any) -> None:
     if not all(_same(_states(model, result, tried.inputs), expected) for result in (plain, unwatched)):
         model.set_attn_implementation("eager")
         capture.only_eager(model)
+
+
+def refused_without_maps(model: PreTrainedModel, sites: Sequence[Site]) -> str | None:
+    """Why statistics of rows cannot be had without maps: its mask is of another kind, or on a dry run they are not
+    those of the maps. None if they can.
+    """
+    if not capture.attends_by_sdpa(model):
+        return "SDPA does not compute its attention"
+    with small_windows(model), torch.inference_mode():
+        inputs = dry_inputs(model)
+        try:
+            pairs = fused.differences(model, sites, inputs)
+        except fused.OtherMask as error:
+            return str(error)
+    dtype = torch.float32 if model.dtype == torch.float64 else model.dtype  # which says how exact maps are
+    for site, values, expected in pairs:
+        pairs_of_columns = ((values[..., column].to(dtype), expected[..., column].to(dtype)) for column in range(1, values.shape[-1]))
+        if not all(_same(*columns) for columns in pairs_of_columns):
+            return f"its scores of {site.name} are not scaled products of queries and keys"
+    return None
 
 
 def verify_returned(model: PreTrainedModel, tried: Tried) -> None:

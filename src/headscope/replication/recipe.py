@@ -1,6 +1,4 @@
-"""What a paper did and what it claims, as data: the steps that do the same, and every number with the place where
-ours is found.
-"""
+"""What a paper did and claims, as data: steps that do the same, and where our number for each is found."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ class _Part(BaseModel):
 
 
 class Theirs(_Part):
-    """What the paper had where we have something else: shown in every row. `settings` are compared with those of the
-    step.
-    """
+    """What the paper had in place of ours, shown in every row; `settings` are compared with the step's."""
 
     model: str
     data: str
@@ -220,12 +216,12 @@ class Recipe(_Part):
     def repeats(self) -> dict[str, str]:
         """The claims that rest on the number of ours of an earlier claim, and that claim."""
         first: dict[str, str] = {}
-        found: dict[str, str] = {}
+        repeated: dict[str, str] = {}
         for claim in self.claims:
             earlier = claim.same_as or first.setdefault(claim.number, claim.id)
             if earlier != claim.id:
-                found[claim.id] = earlier
-        return found
+                repeated[claim.id] = earlier
+        return repeated
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
@@ -238,24 +234,22 @@ class Recipe(_Part):
 
 
 def _spread(claim: object) -> list[object]:
-    """A claim, or one for each of its `cases`: a case gives names to be put where the claim has them in braces, and
-    fields of its own.
-    """
+    """A claim, or one per `cases`: a case gives names for the claim's braces, and fields of its own."""
     if not isinstance(claim, dict) or not isinstance(claim.get("cases"), list):
         return [claim]
     common = {name: value for name, value in claim.items() if name != "cases"}
-    found: list[object] = []
+    claims: list[object] = []
     for case in claim["cases"]:
         if not isinstance(case, dict):
             return [claim]
         filled = _filled(common, case)
-        own = {name: value for name, value in case.items() if name in Claim.model_fields}
+        fields = {name: value for name, value in case.items() if name in Claim.model_fields}
         where = filled.get("where")
         for name in ("rows", "any_of", "step") if isinstance(where, dict) else ():
             if name in case:
                 where[name] = {**where.get(name, {}), **case[name]} if isinstance(case[name], dict) else case[name]
-        found.append({**filled, **own})
-    return found
+        claims.append({**filled, **fields})
+    return claims
 
 
 def _filled(value: Any, case: dict[str, Any]) -> Any:
@@ -264,10 +258,10 @@ def _filled(value: Any, case: dict[str, Any]) -> Any:
     if isinstance(value, list):
         return [_filled(part, case) for part in value]
     if isinstance(value, str) and "{" in value:
-        for name, given in case.items():
+        for name, filling in case.items():
             if value == f"{{{name}}}":
-                return given
-            value = value.replace(f"{{{name}}}", str(given))
+                return filling
+            value = value.replace(f"{{{name}}}", str(filling))
     return value
 
 
@@ -285,8 +279,8 @@ def read_recipe(name: str | Path) -> tuple[Recipe, str]:
         if path.suffix != SUFFIX:
             remedy = f"Use one of {', '.join(recipe_names())}, or a file of your own that ends in {SUFFIX}"
             raise RunError(f"there is no recipe {str(name)!r}", remedy)
-        if found := problem_of(path):
-            raise RunError(f"{path}: {found[0]}", f"{found[1]}; or use one of {', '.join(recipe_names())}")
+        if problem := problem_of(path):
+            raise RunError(f"{path}: {problem[0]}", f"{problem[1]}; or use one of {', '.join(recipe_names())}")
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -310,15 +304,15 @@ def checked(content: dict[str, Any], where: str) -> Recipe:
         if kind == "missing":
             raise RunError(f"{where}: {key} is missing", "Add it: keys are in docs/replication.md") from None
         problem = first["msg"].removeprefix("Value error, ")
-        said = f" = {first['input']!r}" if key and not isinstance(first["input"], dict | list | BaseModel) else ""
-        raise RunError(f"{where}: {key or 'the recipe'}{said}: {problem}", "Keys are in docs/replication.md") from None
+        value = f" = {first['input']!r}" if key and not isinstance(first["input"], dict | list | BaseModel) else ""
+        raise RunError(f"{where}: {key or 'the recipe'}{value}: {problem}", "Keys are in docs/replication.md") from None
 
 
 def _named(content: dict[str, Any], place: tuple[int | str, ...]) -> str:
     """A place in a file as a person says it: `claims.sep-share.where.column`."""
     claims = content.get("claims")
     spread = {**content, "claims": [case for claim in claims for case in _spread(claim)]} if isinstance(claims, list) else content
-    found: list[str] = []
+    names: list[str] = []
     value: Any = spread
     for part in place:
         if isinstance(part, str) and part in ("float", "tuple[float, ...]"):
@@ -328,7 +322,7 @@ def _named(content: dict[str, Any], place: tuple[int | str, ...]) -> str:
         except (KeyError, IndexError, TypeError):
             value = None
         if isinstance(part, int) and isinstance(value, dict):
-            found.append(str(value.get("id") or value.get("name") or part + 1))
+            names.append(str(value.get("id") or value.get("name") or part + 1))
         else:
-            found.append(str(part + 1) if isinstance(part, int) else part)
-    return ".".join(found)
+            names.append(str(part + 1) if isinstance(part, int) else part)
+    return ".".join(names)

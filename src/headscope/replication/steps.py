@@ -47,10 +47,10 @@ class StepContext:
 
     def used(self) -> dict[str, tuple[str, ...]]:
         """The files that are read, by role: those that were given, and what stands in for others."""
-        given = {
+        files = {
             role: paths for step in self.recipe.steps for role, paths in ((step.corpus, self.corpus(step)), (step.dev, self.dev(step)))
         }
-        return {role: paths for role, paths in given.items() if role is not None and paths is not None}
+        return {role: paths for role, paths in files.items() if role is not None and paths is not None}
 
     def model_of(self, step: Step) -> str:
         """The name of its model, or the folder of the step that trains it."""
@@ -67,9 +67,7 @@ class StepContext:
 
 
 def check_settings(context: StepContext, step: Step) -> None:
-    """An error for a setting that the step's verb does not have, or a figure that there is not, before anything is
-    worked out.
-    """
+    """An error for a setting that the step's verb lacks, or an unknown figure, before anything is computed."""
     from headscope.figures import known_figures
 
     where = f"step {step.name} of {context.recipe.name}"
@@ -97,9 +95,7 @@ def clear(context: StepContext) -> None:
 
 
 def do(context: StepContext, step: Step, resume: bool, overwrite: bool, progress: Progress | None) -> Results | None:
-    """What the step found, worked out now or before; None for one that trains a model. A RunError says why it cannot
-    be done.
-    """
+    """The step's results, computed now or before; None if it trains a model. A RunError says why it cannot run."""
     corpus = context.corpus(step)
     if corpus is None:
         raise RunError(f"it needs a corpus that does not come with headscope: give --corpus {step.corpus}=FILE")
@@ -120,9 +116,7 @@ def do(context: StepContext, step: Step, resume: bool, overwrite: bool, progress
 def _with_trained(
     context: StepContext, step: Step, corpus: tuple[str, ...], out: Path, resume: bool, overwrite: bool, progress: Progress | None
 ) -> Results:
-    """A study of a model that a step has trained, on what that was not trained on: its dev corpus, or the documents
-    it held out.
-    """
+    """A study of a model that a step trained, on its dev corpus or on the documents that it held out."""
     from headscope.models.finetuning.examples import held_out
 
     assert step.model is not None

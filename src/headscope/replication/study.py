@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -9,14 +10,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from headscope.core.paths import kind_of
 from headscope.corpora import read
 from headscope.corpora.files import joint_hash
 from headscope.engine.opening import prepare
 from headscope.errors import HeadscopeError, RunError
-from headscope.replication.cells import row
 from headscope.replication.recipe import NONE, Claim, Recipe, Step, read_recipe
 from headscope.replication.steps import StepContext, check_settings, clear, do
-from headscope.replication.verdicts import DATA, DIFFERS, VERDICTS, judge
+from headscope.replication.verdicts import DATA, DIFFERS, VERDICTS, judge, row
 from headscope.results.folder import Folder
 from headscope.results.results import Results
 from headscope.results.signature import identity, signature
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 STUDY = "replication"
 Watch = Callable[[int, int, str], "AbstractContextManager[Progress | None]"]
+_ROLE = re.compile(r"([a-z][a-z-]*)=(.+)", re.DOTALL)
 
 
 class ReplicationSpec(Specification):
@@ -59,11 +61,11 @@ def replicate(
     gives what is told how far it is. Steps that cannot be done on the given data are listed as such.
     """
     recipe, digest = read_recipe(name)
-    given = by_role(recipe, corpora or {})
+    by_role_given = by_role(recipe, corpora or {})
     folder = Folder(out)
     _look_first(folder, resume, overwrite)
     folder.refuse_links(step.name for step in recipe.steps)
-    context = StepContext(Path(name).stem, recipe, model, given, out, device, full)
+    context = StepContext(Path(name).stem, recipe, model, by_role_given, out, device, full)
     for step in recipe.steps:
         check_settings(context, step)
     hashes = {role: read(*paths).hash() for role, paths in context.used().items()}
@@ -81,9 +83,7 @@ def replicate(
 
 
 def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Files for each role. What is given without one takes the place of the embedded corpus, wherever that would be
-    taken.
-    """
+    """Files for each role; those given without one replace the embedded corpus wherever it would be used."""
     if unknown := [role for role in corpora if role and role not in recipe.roles]:
         raise RunError(f"{recipe.name} has no role {unknown[0]!r} for a corpus", f"Roles are {', '.join(recipe.roles)}")
     everywhere = {step.corpus: tuple(corpora[""]) for step in recipe.steps if step.default != NONE} if corpora.get("") else {}
@@ -147,7 +147,7 @@ def _cook(
         "measures": {STUDY: {"recipe": recipe.name}},
         "sites": [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in model.layout.sites],
         "counts": {"steps": len(done), "claims": len(claims)},
-        "warnings": list(dict.fromkeys(line for one in done.values() for line in one.warnings)),
+        "warnings": list(dict.fromkeys(line for results in done.values() for line in results.warnings)),
         "dropped": [],
         "findings": sentences(tables["claims"]),
         "notes": [f"{recipe.step(name).title}: not done, since {why}" for name, why in reasons.items()],
@@ -167,9 +167,7 @@ def _one(
     overwrite: bool,
     progress: Progress | None,
 ) -> None:
-    """Do a step, or note why it cannot be done. What is wrong with a disk ends all of it; what a corpus lacks does
-    not.
-    """
+    """Do a step, or note why it cannot be done; a full disk ends everything, a corpus that lacks data does not."""
     if step.model in reasons:
         reasons[step.name] = f"{context.recipe.step(step.model or '').title} was not done"
         return
@@ -186,7 +184,7 @@ def _one(
 
 def _steps(context: StepContext, done: Mapping[str, Results], reasons: Mapping[str, str]) -> dict[str, list[Any]]:
     """A row for each step."""
-    found: dict[str, list[Any]] = {name: [] for name in ("step", "title", "verb", "done", "why", "texts", "seconds", "signature")}
+    columns: dict[str, list[Any]] = {name: [] for name in ("step", "title", "verb", "done", "why", "texts", "seconds", "signature")}
     for step in context.recipe.steps:
         results = done.get(step.name)
         manifest: Mapping[str, Any] = results.manifest if results is not None else {}
@@ -197,29 +195,27 @@ def _steps(context: StepContext, done: Mapping[str, Results], reasons: Mapping[s
             "signature": manifest.get("signature", ""),
         }
         for name, cell in cells.items():
-            found[name].append(cell)
-    return found
+            columns[name].append(cell)
+    return columns
 
 
 def sentences(claims: Table) -> list[str]:
-    """What came of the claims, in plain words; those that differ are named. Properties of the data and repeated
-    numbers do not count.
-    """
+    """The outcome of all claims in words, naming those that differ; data and repeated numbers do not count."""
     counting = [row for row in claims if row["verdict"] != DATA and not row["repeats"]]
     counts = Counter(row["verdict"] for row in counting)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     data = sum(row["verdict"] == DATA for row in claims)
     rest = {"properties of the data": data, "rows with the number of another row": len(claims) - len(counting) - data}
     left = ", ".join(f"{number} {name}" for name, number in rest.items() if number)
-    found = [f"Of {len(counting)} claims: {told}." + (f" Not counted: {left}." if left else "")]
-    found += [
+    lines = [f"Of {len(counting)} claims: {told}." + (f" Not counted: {left}." if left else "")]
+    lines += [
         f"Differs: {row['says']} ({row['place']}: {row['published']}; here {row['ours']})." for row in counting if row["verdict"] == DIFFERS
     ]
-    found.append(
+    lines.append(
         "Data, model and settings are not the paper's, as every row says: a verdict is about direction, and equal numbers from other data "
         "are no replication."
     )
-    return found
+    return lines
 
 
 _SPOKEN = {
@@ -230,32 +226,32 @@ _SPOKEN = {
 
 def differing(context: StepContext, claim: Claim, done: Mapping[str, Results]) -> str:
     """The differences of a claim's steps, each said once, and what the recipe says of this claim."""
-    found: list[str] = []
+    lines: list[str] = []
     for name in dict.fromkeys(place.step for place in claim.places):
         if name in done:
-            found += [part for part in step_differs(context, context.recipe.step(name), done[name]) if part not in found]
-    return "; ".join([*found, *([claim.differs] if claim.differs else [])])
+            lines += [part for part in step_differs(context, context.recipe.step(name), done[name]) if part not in lines]
+    return "; ".join([*lines, *([claim.differs] if claim.differs else [])])
 
 
 def step_differs(context: StepContext, step: Step, results: Results) -> list[str]:
     """What was other in a step than in the paper."""
     theirs, manifest = step.theirs, results.manifest
     model = Path(context.model).name
-    found = [] if model.casefold() == theirs.model.casefold() else [f"model: {model}, not {theirs.model}"]
+    lines = [] if model.casefold() == theirs.model.casefold() else [f"model: {model}, not {theirs.model}"]
     if step.model is not None:
-        found = [f"model: {model}, trained here, not {theirs.model}"]
+        lines = [f"model: {model}, trained here, not {theirs.model}"]
     texts = manifest.get("counts", {}).get("texts")
     names = ", ".join(Path(name).name for name in context.corpus(step) or ())
-    found.append(f"data: {names} ({texts:,} texts), not {theirs.data}" if texts else f"data: {names}, not {theirs.data}")
+    lines.append(f"data: {names} ({texts:,} texts), not {theirs.data}" if texts else f"data: {names}, not {theirs.data}")
     settings: Mapping[str, Any] = manifest["settings"]
     for name, value in theirs.settings.items():
         if name in settings and _plain(settings[name]) != _plain(value):
-            found.append(f"{name}: {_said(settings[name])}, not {_said(value)}")
+            lines.append(f"{name}: {_said(settings[name])}, not {_said(value)}")
     brief = {} if context.full else {name: value for name, value in step.brief.items() if name != "limit" or (texts or 0) >= value}
     if brief:
         told = ", ".join(f"{_SPOKEN.get(name, name)} {_said(value)}" for name, value in brief.items())
-        found.append(f"kept short: {told} (--full lifts it)")
-    return found
+        lines.append(f"kept short: {told} (--full lifts it)")
+    return lines
 
 
 def _plain(value: Any) -> Any:
@@ -264,3 +260,19 @@ def _plain(value: Any) -> Any:
 
 def _said(value: Any) -> str:
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def corpora_by_role(corpora: Sequence[str]) -> dict[str, list[str]]:
+    """`treebank=a.conllu` and `b.conllu` as files by role; "" is the role of a file that is given without one."""
+    files: dict[str, list[str]] = {}
+    for text in corpora:
+        parted = _ROLE.fullmatch(text) if kind_of(text) in ("missing", "unusable") else None
+        role, path = parted.groups() if parted is not None else ("", text)
+        files.setdefault(role, []).append(path)
+    return files
+
+
+def usual_folder(recipe: str | Path, model: str, corpora: Mapping[str, Sequence[str]]) -> Path:
+    """Where results go if nobody says."""
+    first = next((paths[0] for paths in corpora.values() if paths), "sampler")
+    return Path("runs") / "-".join(Path(name).name.split(".")[0] for name in (str(recipe), model, first))

@@ -2,7 +2,8 @@
 
 A verdict is about direction, order, or an interval, and needs an interval or a p of our number: chance alone gives a
 verdict of direction or order in at most 5 % of cases (benchmarks/verdicts.py). No verdict says that a paper is
-replicated: data, models and settings differ, and the row tells how.
+replicated: data, models and settings differ, and the row tells how. Claims, numbers and verdicts
+become rows of a table at the end.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from headscope.errors import RunError
-from headscope.replication.evidence import LEVEL, difference, widened, within_layers
-from headscope.replication.numbers import LackingError, Number, by_head, curve, find
+from headscope.replication.numbers import LEVEL, LackingError, Number, by_head, curve, difference, find, widened, within_layers
 from headscope.replication.recipe import Claim
 from headscope.results.results import Results
 from headscope.stats.correlation import pearson, spearman
@@ -76,9 +77,9 @@ def _judged(claim: Claim, done: Mapping[str, Results]) -> Outcome:
         return _shaped(claim, curve(results, claim.where))
     if claim.expect == "correlation":
         assert claim.other is not None
-        one, two = by_head(results, claim.where), by_head(done[claim.other.step], claim.other)
-        heads = [head for head in one if head in two]
-        return _correlated([one[head] for head in heads], [two[head] for head in heads], [head[:2] for head in heads])
+        first, two = by_head(results, claim.where), by_head(done[claim.other.step], claim.other)
+        heads = [head for head in first if head in two]
+        return _correlated([first[head] for head in heads], [two[head] for head in heads], [head[:2] for head in heads])
     ours = find(results, claim.where)
     if claim.expect in ("above", "below"):
         assert claim.threshold is not None
@@ -124,9 +125,7 @@ def _inside(ours: Number, published: float) -> Outcome:
 
 
 def _shaped(claim: Claim, values: Sequence[float]) -> Outcome:
-    """The rank correlation of a curve over layers with the published one; without a verdict, since neighbouring
-    layers are alike.
-    """
+    """The rank correlation of a curve over layers with the published one, without a verdict."""
     assert isinstance(claim.published, tuple)
     if len(values) != len(claim.published):
         return Outcome(INCOMPARABLE, f"{len(values)} layers here, {len(claim.published)} there")
@@ -139,12 +138,12 @@ def _shaped(claim: Claim, values: Sequence[float]) -> Outcome:
     return Outcome(NOT_TESTED, "layers are not independent observations", Number(float(r), n=int(n)), told)
 
 
-def _correlated(one: Sequence[float], two: Sequence[float], layers: Sequence[object]) -> Outcome:
+def _correlated(first: Sequence[float], two: Sequence[float], layers: Sequence[object]) -> Outcome:
     """A correlation over heads that is to be above 0."""
-    r, n = pearson(np.array(one), np.array(two))
+    r, n = pearson(np.array(first), np.array(two))
     if math.isnan(r):
         return Outcome(INCOMPARABLE, "no correlation: the values are all alike")
-    p = within_layers(one, two, layers)
+    p = within_layers(first, two, layers)
     ours = Number(float(r), n=int(n), p=p)
     if math.isnan(p):
         return Outcome(NOT_TESTED, "there are no layers of two heads that differ", ours)
@@ -156,25 +155,25 @@ def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
     """Whether numbers stand in the published order. A pair counts for it or against it by the same measure: if the
     interval of its difference, widened for the number of pairs, excludes 0.
     """
-    found: list[tuple[float, Number, str]] = []
+    ours: list[tuple[float, Number, str]] = []
     lacking: list[str] = []
     for item in claim.items:
         try:
             if item.where.step not in done:
                 raise LackingError("not done")
-            found.append((item.published, find(done[item.where.step], item.where), item.name))
+            ours.append((item.published, find(done[item.where.step], item.where), item.name))
         except LackingError:
             lacking.append(item.name)
-    if len(found) < 2:
+    if len(ours) < 2:
         raise LackingError(f"of {', '.join(lacking)} there is none")
-    pairs = [(a, b) for a, b in combinations(sorted(found, key=lambda one: one[0]), 2) if a[0] < b[0]]
+    pairs = [(a, b) for a, b in combinations(sorted(ours, key=lambda triple: triple[0]), 2) if a[0] < b[0]]
     sides = [_side(a[1], b[1], len(pairs)) for a, b in pairs]
     turned = sum(a[1].value > b[1].value for a, b in pairs)
     tied = sum(a[1].value == b[1].value for a, b in pairs)
     tau = (len(pairs) - tied - 2 * turned) / len(pairs)
-    told = " < ".join(f"{name} {number.value:.3g}" for _, number, name in sorted(found, key=lambda one: one[1].value))
+    told = " < ".join(f"{name} {number.value:.3g}" for _, number, name in sorted(ours, key=lambda triple: triple[1].value))
     without = [f"without {', '.join(lacking)}"] if lacking else []
-    untested = [name for _, number, name in found if number.untested]
+    untested = [name for _, number, name in ours if number.untested]
     if -1 in sides:
         verdict, why = DIFFERS, ""
     elif untested:
@@ -182,12 +181,79 @@ def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
     else:
         verdict = ORDERED if all(side == 1 for side in sides) else UNCLEAR
         why = "" if verdict == ORDERED else f"{sides.count(0)} of {len(pairs)} pairs may stand either way"
-    return Outcome(verdict, "; ".join([*without, *filter(None, [why])]), Number(tau, n=len(found)), told)
+    return Outcome(verdict, "; ".join([*without, *filter(None, [why])]), Number(tau, n=len(ours)), told)
 
 
-def _side(one: Number, other: Number, pairs: int) -> int:
+def _side(first: Number, other: Number, pairs: int) -> int:
     """1 if `other` is surely larger, -1 if surely smaller, 0 if neither is sure."""
-    low, high = difference(one.value, (one.sure_low, one.sure_high), other.value, (other.sure_low, other.sure_high))
-    known = [number.documents for number in (one, other) if number.documents is not None]
-    low, high = widened(other.value - one.value, (low, high), pairs, min(known, default=None))
+    low, high = difference(first.value, (first.sure_low, first.sure_high), other.value, (other.sure_low, other.sure_high))
+    known = [number.documents for number in (first, other) if number.documents is not None]
+    low, high = widened(other.value - first.value, (low, high), pairs, min(known, default=None))
     return 1 if low > 0 else -1 if high < 0 else 0
+
+
+def published(claim: Claim) -> str:
+    """What the paper has, as a cell."""
+    if claim.items:
+        text = " < ".join(f"{item.name} {item.published:g}" for item in sorted(claim.items, key=lambda item: item.published))
+    elif isinstance(claim.published, tuple):
+        text = (
+            f"by layer, highest in {int(np.argmax(claim.published)) + 1}"
+            if claim.expect == "curve"
+            else " ".join(map(_plain, claim.published))
+        )
+    else:
+        text = "" if claim.published is None else _plain(claim.published)
+        text += f" ({claim.named})" if claim.named else ""
+        text += f", baseline {_plain(claim.baseline)}" if claim.baseline is not None else ""
+    told = {"by eye": "read off by eye", "recalled": "from memory, not checked", "recomputed": "worked out from the notebook's scores"}
+    told |= {"notebook": "notebook", "results": "result file"}
+    notes = [note for note in (claim.remark, told.get(claim.source, "")) if note]
+    return f"{text} [{'; '.join(notes)}]" if text and notes else text or "; ".join(notes) or "–"
+
+
+def ours(outcome: Outcome, claim: Claim) -> str:
+    """What we have, as a cell."""
+    number = outcome.ours
+    if number is None:
+        return "–"
+    label = {"curve": "ρ ", "correlation": "r ", "order": "τ "}.get(claim.expect if not claim.items else "order", "")
+    text = label + _short(number.value)
+    text += f" [{_short(number.low)} {_short(number.high)}]" if not math.isnan(number.low) else ""
+    text += f" ({number.named})" if number.named else ""
+    text += f", baseline {_short(number.baseline)}" if not math.isnan(number.baseline) else ""
+    text += f" ({number.tested})" if number.tested else ""
+    return f"{text}: {outcome.told}" if outcome.told else text
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}"
+
+
+def _short(value: float) -> str:
+    """A number to three places that count, and no more digits after the point than help."""
+    if not math.isfinite(value) or value.is_integer():
+        return f"{value:g}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 4)}f}"
+
+
+def counted(claim: Claim) -> str:
+    """What n counts."""
+    names = {"curve": "layers", "correlation": "heads"}
+    return "numbers in order" if claim.items else names.get(claim.expect) or (claim.where.n_counts if claim.where is not None else "")
+
+
+def row(claim: Claim, outcome: Outcome, differs: str, repeats: str = "") -> dict[str, Any]:
+    """A row of the table of claims; `repeats` is the claim that counts for the same number."""
+    number = outcome.ours or Number(math.nan)
+    single = claim.published if isinstance(claim.published, float) else None
+    return {
+        **{"id": claim.id, "place": claim.place, "says": claim.says, "unit": claim.unit},
+        **{"published": published(claim), "ours": ours(outcome, claim), "verdict": outcome.verdict},
+        **{"why": "; ".join(filter(None, [outcome.why, f"our number is that of {repeats}, and counted there" if repeats else ""]))},
+        **{"differs": differs, "source": claim.source, "expect": claim.expect, "published_value": single},
+        **{"value": number.value, "low": number.low, "high": number.high, "n": number.n, "documents": number.documents},
+        **{"n_counts": counted(claim) if number.n is not None else "", "repeats": repeats},
+        "step": ", ".join(dict.fromkeys(place.step for place in claim.places)),
+    }

@@ -13,22 +13,18 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from headscope.errors import RunError
-from headscope.report.alike import alike_section
 from headscope.report.contests import contests
-from headscope.report.sections import figures, glance, section
-from headscope.report.studies import study_section
+from headscope.report.sections import alike_section, figures, glance, section, study_section
 from headscope.report.summary import sentences
 from headscope.results.behaviour import BROAD
-from headscope.results.errors import blame_folder
-from headscope.results.few_documents import counted, few_documents
 from headscope.results.folder import write_atomically
-from headscope.results.results import Results
+from headscope.results.notes import counted, few_documents
+from headscope.results.results import Results, blame_folder
 from headscope.results.table import display
 from headscope.views.alike import measured
-from headscope.views.findings import whose
-from headscope.views.gallery import readable
 from headscope.views.page import shell, templates
-from headscope.views.run import corpus_name, flat_heads, model_name, run_data
+from headscope.views.run import corpus_name, flat_heads, model_name, readable_gallery, run_data
+from headscope.views.words import whose
 
 _HEAD = re.compile(r"\b(?:(?:decoder|cross)/)?[0-9]+-[0-9]+\b")
 _TITLES = {
@@ -39,9 +35,7 @@ _TITLES = {
 
 
 def write_report(results: Results, path: Path | None = None, studies: Sequence[Results] = ()) -> Path:
-    """Write the page, by default as `report.html` in the run's folder, and return its path. `studies` have their
-    part in it.
-    """
+    """Write the page, by default `report.html` in the run's folder, with parts for `studies`; return its path."""
     if path is None:
         if results.path is None:
             raise RunError("this run has no folder to put a report in", "Name a file")
@@ -82,7 +76,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
     looked_at = [*([results] if results.study is not None else []), *studies]
     environment = templates("headscope.report")
     environment.filters["linked"] = partial(_linked, set(map(str, flat_heads(results.manifest["sites"]))))
-    gallery, damaged = readable(results)
+    gallery, damaged = readable_gallery(results)
     parts: dict[str, Any] = {
         "findings": sentences(results) if results.study is None else [],
         "explore": results.study is None,
@@ -101,8 +95,8 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         readings=results.manifest.get("readings", ()),
         signature=results.signature,
         few=list(dict.fromkeys(filter(None, map(few_documents, (results, *studies))))),
-        warnings=list(dict.fromkeys(line for one in (results, *studies) for line in one.warnings)),
-        whose=list(dict.fromkeys(line for one in (results, *studies) for line in whose(one))),
+        warnings=list(dict.fromkeys(line for each in (results, *studies) for line in each.warnings)),
+        whose=list(dict.fromkeys(line for each in (results, *studies) for line in whose(each))),
         heads=_heads(results),
         kinds=len({site["kind"] for site in results.manifest["sites"]}),
         spelled=results.spelled,

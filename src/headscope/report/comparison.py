@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from headscope.comparison.base import Comparison
-from headscope.drawing.saving import render
+from headscope.drawing.theme import render
 from headscope.figures.compared import draw
 from headscope.report import style
 from headscope.results.folder import write_atomically
@@ -28,55 +28,53 @@ _NUMBERS = (
 )
 
 
-def write_comparison(found: Comparison, path: Path) -> Path:
+def write_comparison(comparison: Comparison, path: Path) -> Path:
     """Write the page and return its path."""
-    title = f"headscope: {' and '.join(found.names)}"
-    write_atomically(path, shell(title, body(found), data(found), style=style()).encode())
+    title = f"headscope: {' and '.join(comparison.names)}"
+    write_atomically(path, shell(title, body(comparison), data(comparison), style=style()).encode())
     return path
 
 
-def data(found: Comparison, names: tuple[str, str] | None = None) -> dict[str, Any]:
+def data(comparison: Comparison, names: tuple[str, str] | None = None) -> dict[str, Any]:
     """What the view of two runs reads; nothing for more, or for studies."""
-    return {"comparison": described(found, names)} if _two_runs(found) else {}
+    return {"comparison": described(comparison, names)} if _two_runs(comparison) else {}
 
 
-def body(found: Comparison) -> str:
-    """The inside of the page: what is compared and what to mind, tables and figures, and for two runs a place for
-    the view.
-    """
-    number, what = len(found.results), "runs" if found.results[0].study is None else "studies"
+def body(comparison: Comparison) -> str:
+    """The inside of the page: what is compared, caveats, tables, figures, and for two runs a place for the view."""
+    number, what = len(comparison.results), "runs" if comparison.results[0].study is None else "studies"
     word = {2: "Two", 3: "Three", 4: "Four"}.get(number, str(number))
-    view = Markup("<section><h2>Head by head</h2><div data-view='compare'></div></section>") if _two_runs(found) else Markup()
+    view = Markup("<section><h2>Head by head</h2><div data-view='compare'></div></section>") if _two_runs(comparison) else Markup()
     return Markup(
         "<header><h1>{word} {what} side by side</h1>{runs}{mind}</header><main><p>{numbers}</p><p class='note'>Intervals of differences: "
         "{how}.</p>{tables}{view}<section><h2>Left out</h2>{left_out}</section></main>"
     ).format(
         word=word,
         what=what,
-        runs=Markup("<ol class='compared'>") + Markup().join(map(_run, found.names, found.results)) + Markup("</ol>"),
-        mind=_mind(found),
+        runs=Markup("<ol class='compared'>") + Markup().join(map(_run, comparison.names, comparison.results)) + Markup("</ol>"),
+        mind=_mind(comparison),
         numbers=_NUMBERS,
-        how=found.how,
-        tables=Markup().join(_section(found, name) for name in found.differences if not view or name not in ("heads", "layers")),
+        how=comparison.how,
+        tables=Markup().join(_section(comparison, name) for name in comparison.differences if not view or name not in ("heads", "layers")),
         view=view,
-        left_out=_list(found.left_out) if found.left_out else Markup("<p>Nothing.</p>"),
+        left_out=_list(comparison.left_out) if comparison.left_out else Markup("<p>Nothing.</p>"),
     )
 
 
-def _two_runs(found: Comparison) -> bool:
-    return len(found.results) == 2 and found.results[0].study is None
+def _two_runs(comparison: Comparison) -> bool:
+    return len(comparison.results) == 2 and comparison.results[0].study is None
 
 
 def _run(name: str, results: Any) -> Markup:
     return Markup("<li>{}<br><span class='signature'>{}</span></li>").format(name, results.signature)
 
 
-def _mind(found: Comparison) -> Markup:
+def _mind(comparison: Comparison) -> Markup:
     """What else is unlike, on top and visible."""
-    if not found.unlike:
+    if not comparison.unlike:
         return Markup()
     return Markup("<div class='mind' role='note'>They differ in more than model and corpus, which may be why:{}</div>").format(
-        _list(found.unlike)
+        _list(comparison.unlike)
     )
 
 
@@ -84,12 +82,14 @@ def _list(lines: tuple[str, ...]) -> Markup:
     return Markup("<ul>") + Markup().join(Markup("<li>{}</li>").format(line) for line in lines) + Markup("</ul>")
 
 
-def _section(found: Comparison, name: str) -> Markup:
+def _section(comparison: Comparison, name: str) -> Markup:
     """A table, and a figure where it shows more than the table."""
-    rows = found.furthest(name, ("measure", "quantity")) if name in ("heads", "layers") and found.results[0].study is None else None
-    table = found.wide(name, rows)
+    rows = (
+        comparison.furthest(name, ("measure", "quantity")) if name in ("heads", "layers") and comparison.results[0].study is None else None
+    )
+    table = comparison.wide(name, rows)
     shown = table.head(_ROWS)
-    numbers = set(found.keys[name])
+    numbers = set(comparison.keys[name])
     head = Markup().join(Markup("<th scope='col'{}>{}</th>").format(_told(column in numbers), column) for column in table.columns)
     cells = Markup().join(
         Markup("<tr>{}</tr>").format(
@@ -99,22 +99,24 @@ def _section(found: Comparison, name: str) -> Markup:
     )
     which = " (of each quantity where it differs most)" if rows is not None else ""
     more = f"; {len(table) - len(shown)} more rows with --format csv" if len(table) > len(shown) else ""
-    title = f"{found.titles[name][:1].upper()}{found.titles[name][1:]}{which}"
+    title = f"{comparison.titles[name][:1].upper()}{comparison.titles[name][1:]}{which}"
     picture = Markup()
-    if _is_drawn(found, name) and not (name == "best" and _two_runs(found)):  # which the view draws
-        first = name == next(iter(found.values))
-        image = base64.b64encode(render(draw(found, None if first else name), "svg")).decode("ascii")
-        alt = f"{found.titles[name]}; the numbers are in the table"
+    if _is_drawn(comparison, name) and not (name == "best" and _two_runs(comparison)):  # which the view draws
+        first = name == next(iter(comparison.values))
+        image = base64.b64encode(render(draw(comparison, None if first else name), "svg")).decode("ascii")
+        alt = f"{comparison.titles[name]}; the numbers are in the table"
         picture = Markup("<img class='drawn' alt='{}' src='data:image/svg+xml;base64,{}'>").format(alt, image)
     return Markup(
         "<section id='{}'><h2>{}</h2>{}<details{}><summary>In numbers: {}{}</summary><div class='scroll' tabindex='0' role='region' "
         "aria-label='{}'><table class='best'><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details></section>"
-    ).format(name, title, picture, Markup(" open" if len(shown) <= _OPEN else ""), found.counted(name), more, escape(title), head, cells)
+    ).format(
+        name, title, picture, Markup(" open" if len(shown) <= _OPEN else ""), comparison.counted(name), more, escape(title), head, cells
+    )
 
 
-def _is_drawn(found: Comparison, name: str) -> bool:
+def _is_drawn(comparison: Comparison, name: str) -> bool:
     """Whether a table has a figure."""
-    study = found.results[0].study
+    study = comparison.results[0].study
     return name in (
         _DRAWN if study is None else [table.table for table in REGISTRY[study].compared if table.drawn] if study in REGISTRY else ()
     )

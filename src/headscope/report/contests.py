@@ -6,11 +6,9 @@ import math
 from typing import Any
 
 from headscope.report.published import RULES, TABLE1_SOURCE, table1
-from headscope.results.few_documents import counted, note
+from headscope.results.notes import choice_note, counted, cut_sentence, note
 from headscope.results.results import Results
-from headscope.results.selection_note import choice_note
 from headscope.results.table import interval, with_error
-from headscope.results.truncation import cut_sentence
 
 ABOUT = {
     "relations": "How often the word that a word attends to most (dependent to governor), or that attends to it most (governor to "
@@ -80,9 +78,7 @@ def _rules(results: Results, name: str) -> dict[str, Any] | None:
 
 
 def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
-    """A row with its numbers as they are to be read: a value and its interval together, and what the paper has for
-    it.
-    """
+    """A row with its numbers as text: values with intervals, and what the paper has."""
     known = table1(row["label"]) if measure == "relations" and row["kind"] == "encoder" else None
     return {
         **row,

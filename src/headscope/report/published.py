@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headscope.figures.table2 import KINDS, PUBLISHED
+from headscope.figures.contests import KINDS, PUBLISHED
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import Any
 
 from headscope.errors import RunError
 from headscope.figures import known_figures
-from headscope.report.studies import picture
+from headscope.report.sections import picture
 from headscope.report.summary import sentences
-from headscope.results.few_documents import counted
+from headscope.results.notes import counted
 from headscope.results.results import Results
-from headscope.views.findings import findings
 from headscope.views.page import shell, templates
 from headscope.views.run import model_name
+from headscope.views.words import findings
 
 STUDY = "replication"
 LEGEND = (
@@ -76,19 +76,21 @@ def _step(row: dict[str, Any], results: Results) -> dict[str, Any]:
     if row["why"] or not row["signature"]:
         return {**told, "findings": [], "figures": [], "notes": []}
     assert results.path is not None
-    own = Results.open(Path(results.path) / row["step"])
-    more = [*own.manifest.get("notes", ()), *own.manifest.get("read", ()), *own.manifest["dropped"]]
-    notes = [*(f"Warning: {line}" for line in own.warnings), *more]
-    said = sentences(own) if own.study is None else findings(own)
-    return {**told, "findings": said, "figures": _figures(own, results.manifest["figures"][row["step"]]), "notes": notes}
+    step_results = Results.open(Path(results.path) / row["step"])
+    more = [*step_results.manifest.get("notes", ()), *step_results.manifest.get("read", ()), *step_results.manifest["dropped"]]
+    notes = [*(f"Warning: {line}" for line in step_results.warnings), *more]
+    lines = sentences(step_results) if step_results.study is None else findings(step_results)
+    return {**told, "findings": lines, "figures": _figures(step_results, results.manifest["figures"][row["step"]]), "notes": notes}
 
 
-def _figures(own: Results, wanted: list[dict[str, str]]) -> list[dict[str, str]]:
+def _figures(results: Results, wanted: list[dict[str, str]]) -> list[dict[str, str]]:
     """The figures that can be drawn of a step."""
-    found = []
+    figures = []
     for figure in wanted:
         try:
-            found.append({"place": figure["place"], "about": known_figures()[figure["name"]], "picture": picture(own, figure["name"])})
+            figures.append(
+                {"place": figure["place"], "about": known_figures()[figure["name"]], "picture": picture(results, figure["name"])}
+            )
         except RunError:  # the table it shows is empty: not of this annotation
             continue
-    return found
+    return figures

@@ -1,15 +1,29 @@
-"""The parts of a report about surface patterns: what each head does most, the curves by layer, the first heads of
-each quantity.
-"""
+"""The parts of a report: surface patterns, curves, first heads of quantities, heads alike, and studies."""
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
-from headscope.figures import curves
-from headscope.report.published import LAYERS
+from headscope.comparison.alike import (
+    STRUCTURE,
+    Alike,
+    alike,
+    group_table,
+    groups_sentence,
+    layers_sentence,
+    pairs_sentence,
+    twins_sentence,
+)
+from headscope.drawing.theme import render
+from headscope.figures import curves, draw
+from headscope.report.published import BEHAVIOURS, BEHAVIOURS_SOURCE, LAYERS
+from headscope.results.notes import counted
 from headscope.results.results import BASELINES, Results
-from headscope.views.words import about
+from headscope.results.table import display, interval
+from headscope.studies.registry import REGISTRY
+from headscope.views.alike import measured
+from headscope.views.words import about, findings, has_published, shown_columns
 
 _GLANCE = {"previous": "previous", "next": "next", "self": "itself", "to_cls": "[CLS]", "to_sep": "[SEP]", "to_punct": ". ,"}
 # What each figure of curves asks, and how to read it.
@@ -32,6 +46,9 @@ _CURVES = {
         "head spreads over; the dashed line is what even attention would give.",
     ),
 }
+LISTED = 36  # heads of a group; the tree has all
+# The measure that tells each of the paper's labels.
+_TOLD = {"next": "positions", "previous": "positions", "broad": "entropy", "[CLS]": "tokens", "[SEP]": "tokens", "punctuation": "tokens"}
 
 
 def glance(results: Results) -> list[dict[str, Any]]:
@@ -53,16 +70,16 @@ def glance(results: Results) -> list[dict[str, Any]]:
 
 def figures(results: Results) -> list[dict[str, Any]]:
     """The figures of curves, one for each kind of attention, each with what was published of the same."""
-    found = []
+    drawn = []
     kinds = dict.fromkeys(site["kind"] for site in results.manifest["sites"])
     for name, (heading, text) in _CURVES.items():
         shown = [kind for kind in kinds if curves.described(name, results, kind)]
         for kind in shown:
             title = heading if len(shown) == 1 else f"{heading}: {kind} attention"
-            found.append(
+            drawn.append(
                 {"name": name, "kind": kind, "title": title, "about": results.spelled(text), "published": _published(results, name, kind)}
             )
-    return found
+    return drawn
 
 
 def _published(results: Results, name: str, kind: str) -> dict[str, Any] | None:
@@ -78,8 +95,8 @@ def _published(results: Results, name: str, kind: str) -> dict[str, Any] | None:
             if theirs is not None:
                 ours = table.where(quantity=quantity)
                 layers = sorted({*layers, *ours["layer"], *range(1, len(theirs) + 1)})
-                own = dict(zip(ours["layer"], ours["value"], strict=True))
-                rows.append({"name": quantity, "theirs": False, "cells": [_cell(own.get(layer)) for layer in layers]})
+                by_layer = dict(zip(ours["layer"], ours["value"], strict=True))
+                rows.append({"name": quantity, "theirs": False, "cells": [_cell(by_layer.get(layer)) for layer in layers]})
                 paper = dict(enumerate(theirs, 1))
                 rows.append({"name": f"{quantity}, published", "theirs": True, "cells": [_cell(paper.get(layer)) for layer in layers]})
     return {"layers": layers, "rows": rows, "source": LAYERS[name].source} if rows else None
@@ -109,3 +126,87 @@ def section(results: Results, name: str) -> dict[str, Any]:
             for quantity in measured
         ],
     }
+
+
+def study_title(results: Results) -> str:
+    """What a study is called on pages."""
+    return REGISTRY[results.study or ""].title
+
+
+def study_section(results: Results) -> dict[str, Any]:
+    """What a page says of a study."""
+    study = REGISTRY[results.study or ""]
+    table = results["summary"]
+    columns = shown_columns(table)
+    return {
+        "name": results.study,
+        "title": study.title,
+        "about": study.about,
+        "published": study.published,
+        "signature": results.signature,
+        "findings": findings(results),
+        "figures": [
+            {"name": figure.name, "title": figure.title, "about": figure.about, "picture": picture(results, figure.name)}
+            for figure in study.figures
+            if figure.title and figure.table in results and len(results[figure.table])
+        ],
+        "columns": columns,
+        "beside": has_published(columns),
+        "told": [isinstance(next((value for value in table[name] if value is not None), None), str) for name in columns],
+        "rows": [[counted(row[name]) if name == "documents" else display(row[name]) for name in columns] for row in table],
+        "notes": [*results.manifest.get("notes", ()), *results.manifest.get("read", ()), *results.manifest["dropped"]],
+    }
+
+
+def picture(results: Results, name: str) -> str:
+    """A figure as the address of an image that holds it."""
+    return "data:image/svg+xml;base64," + base64.b64encode(render(draw(name, results), "svg")).decode("ascii")
+
+
+def alike_section(results: Results) -> dict[str, Any] | None:
+    """Findings, groups and counts; None for a run that did not measure distances."""
+    if not measured(results):
+        return None
+    likeness = alike(results)
+    grouping = likeness.groups()
+    kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
+    findings = []
+    for kind in kinds:
+        told = (layers_sentence(results, kind), twins_sentence(results, kind), pairs_sentence(results, kind))
+        findings += [line if len(kinds) == 1 else f"{kind.capitalize()} attention: {line}" for line in filter(None, told)]
+    groups = [
+        {
+            **row,
+            "silhouette": interval(row["silhouette"]) if row["heads"] > 1 else "–",
+            "behaviours": results.spelled(row["behaviours"]),
+            "members": _some(row["members"].split()),
+        }
+        for row in group_table(likeness, grouping)
+    ]
+    return {
+        "findings": [*findings, results.spelled(groups_sentence(likeness, grouping))],
+        "kind": likeness.kind if len(kinds) > 1 else "",
+        "groups": groups,
+        "counts": _counts(results, likeness),
+        "source": BEHAVIOURS_SOURCE,
+    }
+
+
+def _counts(results: Results, likeness: Alike) -> list[dict[str, str]]:
+    """How many heads are called what, and how many the paper's figure shows; of labels that the run can give."""
+    if likeness.kind != "encoder":
+        return []
+    return [
+        {
+            "label": results.spelled(label),
+            "shown": str(likeness.labels.count(label)),
+            "any": str(sum(label in labels for labels in likeness.behaviours)),
+            "published": published,
+        }
+        for label, published in BEHAVIOURS.items()
+        if _TOLD[label] in results
+    ]
+
+
+def _some(members: list[str]) -> str:
+    return " ".join(members) if len(members) <= LISTED else f"{' '.join(members[:LISTED])} and {len(members) - LISTED} more"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from headscope.comparison.alike_findings import STRUCTURE, layers_sentence, twins_sentence
+from headscope.comparison.alike import STRUCTURE, layers_sentence, twins_sentence
 from headscope.core.heads import HeadId
 from headscope.results.behaviour import HALF, surely
+from headscope.results.notes import cut_sentence
 from headscope.results.results import Results
 from headscope.results.table import interval
-from headscope.results.truncation import cut_sentence
-from headscope.views.findings import whose
+from headscope.views.words import whose
 
 _HABITS = {
     "previous": "the previous token",
@@ -30,15 +30,15 @@ _ASKED = {
 
 def sentences(results: Results) -> list[str]:
     """The findings, most general first. Nothing is said of what was not measured."""
-    found = [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure)), *_alike(results)]
-    found = list(map(results.spelled, found)) or ["Nothing is measured here that can be said in a sentence: see the tables."]
-    return [*whose(results), *found]
+    lines = [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure)), *_alike(results)]
+    lines = list(map(results.spelled, lines)) or ["Nothing is measured here that can be said in a sentence: see the tables."]
+    return [*whose(results), *lines]
 
 
 def _habits(results: Results) -> list[str]:
     """Which heads spend most of their attention on one thing."""
     total = sum(site["heads"] for site in results.manifest["sites"])
-    found = []
+    habits = []
     asked = []
     for measure in ("positions", "tokens"):
         if measure not in results:
@@ -48,21 +48,21 @@ def _habits(results: Results) -> list[str]:
             rows = sorted((row for row in counted if row["value"] > HALF), key=lambda row: -row["value"])
             asked += [_HABITS[quantity]] if counted else []
             if rows:
-                found.append((len(rows), _HABITS[quantity], rows))
-    if not found and asked:
+                habits.append((len(rows), _HABITS[quantity], rows))
+    if not habits and asked:
         return [f"None of {total} heads gives more than half of its attention to {_either(asked)}."]
-    found.sort(key=lambda item: -item[0])
+    habits.sort(key=lambda item: -item[0])
     return [
         f"{number} of {total} heads {'gives' if number == 1 else 'give'} more than half of {'its' if number == 1 else 'their'} attention "
         f"to {what}: {_listed(rows)}."
-        for number, what, rows in found
+        for number, what, rows in habits
     ]
 
 
 def _focus(results: Results) -> list[str]:
     if "entropy_layers" not in results or results.measures["entropy"].get("base") != "nats":
         return []
-    found = []
+    lines = []
     table = results["entropy_layers"].where(quantity="entropy")
     kinds = dict.fromkeys(table["kind"])
     for kind in kinds:
@@ -71,13 +71,13 @@ def _focus(results: Results) -> list[str]:
             broad, narrow = max(rows, key=_value), min(rows, key=_value)
             what = "Attention" if len(kinds) == 1 else f"{kind.capitalize()} attention"
             if f"{broad['value']:.2f}" == f"{narrow['value']:.2f}":
-                found.append(f"{what} is equally broad in all layers (entropy {_nats(broad)}; even attention: {broad['baseline']:.2f}).")
+                lines.append(f"{what} is equally broad in all layers (entropy {_nats(broad)}; even attention: {broad['baseline']:.2f}).")
                 continue
-            found.append(
+            lines.append(
                 f"{what} is broadest in layer {broad['layer']} (entropy {_nats(broad)}) and most focused in layer {narrow['layer']} "
                 f"({_nats(narrow)}); even attention would have {broad['baseline']:.2f} nats."
             )
-    return found
+    return lines
 
 
 def _skills(results: Results, measure: str) -> list[str]:
@@ -85,7 +85,7 @@ def _skills(results: Results, measure: str) -> list[str]:
     if f"{measure}_best" not in results:
         return []
     label, asked, rule = _ASKED[measure]
-    found = []
+    lines = []
     for kind in dict.fromkeys(results[f"{measure}_best"]["kind"]):
         rows = [row for row in results[f"{measure}_best"].where(kind=kind) if row["label"] != "all" and not math.isnan(row["value"])]
         if not rows:
@@ -99,11 +99,11 @@ def _skills(results: Results, measure: str) -> list[str]:
         certain = "though without intervals nobody knows how surely" if unsure else "with an interval clear of zero"
         finds = f"a single head, {chosen}, finds" if sure else f"does a single head, {chosen}, find"
         lost = cut_sentence(results, measure)
-        found.append(
+        lines.append(
             f"For {len(sure) or 'none'} of {_count(len(rows), label)}{kinds} {finds} {asked} more often than {rule}, "
             f"{certain}{': ' + told if told else ''}.{'' if lost is None else f' {lost}'}"
         )
-    return found
+    return lines
 
 
 def _alike(results: Results) -> list[str]:

@@ -1,6 +1,4 @@
-"""What a study keeps of the texts it has seen: columns of numbers and of words, as a state that merges row after
-row.
-"""
+"""What a study keeps of the texts it has seen: columns of numbers and of words, as a state that merges."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ _MERGES: dict[str, Merge] = {"numbers/": "concat", "bytes/": "concat", "lengths/
 
 
 class StateColumns:
-    """Named columns that only grow. Numbers are rows of one shape a column; words are kept as bytes, since states
-    hold numbers alone.
-    """
+    """Named columns that only grow. Numbers are rows of one shape per column; words are kept as bytes."""
 
     def __init__(self, state: State | None = None) -> None:
         self._rows: dict[str, list[np.ndarray]] = {}
@@ -48,9 +44,7 @@ class StateColumns:
         return [spelled[start:end].decode("utf-8", "surrogatepass") for start, end in zip([0, *ends[:-1]], ends, strict=False)]
 
     def under(self, prefix: str) -> list[str]:
-        """What comes after `prefix` in the names of columns of numbers, sorted, so that the order of texts does not
-        matter.
-        """
+        """What comes after `prefix` in the names of columns of numbers, sorted."""
         whole = f"numbers/{prefix}"
         return sorted(name.removeprefix(whole) for name in self._rows if name.startswith(whole))
 

@@ -1,20 +1,28 @@
-"""What went through a run, and what did not."""
+"""What went through a run and what did not, and texts that a model cannot read.
+
+A run warns of a share of unknown tokens, and refuses measures of words above a larger one. Whether it is refused
+depends on the texts and their order alone: it is decided text by text as they are read, before they are cut into
+shards.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import CUT, CUT_MENTIONS, TRUNCATED, Encoded, Encoder
+from headscope.errors import RunError
+
+WARN, REFUSE = 0.02, 0.30  # shares of the tokens of words
+ENOUGH = 10_000  # tokens of words after which a share above REFUSE ends a run that is not finished
 
 
 class Sizes(NamedTuple):
-    """What is counted about one input. `word_tokens` and `unknown` count what the encoder and, if there is one, the
-    decoder reads.
-    """
+    """What is counted about one input. `word_tokens` and `unknown` include what a decoder reads."""
 
     tokens: int
     words: int
@@ -28,12 +36,13 @@ class Sizes(NamedTuple):
         """The sizes of a text; words are split if they have several tokens."""
         sides = [side for side in (text, text.target) if side is not None]
         pieces = Counter(text.word_of)
+        del pieces[-1]
         return cls(
             len(text),
             len(text.words),
-            sum(number > 1 for word, number in pieces.items() if word >= 0),
+            len(pieces) - list(pieces.values()).count(1),
             len(text.annotation.mentions),
-            sum(word >= 0 for side in sides for word in side.word_of),
+            sum(len(side) - side.word_of.count(-1) for side in sides),
             sum(side.unknown for side in sides),
         )
 
@@ -84,12 +93,10 @@ class Counts:
         return {"n": self.unknown, "of": self.word_tokens, "share": round(self.unknown_share, 6)}
 
     def cut(self) -> dict[str, int]:
-        """What truncation lost, as a manifest has it: texts that were cut, and words and mentions that were lost;
-        empty if none were.
-        """
+        """What truncation lost, as a manifest has it: texts that were cut, lost words and mentions; empty if none."""
         reasons = {"texts": TRUNCATED, "words": CUT, "mentions": CUT_MENTIONS}
-        found = {name: self.dropped.counts.get(reason, 0) for name, reason in reasons.items()}
-        return found if found["texts"] else {}
+        lost = {name: self.dropped.counts.get(reason, 0) for name, reason in reasons.items()}
+        return lost if lost["texts"] else {}
 
 
 def count(corpus: Corpus, encoder: Encoder) -> Counts:
@@ -99,3 +106,26 @@ def count(corpus: Corpus, encoder: Encoder) -> Counts:
         counts.add(text)
     counts.dropped.update(corpus.skipped)
     return counts
+
+
+def warning(counts: Counts, model: str) -> list[str]:
+    """A sentence about the tokens that a model does not know, if they are many."""
+    if counts.unknown_share <= WARN:
+        return []
+    return [f"{_shares(counts, model)}. Numbers about words that it cannot read mean nothing: check the language and script of the texts."]
+
+
+def require_known(counts: Counts, model: str, measures: Collection[str], ended: bool) -> None:
+    """Refuse measures of words of texts that a model cannot read, as soon as enough tokens are counted."""
+    if counts.unknown_share <= REFUSE or not (ended or counts.word_tokens >= ENOUGH) or not measures:
+        return
+    named = ", ".join(sorted(measures))
+    raise RunError(
+        f"{_shares(counts, model, '' if ended else 'first ')}: too many to measure words ({named})",
+        f"Use a model that reads this language, or leave out {named}; --allow-unknown (in Python allow_unknown=True) measures all the same",
+    )
+
+
+def _shares(counts: Counts, model: str, which: str = "") -> str:
+    share = f"{counts.unknown:,} of the {which}{counts.word_tokens:,} tokens ({counts.unknown_share:.1%})"
+    return f"{share} are unknown to the tokenizer of {model}"

@@ -1,6 +1,4 @@
-"""Files that are written whole or not at all, and arrays and records that carry their own checksum: damage does not
-go unnoticed.
-"""
+"""Files written whole or not at all, and arrays and records that carry their own checksum."""
 
 from __future__ import annotations
 
@@ -98,9 +96,7 @@ def seal_record(record: Mapping[str, Any]) -> bytes:
 
 
 def open_record(data: bytes) -> Any:
-    """What `seal_record` wrote, without the checksum; a ValueError if it is something else. Records without one are
-    taken as they are.
-    """
+    """What `seal_record` wrote, without the checksum; a ValueError for anything else. One without it is accepted."""
     record = json.loads(data.decode("utf-8"))
     if isinstance(record, dict) and record.get(SUM) is not None:
         expected = record.pop(SUM)

@@ -28,8 +28,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headscope.core.paths import kind_of, unusable
-from headscope.core.removal import remove_if_empty, remove_matching
+from headscope.core.paths import kind_of, remove_if_empty, remove_matching, unusable
 from headscope.core.state import Array, State, States
 from headscope.errors import RunError, StaleError
 from headscope.results.files import TEMPORARY, checksum, open_arrays, open_record, seal_arrays, seal_record, write_atomically
@@ -65,11 +64,11 @@ def read_states(path: Path) -> tuple[States, dict[str, str]]:
     try:
         arrays, metadata = open_arrays(path)
         merges = json.loads(metadata["merges"])
-        found: dict[str, dict[str, Array]] = {name: {} for name in merges}
+        by_state: dict[str, dict[str, Array]] = {name: {} for name in merges}
         for key, array in arrays.items():
             name, _, part = key.partition("/")
-            found[name][part] = array
-        return {name: State(found[name], merges[name]) for name in merges}, metadata
+            by_state[name][part] = array
+        return {name: State(by_state[name], merges[name]) for name in merges}, metadata
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         problem = f"{path} is damaged ({str(error)[:200]})"
         raise RunError(problem, "Remove that file and run again with --resume: its part is computed anew") from error
@@ -90,10 +89,6 @@ class Folder:
     def gallery(self) -> Path:
         """`gallery.safetensors`."""
         return self.path / _GALLERY
-
-    @property
-    def _partial(self) -> Path:
-        return self.path / "partial"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -120,9 +115,7 @@ class Folder:
                 del _held[place]
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file of the run. A folder that was removed meanwhile is not made again: another run may have begun
-        there.
-        """
+        """Write a file of the run. A folder that was removed meanwhile is not made again."""
         held = _held.get(self.path.resolve())
         try:
             gone = held is not None and held != _inode((self.path / ".lock").stat())
@@ -152,10 +145,10 @@ class Folder:
         A new run replaces it first and writes it last, so what was read before belongs to this one.
         """
         try:
-            found = self.read_manifest()
+            known = self.read_manifest()
         except RunError:
-            found = {}
-        if json.dumps({**found, "dropped": None}, sort_keys=True) != json.dumps({**manifest, "dropped": None}, sort_keys=True):
+            known = {}
+        if json.dumps({**known, "dropped": None}, sort_keys=True) != json.dumps({**manifest, "dropped": None}, sort_keys=True):
             raise StaleError(f"the run in {self.path} has changed since it was opened", "Open it again")
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
@@ -176,9 +169,7 @@ class Folder:
             raise RunError(f"{self.path} is not empty and no run folder (it holds {others[0]})", "Choose another folder with --out")
 
     def _is_foreign(self) -> bool:
-        """Whether `run.json` is a record of another program; one that cannot be read is taken for a damaged one of
-        headscope.
-        """
+        """Whether `run.json` is a record of another program; one that cannot be read counts as damaged."""
         try:
             record = json.loads(self.manifest.read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -213,17 +204,15 @@ class Folder:
             self.drop(name)
         for place in (self.path.resolve(), self.path / "tables"):
             remove_matching(place, TEMPORARY)
-        own = [STATES, _GALLERY, *([_REPORT] if _is_report(self.path / _REPORT) else [])]
-        for name in own:
+        names = [STATES, _GALLERY, *([_REPORT] if _is_report(self.path / _REPORT) else [])]
+        for name in names:
             (self.path / name).unlink(missing_ok=True)
         remove_if_empty(self.path / "tables")
         if not self._others():  # otherwise the folder would not be known as a run's
             self.manifest.unlink(missing_ok=True)
 
     def mark_cleared(self) -> None:
-        """Say in the manifest that the files it lists are no longer results: until they are gone, it is known whose
-        they are.
-        """
+        """Mark in the manifest that the files it lists are no longer results, before they are removed."""
         if self.manifest.exists():
             self.write_manifest({"status": "cleared", "files": dict.fromkeys(self._listed(), "")})
 
@@ -235,7 +224,6 @@ class Folder:
         remove_if_empty(self.path)
 
     def _listed(self) -> list[str]:
-        """The tables that the manifest lists; none if it cannot be read."""
         try:
             manifest = self.read_manifest()
         except RunError:
@@ -250,9 +238,7 @@ class Folder:
             (self.path / name).unlink(missing_ok=True)
 
     def tidy(self, complete: bool) -> None:
-        """Remove what a killed run left half-written: of one that is complete its parts, of any other its tables,
-        which are made again.
-        """
+        """Remove what a killed run left half-written: parts of a complete run, tables of any other."""
         for place in (self.path.resolve(), *(self.path / name for name in _SUBFOLDERS)):
             remove_matching(place, _ABANDONED)
         if complete:
@@ -262,8 +248,8 @@ class Folder:
 
     def drop(self, name: str) -> None:
         """Remove what a run keeps in a sub-folder while it goes on, and the sub-folder if it holds nothing else."""
-        for own in (_WORKING[name], TEMPORARY):
-            remove_matching(self.path / name, own)
+        for pattern in (_WORKING[name], TEMPORARY):
+            remove_matching(self.path / name, pattern)
         remove_if_empty(self.path / name)
 
     def begun(self) -> bool:
@@ -278,17 +264,15 @@ class Folder:
                 path.unlink(missing_ok=True)
 
     def _parts(self) -> dict[tuple[int, int], Path]:
-        found = {}
-        for path in sorted(self._partial.glob("*-*.safetensors")):
+        parts = {}
+        for path in sorted((self.path / "partial").glob("*-*.safetensors")):
             if _WORKING["partial"].fullmatch(path.name):
                 first, _, last = path.stem.partition("-")
-                found[int(first), int(last)] = path
-        return found
+                parts[int(first), int(last)] = path
+        return parts
 
     def read_parts(self, key: str) -> dict[tuple[int, int], States]:
-        """The kept parts, those inside larger ones left out. Refused if they belong to other settings, or other
-        shards than they say.
-        """
+        """The kept parts, without those inside larger ones. Parts of other settings or shards are refused."""
         parts = {}
         spans = self._parts()
         for (first, last), path in spans.items():
@@ -300,9 +284,7 @@ class Folder:
         return parts
 
     def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the results, the manifest last: a folder is complete when its manifest says so. What it says then is
-        returned.
-        """
+        """Write the results, the manifest last: only it makes a folder complete. The manifest is returned."""
         files = {f"tables/{name}.parquet": table.to_parquet() for name, table in tables.items()}
         files[STATES] = encode_states(states, {})
         complete = {**manifest, "files": {name: checksum(data) for name, data in files.items()}}

@@ -1,5 +1,4 @@
-"""The gallery of a run: some of its texts with maps, found by the run itself, and how close its heads are to each
-other.
+"""The gallery of a run: example texts with maps, and how close its heads are to each other.
 
 In a run folder it is `gallery.safetensors`: maps as 16-bit numbers, 65535 for a weight of 1, and in the metadata, as
 JSON, the rest.
@@ -32,9 +31,7 @@ NEAREST = 5  # neighbours of a head
 
 @dataclass(frozen=True)
 class Example:
-    """A text in which a head does what it is best at; `value` and `n` are the measure's, of the whole of this text
-    alone.
-    """
+    """A text in which a head does what it is best at; `value` and `n` are the measure's on this text alone."""
 
     head: HeadId
     measure: str
@@ -47,9 +44,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Points:
-    """Heads as points in a plane, in the order of the run's head axis; NaN for kinds of heads that were not
-    compared.
-    """
+    """Heads as points in a plane, in the order of the head axis; NaN for kinds of heads that were not compared."""
 
     x: Float64[np.ndarray, "head"]
     y: Float64[np.ndarray, "head"]
@@ -61,7 +56,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Gallery:
-    """`texts` as runs.texts.describe_text makes them; `stacks`: the number of a text and the maps of all heads on
+    """`texts` as gallery.texts.describe_text makes them; `stacks`: the number of a text and the maps of all heads on
     it; `distances`: mean Jensen-Shannon divergence in nats, NaN between heads that cannot be compared; `points`
     picture them.
     """
@@ -80,7 +75,7 @@ class Gallery:
             "format": FORMAT,
             "texts": self.texts,
             "stacks": [{"text": text, "heads": list(map(str, maps))} for text, maps in self.stacks],
-            "examples": [[str(one.head), one.measure, one.quantity, one.value, one.n, one.text] for one in self.examples],
+            "examples": [[str(shown.head), shown.measure, shown.quantity, shown.value, shown.n, shown.text] for shown in self.examples],
         }
         if self.distances is not None and self.points is not None:
             arrays |= {"distances": self.distances, "points": np.stack([self.points.x, self.points.y], 1)}
@@ -113,16 +108,14 @@ class Gallery:
             for number, (head, measure, quantity, value, n, text) in enumerate(about["examples"])
         )
         distances = points = None
-        if (given := about.get("points")) is not None:
+        if (picture := about.get("points")) is not None:
             distances, (x, y) = arrays["distances"], arrays["points"].T
-            points = Points(x, y, given["stress"], tuple(given["behaviour"]), given["rows"], neighbours(distances))
+            points = Points(x, y, picture["stress"], tuple(picture["behaviour"]), picture["rows"], neighbours(distances))
         return cls(tuple(about["texts"]), stacks, examples, distances, points)
 
 
 def neighbours(distances: Float32[np.ndarray, "head head"]) -> tuple[tuple[tuple[int, float], ...], ...]:
-    """For each head the nearest other ones, the nearest first, with their distances; none for a head that was not
-    compared.
-    """
+    """The nearest other heads of each head, with their distances; none for a head that was not compared."""
     others = np.where(np.eye(len(distances), dtype=bool), np.nan, distances)
     nearest: Sequence[Sequence[int]] = np.argsort(others, axis=1, kind="stable")[:, :NEAREST].tolist()  # NaN comes last
     return tuple(

@@ -1,5 +1,4 @@
-"""How a run was made, as far as that is needed to make it again: nothing of it is part of its identity or its
-signature.
+"""How a run was made, as far as making it again needs it: no part of its identity or its signature.
 
 It is kept in `run.json` under `made`: `threads` of the CPU, on which the last bits of gradients depend; `machine`,
 the kind of device; `gallery`, how many texts the gallery was made of; `from`, the place it was started in as seen
@@ -54,8 +53,6 @@ def _named(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _relative(name: str) -> bool:
-    """Whether a name is that of a file or folder that is found from here alone; `own` names classes in files, as
-    FILE.py:CLASS.
-    """
+    """Whether a name is that of a file or folder by a relative path; `own` names FILE.py:CLASS."""
     path = Path(name.split(".py:")[0] + ".py" if ".py:" in name else name)
     return not path.is_absolute() and kind_of(path) in ("file", "folder")

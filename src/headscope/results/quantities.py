@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def find(results: Results, named: str) -> tuple[str, str]:
-    """The table that holds a quantity, and the quantity. Where several tables do, it must be named with its measure:
-    `coreference/all`.
-    """
+    """The table that holds a quantity, and the quantity. Several tables: name the measure, `coreference/all`."""
     tables = results.of_heads()
     holding = [name for name, table in tables.items() if named in table["quantity"]]
     if len(holding) == 1:
@@ -32,9 +30,7 @@ def find(results: Results, named: str) -> tuple[str, str]:
 
 
 def by_head(results: Results, named: str, layout: HeadLayout) -> Float64[np.ndarray, "head"]:
-    """A quantity of every head of a model, in its order; of a contest, which has two directions, the better one.
-    NaN: there is none.
-    """
+    """A quantity of every head of a model, in its order; of a contest's two directions the better one."""
     table, quantity = find(results, named)
     values: dict[tuple[str, int, int], float] = {}
     for row in results[table].where(quantity=quantity):

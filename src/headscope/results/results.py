@@ -3,36 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ParamSpec, TypeVar
 
 from headscope.core.batch import CLS, SEP
 from headscope.core.heads import HeadLayout, Site
+from headscope.core.profile import timing
 from headscope.core.state import State, States
-from headscope.errors import RunError, StaleError
-from headscope.results.empty_measures import uncounted
+from headscope.errors import HeadscopeError, RunError, StaleError
+from headscope.measures import Measure
+from headscope.measures.base import Columns
 from headscope.results.files import checksum
 from headscope.results.folder import STATES, Folder, read_states
 from headscope.results.gallery import REMEDY, Gallery
-from headscope.results.manifest import check_complete
 from headscope.results.signature import describe
 from headscope.results.table import Table
-
-if TYPE_CHECKING:
-    from headscope.measures import Measure
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
 BASELINES = {"trees": "chain of words", "distances": "all pairs"}
 _GENERIC = {CLS: "[CLS]", SEP: "[SEP]"}
 GALLERY = "gallery.safetensors"
 LEFT_OUT = "gallery left out"  # how the manifest begins to say why
+# What `run.json` of a complete run must hold, what it may hold, and of which types.
+_KINDS = {"signature": str, "settings": dict, "measures": dict, "tables": list, "sites": list, "counts": dict}
+_IF_SAID = {
+    "identity": dict,
+    "dropped": list,
+    "read": list,
+    "warnings": list,
+    "unknown_tokens": dict,
+    "readings": list,
+    "notes": list,
+    "study": str,
+    "files": dict,
+}
+_MOST = 10_000  # layers, or heads of one: lists are made of so many
+_SITE = {"kind": str, "layer": int, "heads": int}
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Results(Mapping[str, Table]):
-    """Tables by name, with the manifest that says where they come from; in memory or in a folder, read when asked
-    for.
-    """
+    """Tables by name, with the manifest that says where they come from; in memory or read from a folder."""
 
     def __init__(
         self,
@@ -50,23 +63,20 @@ class Results(Mapping[str, Table]):
 
     @classmethod
     def make(
-        cls,
-        manifest: Mapping[str, Any],
-        measures: Sequence[Measure],
-        states: States,
-        layout: HeadLayout,
-        folder: Folder | None,
+        cls, manifest: Mapping[str, Any], measures: Sequence[Measure], states: States, layout: HeadLayout, folder: Folder | None
     ) -> Results:
         """The results of merged states, written to `folder` if there is one."""
         metadata = {"signature": manifest["signature"]}
-        made = {name: columns for measure in measures for name, columns in measure.tables(states[measure.name], layout).items()}
-        tables = {name: Table.of(columns, metadata) for name, columns in made.items()}
+        with timing("tables, and their intervals from the bootstrap"):
+            made = {name: columns for measure in measures for name, columns in measure.tables(states[measure.name], layout).items()}
+            tables = {name: Table.of(columns, metadata) for name, columns in made.items()}
         warnings = [*manifest.get("warnings", ()), *uncounted(measures, states, layout, made)]
         sites = [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites]
         complete = {**manifest, "status": "complete", "measures": describe(measures), "tables": list(tables), "sites": sites}
         complete["warnings"] = warnings
         if folder is not None:
-            complete = folder.finish(tables, states, complete)
+            with timing("writing"):
+                complete = folder.finish(tables, states, complete)
         return cls(complete, tables, folder.path if folder is not None else None, states=states)
 
     def with_gallery(self, curate: Callable[[Mapping[str, Table]], Gallery | None], notes: Sequence[str] = ()) -> Results:
@@ -148,16 +158,14 @@ class Results(Mapping[str, Table]):
 
     @property
     def warnings(self) -> list[str]:
-        """What must be known before a number is used: that the model cannot read the texts, or that a measure
-        counted nothing.
-        """
+        """What must be known before a number is used: unknown tokens, and measures that counted nothing."""
         return list(self.manifest.get("warnings", ()))
 
     @property
     def annotation(self) -> str | None:
         """What parser made the annotation of the corpus, or of some of it; None where nothing says that one did."""
-        found: str | None = self.manifest.get("identity", {}).get("annotation")
-        return found
+        annotation: str | None = self.manifest.get("identity", {}).get("annotation")
+        return annotation
 
     @property
     def measures(self) -> dict[str, dict[str, Any]]:
@@ -178,7 +186,7 @@ class Results(Mapping[str, Table]):
     @cached_property
     def _own_tokens(self) -> dict[str, str]:
         """The model's own spelling of the tokens that open and close its texts, as far as the gallery shows any."""
-        found: dict[str, str] = {}
+        spelling: dict[str, str] = {}
         try:
             gallery = self.gallery
         except StaleError:
@@ -189,13 +197,13 @@ class Results(Mapping[str, Table]):
             for side in (text["source"], text.get("target", text["source"])):
                 for token, role in zip(side["tokens"], side["roles"], strict=True):
                     if role in _GENERIC:
-                        found.setdefault(_GENERIC[role], token)
-        return found
+                        spelling.setdefault(_GENERIC[role], token)
+        return spelling
 
     def spelled(self, text: str) -> str:
         """A text that speaks of [CLS] and [SEP], with the model's own tokens in their place."""
-        for generic, own in self._own_tokens.items():
-            text = text.replace(generic, own)
+        for generic, token in self._own_tokens.items():
+            text = text.replace(generic, token)
         return text
 
     def of_heads(self) -> dict[str, Table]:
@@ -218,9 +226,7 @@ class Results(Mapping[str, Table]):
 
 
 class _Lazy(Mapping[str, Table]):
-    """The tables of a folder, each read when it is first asked for, and refused if it is not of the run that was
-    opened.
-    """
+    """The tables of a folder, each read when first asked for, and refused if it is not of the run opened."""
 
     def __init__(self, folder: Folder, manifest: Mapping[str, Any]) -> None:
         self.folder = folder
@@ -247,3 +253,72 @@ class _Lazy(Mapping[str, Table]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def uncounted(measures: Sequence[Measure], states: States, layout: HeadLayout, tables: dict[str, Columns]) -> list[str]:
+    """A sentence for each measure whose table of heads has no row with an n above 0, with what to check."""
+    sentences = []
+    for measure in measures:
+        columns = tables.get(measure.name, {})
+        if "n" not in columns or any(columns["n"]):
+            continue
+        most = max((int(n.max()) for _, n in measure.glimpse(states[measure.name], layout).values() if len(n)), default=0)
+        least = measure.options().get("least")
+        if most and least is not None:
+            remedy = f"Use more texts, or a smaller -O {measure.name}.least"
+            sentences.append(f"{measure.name} lists nothing: no label has {least} cases (the most frequent has {most}). {remedy}.")
+        else:
+            where = f"at level {measure.level}" + (f", by {measure.unit}" if measure.unit is not None else "")
+            sentences.append(
+                f"{measure.name} counted nothing: n is 0 for every head. Check that the texts have what it looks for ({where}), and "
+                "that none of it is cut off or left out."
+            )
+    return sentences
+
+
+def check_complete(manifest: Mapping[str, Any], path: Path) -> None:
+    """An error that names what a manifest lacks, or what in it is of no use."""
+    wrong = [name for name, kind in _KINDS.items() if not isinstance(manifest.get(name), kind)]
+    wrong += [name for name, kind in _IF_SAID.items() if not isinstance(manifest.get(name, kind()), kind)]
+    if not wrong and not all(isinstance(name, str) for name in manifest["tables"]):
+        wrong = ["tables"]
+    if not wrong and not (manifest["sites"] and all(map(_is_site, manifest["sites"]))):
+        wrong = ["sites"]
+    if wrong:
+        problem = f"the run.json in {path} does not say what it should of its {', '.join(wrong)}"
+        raise RunError(problem, "It was changed by hand or cut short: run again with --overwrite")
+
+
+def _is_site(site: object) -> bool:
+    if not isinstance(site, dict) or not all(isinstance(site.get(name), kind) for name, kind in _SITE.items()):
+        return False
+    return all(1 <= site[name] <= _MOST for name in ("layer", "heads"))
+
+
+def blame_folder(function: Callable[P, T]) -> Callable[P, T]:
+    """Turn an error raised while results are read into a RunError that names their folders.
+
+    A run.json or a table that was edited is noticed when something in it is used, anywhere and as any kind of error.
+    Errors about results that never were in a folder stay as they are.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except HeadscopeError:
+            raise
+        except Exception as error:
+            arguments = (*args, *kwargs.values())
+            listed = (item for value in arguments for item in (value if isinstance(value, list | tuple) else [value]))
+            paths = (item.path for item in listed if isinstance(item, Results))
+            folders = " or ".join(dict.fromkeys(str(path) for path in paths if path is not None))
+            if not folders:
+                raise
+            message = (str(error).strip() or "no message").splitlines()[0][:200]
+            raise RunError(
+                f"{folders} is damaged or was edited ({type(error).__name__}: {message})",
+                "Run again with --overwrite; if nothing was changed in the folder by hand, headscope itself is at fault",
+            ) from error
+
+    return call

@@ -1,6 +1,4 @@
-"""What a number depends on: an identity that must match before states may be merged, and a line to print beside
-results.
-"""
+"""What a number depends on: an identity that must match before states merge, and a line to print."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from headscope.core.automatic import joined, short
 from headscope.corpora import Corpus
+from headscope.corpora.automatic import joined, short
 from headscope.measures import Measure
 from headscope.measures.own import sources
 from headscope.results.specification import Specification, text_of
@@ -36,9 +34,7 @@ def _version(package: str) -> str:
 
 
 def identity(spec: Specification, device: str, contents: Mapping[str, str | None], measures: Sequence[Measure] = ()) -> dict[str, Any]:
-    """Everything that can change a result: settings, options of measures, kind of device, versions, and hashes of
-    `contents`.
-    """
+    """Everything that can change a result: settings, options, kind of device, versions, hashes of `contents`."""
     settings = {name: value for name, value in spec.counted().items() if not (measures and name == "measures")}
     return {
         "settings": {**settings, **{name: value for name, value in contents.items() if name not in _FIRST}, "device": device},
@@ -64,45 +60,31 @@ def signature(spec: Specification, identity: Mapping[str, Any], measures: Sequen
     hashes, settings and options of measures that are not at their default, and a hash of everything.
     """
     hashes = {name: value for name, value in {**identity["settings"], **identity}.items() if isinstance(value, str)}
-    parts = {
-        "headscope": versions()["headscope"],
-        **spec.contents(hashes),
-        **annotation_part(identity),
-        **spec.shown(),
-    }
+    annotation = {"annotation": short(identity["annotation"])} if identity.get("annotation") else {}
+    parts = {"headscope": versions()["headscope"], **spec.contents(hashes), **annotation, **spec.shown()}
     return "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(measures), f"run:{key(identity)[:8]}"])
 
 
 def annotation_of(*corpora: Corpus | None) -> dict[str, str]:
     """What an identity says of annotation that a parser made, in any of these corpora; nothing where there is none."""
-    found = joined(corpus.automatic for corpus in corpora if corpus is not None)
-    return {} if found is None else {"annotation": found}
-
-
-def annotation_part(identity: Mapping[str, Any]) -> dict[str, str]:
-    """The part of a signature that says whose annotation it is, where a parser made it; empty where nothing is said."""
-    return {"annotation": short(identity["annotation"])} if identity.get("annotation") else {}
+    summary = joined(corpus.automatic for corpus in corpora if corpus is not None)
+    return {} if summary is None else {"annotation": summary}
 
 
 def options_line(measures: Sequence[Measure]) -> list[str]:
     """The options of measures that are not at their default: `entropy.level:word`."""
-    found = []
-    for measure in measures:
-        for field in fields(measure):
-            value = getattr(measure, field.name)
-            if value != field.default:
-                found.append(f"{measure.name}.{field.name}:{text_of(value)}")
-    return found
+    options = [(measure.name, field, getattr(measure, field.name)) for measure in measures for field in fields(measure)]
+    return [f"{name}.{field.name}:{text_of(value)}" for name, field, value in options if value != field.default]
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two identities, each with both values. Settings that only one of them has are those of
     another version, which counted others.
     """
-    found = []
+    lines = []
     for name in ("settings", "measures", "versions"):
         before, after = then.get(name, {}), now[name]
         for field in dict.fromkeys([*after, *before]):
             if before.get(field) != after.get(field) and (name != "settings" or (field in before and field in after)):
-                found.append(f"{field} was {before.get(field)!r} and is {after.get(field)!r}")
-    return found + [f"the {name} has changed" for name in ("model", "corpus") if then.get(name) != now[name]]
+                lines.append(f"{field} was {before.get(field)!r} and is {after.get(field)!r}")
+    return lines + [f"the {name} has changed" for name in ("model", "corpus") if then.get(name) != now[name]]

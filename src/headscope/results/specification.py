@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from headscope.core.names import title
+from headscope.core.paths import title
 from headscope.errors import RunError
 
 Spec = TypeVar("Spec", bound=BaseModel)
@@ -45,30 +45,30 @@ class Specification(BaseModel):
     def by_preset(self) -> dict[str, Any]:
         """The settings that the preset decides: as given, or else as the preset has them."""
         decided = self._preset()
-        return {name: value if (given := getattr(self, name)) is None else given for name, value in decided.items()}
+        return {name: value if (chosen := getattr(self, name)) is None else chosen for name, value in decided.items()}
 
     def shown(self) -> dict[str, str]:
         """The settings that a signature shows, as text, in the order of their declaration."""
-        preset, found = self._preset(), {}
+        preset, parts = self._preset(), {}
         for name in self.counted():
             usual = type(self).model_fields[name].get_default(call_default_factory=True, validated_data=dict(self))
             value, *others = map(_plain, (getattr(self, name), usual, preset.get(name, usual)))
             if value not in others:
-                found[name] = text_of(value)
-        return found
+                parts[name] = text_of(value)
+        return parts
 
     def contents(self, hashes: Mapping[str, str | None]) -> dict[str, str]:
         """The things that have a hash, as a signature shows them: files by their names alone, and the beginning of
         the hash. A field's title is what it is called there.
         """
-        found = {}
+        parts = {}
         for name in self.having(Role.CONTENT):
             if digest := hashes.get(name):
                 value = getattr(self, name)
                 files = value if isinstance(value, tuple) else () if value is None else (value,)
-                called = "+".join(title(str(one)) for one in files)
-                found[type(self).model_fields[name].title or name] = f"{called}@{digest[:8]}"
-        return found
+                called = "+".join(title(str(file)) for file in files)
+                parts[type(self).model_fields[name].title or name] = f"{called}@{digest[:8]}"
+        return parts
 
     def _preset(self) -> Mapping[str, Any]:
         decided = self.presets.get(getattr(self, "preset", ""), {})

@@ -100,10 +100,10 @@ class Table:
 
     def first(self, *columns: str) -> Table:
         """Of the rows that are alike in some columns only the first; these are then sorted by the columns."""
-        found: dict[tuple[Any, ...], int] = {}
+        rows: dict[tuple[Any, ...], int] = {}
         for number, key in enumerate(zip(*(self[column] for column in columns), strict=True)):
-            found.setdefault(key, number)
-        return Table(self.arrow.take(pa.array([found[key] for key in sorted(found)], pa.int64())))  # of a table without rows, too
+            rows.setdefault(key, number)
+        return Table(self.arrow.take(pa.array([rows[key] for key in sorted(rows)], pa.int64())))  # of a table without rows, too
 
     def to_pandas(self) -> pd.DataFrame:
         """As a pandas data frame (needs pandas)."""
@@ -167,9 +167,7 @@ def columns_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str] | None = 
 
 
 def display(value: object) -> str:
-    """A cell for reading: four decimals, or a power of ten for what they would show as 0; a dash for what is
-    missing.
-    """
+    """A cell for reading: four decimals, or a power of ten for tiny numbers; a dash for what is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if not isinstance(value, float):

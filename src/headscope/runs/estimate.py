@@ -1,8 +1,4 @@
-"""What a run would do, before it is run: its corpus is read and cut as the run would, and a few shards are tried, for
-time and memory.
-
-Nothing is kept of what is read, and nothing written.
-"""
+"""What a run would do: its corpus is read and cut, and a few shards are tried. Nothing is written."""
 
 from __future__ import annotations
 
@@ -10,11 +6,13 @@ import time
 from dataclasses import dataclass
 
 from headscope.core.state import States
+from headscope.core.timing import spelled
 from headscope.corpora import Corpus
 from headscope.encoding.batches import batches
 from headscope.engine.checkpoint import merge
 from headscope.engine.compute import Accumulator, ShardRunner
 from headscope.engine.failures import FaultTolerantRunner
+from headscope.engine.prefetch import Prefetcher
 from headscope.engine.shards import Progress, RunWork
 from headscope.engine.spec import RunSpec
 from headscope.engine.worker import ShardJob
@@ -29,9 +27,7 @@ TRIED = 3  # shards
 
 @dataclass(frozen=True)
 class TimedShards:
-    """Some shards that were run: their tokens, and the seconds of computing them, and of merging and writing what
-    came out.
-    """
+    """Some shards that were run: their tokens, and the seconds of computing, and of merging and writing."""
 
     shards: int
     tokens: int
@@ -80,29 +76,29 @@ class RunEstimate:
 
     def lines(self, workers: int | None = None) -> list[str]:
         """The same in words."""
-        found = []
+        lines = []
         worst = max(self.counts, key=lambda counts: counts.unknown_share)
         for way, counts in zip(self.ways, self.counts, strict=True):
-            found.append(
+            lines.append(
                 f"by {way}: {counts.documents:,} documents, {counts.texts:,} texts, {counts.tokens:,} tokens, "
                 f"{counts.words:,} words ({counts.split_words:,} of them of several tokens)"
             )
-        found.append(f"{self.shards:,} shards, {self.batches:,} batches; the longest text has {self.longest:,} tokens")
+        lines.append(f"{self.shards:,} shards, {self.batches:,} batches; the longest text has {self.longest:,} tokens")
         if worst.unknown:
-            found.append(f"unknown tokens: {worst.unknown:,} of {worst.word_tokens:,} ({worst.unknown_share:.1%})")
-        found += [f"{label}: {line}" for label, line in (*self.notes, *(("warning", line) for line in self.warnings))]
-        held = f"{_size(self.weights)} of weights and up to {_size(self.maps)} of attention maps at a time"
-        found.append(f"memory: {held}{' for each worker' if workers is not None else ''}, and {_size(self.state)} for the sums of a shard")
-        found.append(f"reading and encoding: {_speed(self.tokens / max(self.reading, 1e-9))}, {_time(self.reading)} in all")
+            lines.append(f"unknown tokens: {worst.unknown:,} of {worst.word_tokens:,} ({worst.unknown_share:.1%})")
+        lines += [f"{label}: {line}" for label, line in (*self.notes, *(("warning", line) for line in self.warnings))]
+        held = f"{_size(self.weights)} of weights and {f'up to {_size(self.maps)}' if self.maps else 'none'} of attention maps at a time"
+        lines.append(f"memory: {held}{' for each worker' if workers is not None else ''}, and {_size(self.state)} for the sums of a shard")
+        lines.append(f"reading and encoding: {_speed(self.tokens / max(self.reading, 1e-9))}, {spelled(self.reading)} in all")
         whole = self.seconds(workers)
         if self.trial is None or whole is None:
-            return [*found, "how long computing takes was not tried"]
-        found.append(
+            return [*lines, "how long computing takes was not tried"]
+        lines.append(
             f"computing: {_speed(self.trial.speed)}{' a worker' if workers is not None else ''}, tried on {self.trial.shards} shards"
         )
         who = "in this process" if workers is None else f"with {workers} worker{'s' * (workers != 1)}"
         bound = workers is not None and whole > self.tokens / self.trial.speed / workers
-        return [*found, f"expected: {_time(whole)} {who}{', bound by reading' if bound else ''}"]
+        return [*lines, f"expected: {spelled(whole)} {who}{', bound by reading' if bound else ''}"]
 
 
 def plan_run(
@@ -112,13 +108,12 @@ def plan_run(
     corpus: Corpus | None = None,
     device: str | None = None,
     tried: int = TRIED,
-    readers: int = 0,
+    readers: int | None = 0,
     progress: Progress | None = None,
 ) -> RunEstimate:
-    """Read and cut the corpus as a run of the specification would, and run `tried` of its shards; one more goes
-    first, to warm up.
-    """
-    spec, runner, corpus, _ = set_up(spec, model, corpus, device)
+    """Read and cut the corpus as a run would, and run `tried` of its shards after one to warm up."""
+    spec, runner, corpus, kind = set_up(spec, model, corpus, device)
+    readers = Prefetcher.usual(corpus, kind) if readers is None else readers
     work = RunWork(corpus, runner.model, spec, samples(spec, runner, 0), lambda shard: False, progress, readers)
     trying = _Trying(runner, tried)
     shards = count = longest = 0
@@ -132,7 +127,7 @@ def plan_run(
             largest = max(largest, (len(batch), batch[-1].cost), key=lambda shape: shape[0] * shape[1] ** 2)
         trying.add(job)
         work.tell()
-    memory = estimate(runner.model, *largest)
+    memory = estimate(runner.model, *largest, runner.makes_no_maps)
     return RunEstimate(
         tuple(work.counts),
         tuple(way.unit for way in work.ways),
@@ -165,9 +160,9 @@ class _Trying:
             return
         self._left -= 1
         began = time.perf_counter()
-        found = self._runner(job.texts, job.measures)
+        states = self._runner(job.texts, job.measures)
         computed = time.perf_counter()
-        before, self._merged = self._merged, found if self._merged is None else merge(self._merged, found)
+        before, self._merged = self._merged, states if self._merged is None else merge(self._merged, states)
         self.state = max(self.state, len(encode_states(self._merged, {})))
         ended = time.perf_counter()
         self.seconds += ended - began
@@ -189,11 +184,3 @@ def _size(size: float) -> str:
 
 def _speed(tokens: float) -> str:
     return f"{tokens:,.0f} tokens/s"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 2 * 3600:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"

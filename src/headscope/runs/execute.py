@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
+from headscope.core.profile import timed, timing
 from headscope.corpora import Corpus, read
 from headscope.engine import engines, failures
 from headscope.engine.checkpoint import Ledger
@@ -18,12 +19,13 @@ from headscope.engine.compute import ShardRunner
 from headscope.engine.opening import look_first, prepare
 from headscope.engine.plan import CorpusReading, readings
 from headscope.engine.pool import Dispatch, WorkerPool
+from headscope.engine.prefetch import Prefetcher
 from headscope.engine.sample import SIZE, Sample
 from headscope.engine.shards import Progress, RunWork, require_labels
 from headscope.engine.spec import RunSpec
 from headscope.engine.worker import WorkerSetup
 from headscope.errors import RunError
-from headscope.gallery.attach import TOO_LONG, attach_gallery
+from headscope.gallery.build import TOO_LONG, attach_gallery
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.results.folder import Folder
@@ -43,19 +45,18 @@ def execute(
     workers: int = 2,
     address: str | None = None,
     gpus_per_worker: float | None = None,
-    readers: int = 0,
+    readers: int | None = 0,
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
     gallery: int = SIZE,
 ) -> Results:
-    """Do what the specification says; write to `out` if given. A loaded `model` or a `corpus` in hand takes the place
-    of its name.
+    """Run a specification; write to `out` if given. A loaded `model` or `corpus` takes the place of its name.
 
     `workers` are those of the engines `processes` and `ray`; `address` is that of a Ray cluster, in the place of a
     Ray of our own, and `gpus_per_worker` what each of its workers is to have. `readers` processes read ahead, if the
-    corpus has several files. `gallery` is how many texts of each reading are looked at again for the gallery; it
-    changes no number.
+    corpus has several files; None: as many as suit the device. `gallery` is how many texts of each reading are looked
+    at again for the gallery; it changes no number.
     """
     if engine != "local" and model is not None:
         raise RunError(f"the {engine} engine cannot send a loaded model to its workers", "Do not pass it, name the model")
@@ -63,8 +64,10 @@ def execute(
     if folder is not None:
         look_first(folder, resume, overwrite)
     with engines.pool_for(engine, workers, device, address, gpus_per_worker) as pool:
-        spec, runner, corpus, kind = set_up(spec, model, corpus, device, pool)
+        with timing("loading the model"):
+            spec, runner, corpus, kind = set_up(spec, model, corpus, device, pool)
         spec = _sharded_as_begun(spec, folder) if resume else spec
+        readers = Prefetcher.usual(corpus, kind) if readers is None else readers
         return _Execution(spec, runner, corpus, kind, folder, pool, readers, resume, progress, gallery).results(overwrite)
 
 
@@ -85,7 +88,8 @@ class _Execution:
 
     def results(self, overwrite: bool) -> Results:
         """What is in the folder, if that is this run, finished; or else what is computed now."""
-        contents = {"model": self.runner.model.fingerprint, "corpus": self.corpus.hash()}
+        with timing("hashing the model and the corpus"):
+            contents = {"model": self.runner.model.fingerprint, "corpus": self.corpus.hash()}
         now = identity(self.spec, self.device, contents, self.runner.plan.measures) | annotation_of(self.corpus)
         folder = self.folder
         with folder.locked() if folder is not None else nullcontext():
@@ -117,12 +121,13 @@ class _Execution:
         done = (
             engines.local(work, self.runner)
             if pool is None
-            else Dispatch(work, pool, WorkerSetup.of(spec, pool.device, pool.threads(), model))
+            else timed(Dispatch(work, pool, WorkerSetup.of(spec, pool.device, pool.threads(), model)), "waiting for workers")
         )
         failing = 0
         for number, states in done:
             failing += len(failures.failures(states))
-            ledger.add(number, states)
+            with timing("writing"):
+                ledger.add(number, states)
             work.tell()
             if failing > failures.MOST:
                 raise RunError(
@@ -153,12 +158,11 @@ class _Execution:
         for _, sample in sampled:
             sample.leave_out(failure.text for failure in failed)
         results = Results.make({**manifest, **report}, plan.measures, failures.without(ledger.merged), plan.layout, folder)
-        return attach_gallery(results, plan, sampled, self.runner.look, spec.word_rows or "mean") if self.gallery else results
+        with timing("gallery"):
+            return attach_gallery(results, plan, sampled, self.runner.look, spec.word_rows or "mean") if self.gallery else results
 
     def _with_gallery(self, results: Results) -> Results:
-        """A finished run with the gallery that it lacks. The corpus is read again, for the sample; no number is
-        computed anew.
-        """
+        """A finished run with the gallery that it lacks. The corpus is read again; no number is computed anew."""
         assert results.path is not None
         sampled = samples(self.spec, self.runner, self.gallery)
         for _ in RunWork(self.corpus, self.runner.model, self.spec, sampled, lambda shard: True, self.progress):
@@ -172,11 +176,7 @@ class _Execution:
 def set_up(
     spec: RunSpec, model: Model | None, corpus: Corpus | None, device: str | None, pool: WorkerPool | None = None
 ) -> tuple[RunSpec, ShardRunner, Corpus, str]:
-    """What a run begins with: its specification with nothing left open, its model made ready, its corpus, and the kind
-    of device.
-
-    What cannot be run is refused.
-    """
+    """The complete specification, model, corpus and kind of device of a run; what cannot be run is refused."""
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     _require_annotation(spec, corpus)
@@ -202,9 +202,7 @@ def _here(device: str | None, pool: WorkerPool | None) -> str | None:
 
 
 def _sharded_as_begun(spec: RunSpec, folder: Folder | None) -> RunSpec:
-    """The settings with the shards of an unfinished run, which are numbered: batches may be of another size, shards
-    may not.
-    """
+    """The settings with the shards of an unfinished run: batches may have another size, shards may not."""
     try:
         begun = folder.read_manifest()["settings"]["shard_tokens"] if folder is not None else None
     except (RunError, KeyError):
@@ -213,8 +211,7 @@ def _sharded_as_begun(spec: RunSpec, folder: Folder | None) -> RunSpec:
 
 
 def _as_begun(folder: Folder, now: dict[str, Any]) -> dict[str, Any]:
-    """The identity that a folder must have to be gone on with: a run that was to stop at faults may go on by leaving
-    them out.
+    """The identity that a folder must have to be resumed: a run that was to stop at faults may skip them instead.
 
     What it has done is the same then: a shard is kept only if all before it could be read, and says which of its
     texts failed.

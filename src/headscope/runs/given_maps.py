@@ -1,4 +1,4 @@
-"""Measuring attention maps that are already there: saved by another tool, made by hand, or planted in a test."""
+"""Measuring attention maps that are already there: saved by another tool as files, made by hand, or planted."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
 
 from headscope.core.annotation import Annotation
 from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Word
 from headscope.core.heads import Kind, Site
+from headscope.core.paths import problem_of
 from headscope.core.tally import Tally
+from headscope.corpora.files import check_archive
 from headscope.encoding.choices import ROWS, Rows
 from headscope.encoding.texts import Encoded
 from headscope.engine.compute import Accumulator, BatchView
@@ -25,7 +28,7 @@ from headscope.engine.opening import look_first
 from headscope.engine.plan import CorpusReading, Plan
 from headscope.engine.sample import SIZE, Sample
 from headscope.errors import MeasureError
-from headscope.gallery.attach import attach_gallery
+from headscope.gallery.build import attach_gallery
 from headscope.measures import make
 from headscope.results.folder import Folder
 from headscope.results.results import Results
@@ -43,6 +46,8 @@ _ROLES = {
     **dict.fromkeys(("[PAD]", "<pad>", "[MASK]", "<mask>"), SPECIAL),
 }
 _ROLE_NAMES = {"word": WORD, "cls": CLS, "sep": SEP, "special": SPECIAL}
+_ATTENTION = ("attention", "attn", "attentions", "maps")
+_LISTS = ("tokens", "roles", "words")
 
 
 class MapSpec(Specification):
@@ -155,9 +160,7 @@ def measure_maps(
     overwrite: bool = False,
     gallery: int = SIZE,
 ) -> Results:
-    """The tables of given maps. `causal` is read off the maps unless it is said; it decides baselines, and what
-    `next` means.
-    """
+    """The tables of given maps. `causal` is read off the maps unless given; it decides baselines and `next`."""
     folder = Folder(Path(out)) if out is not None else None
     if folder is not None:
         look_first(folder, False, overwrite, "Use --overwrite to replace it, or another --out")
@@ -191,12 +194,12 @@ def measure_maps(
     accumulator = Accumulator(plan, replicates, seed)
     digest = hashlib.sha256()
     sample = Sample(gallery, plan.layout)
-    given: dict[str, GivenMaps] = {}
+    by_name: dict[str, GivenMaps] = {}
     for number, text in enumerate(checked):
         weights = poisson_weights([text.document or f"{text.name}#{number}"], replicates, seed)
-        name = text.name if text.name not in given else f"{text.name}#{number + 1}"
+        name = text.name if text.name not in by_name else f"{text.name}#{number + 1}"
         encoded = replace(text.encoded(), id=name)
-        given[name] = text
+        by_name[name] = text
         sample.add(encoded)
         view = BatchView([encoded], rows, weights)
         for layer, maps in enumerate(text.attention):
@@ -221,7 +224,7 @@ def measure_maps(
 
     def look(texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, torch.Tensor]]]:
         for text in texts:
-            attention = given[text.id].attention
+            attention = by_name[text.id].attention
             yield text, {plan.layout.sites[0].kind: _tensor(attention.reshape(-1, *attention.shape[2:]))[0]}
 
     with folder.locked() if folder is not None else nullcontext():
@@ -237,3 +240,51 @@ def measure_maps(
 
 def _tensor(maps: Float[np.ndarray, "head query key"]) -> Float[torch.Tensor, "1 head query key"]:
     return torch.from_numpy(np.array(maps[None], dtype=np.float32))
+
+
+def read_maps(path: str | Path) -> GivenMaps:
+    """Maps from an `.npz` or a `.safetensors` file: `attention` (or `attn`) [layers, heads, T, T] and `tokens`.
+
+    Optional: `words`, `roles`, `document`. What is text lies in a safetensors file's metadata, lists as JSON.
+    """
+    path = Path(path)
+    if problem := problem_of(path):
+        raise MeasureError(f"{path}: {problem[0]}", problem[1])
+    if path.suffix not in (".npz", ".safetensors"):
+        raise MeasureError(f"{path} is of an unknown kind", "Save maps as .npz or .safetensors")
+    if path.suffix == ".npz":
+        check_archive(path)
+    try:
+        arrays = _read_npz(path) if path.suffix == ".npz" else _read_safetensors(path)
+    except Exception as error:  # numpy and safetensors raise many kinds for a damaged file
+        raise MeasureError(
+            f"{path} cannot be read ({type(error).__name__})", "Save maps as .npz without objects, or .safetensors"
+        ) from None
+    name = next((name for name in _ATTENTION if name in arrays), None)
+    if name is None or "tokens" not in arrays:
+        raise MeasureError(f"{path} holds no maps with tokens", "It needs an array `attention` [layers, heads, T, T] and `tokens`")
+    lists: dict[str, Any] = {}
+    for key in (key for key in _LISTS if key in arrays):
+        values = arrays[key].tolist() if isinstance(arrays[key], np.ndarray) else arrays[key]
+        if not isinstance(values, list) or (key == "roles" and not all(isinstance(value, str) for value in values)):
+            raise MeasureError(f"{path}: `{key}` is no list of what it should be", "Give one for each position")
+        lists[key] = tuple(values)
+    lists["tokens"] = tuple(map(str, lists["tokens"]))
+    document = str(arrays["document"]) if "document" in arrays else None
+    return GivenMaps(np.asarray(arrays[name]), name=path.stem, document=document, **lists)
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files if name in (*_ATTENTION, *_LISTS, "document")}
+
+
+def _read_safetensors(path: Path) -> dict[str, Any]:
+    with safe_open(path, framework="numpy") as file:
+        entries = {name: file.get_tensor(name) for name in file.keys() if name in (*_ATTENTION, "words")}  # noqa: SIM118 - not a mapping
+        for name, text in (file.metadata() or {}).items():
+            if name in _LISTS:
+                entries[name] = json.loads(text)
+            elif name == "document":
+                entries[name] = text
+        return entries

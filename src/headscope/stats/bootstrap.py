@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,9 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # P(X <= k) for X ~ Poisson(1), as 64-bit thresholds; the tail beyond 12 has a probability below 1e-10.
 _CDF = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(13)])
 _THRESHOLDS = np.array([min(int(p * 2**64), 2**64 - 1) for p in _CDF], dtype=np.uint64)
+_LEADING = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)  # the least number that begins with these 16 bits
+_BY_LEADING = np.searchsorted(_THRESHOLDS, _LEADING, side="right")
+_PARTED = np.searchsorted(_THRESHOLDS, _LEADING | np.uint64((1 << 48) - 1), side="right") != _BY_LEADING
 
 
 def mix(x: UInt64[np.ndarray, "..."]) -> UInt64[np.ndarray, "..."]:
@@ -34,12 +38,27 @@ def mix(x: UInt64[np.ndarray, "..."]) -> UInt64[np.ndarray, "..."]:
 
 def poisson_weights(documents: Sequence[str], replicates: int, seed: int = 0) -> Float64[np.ndarray, "document replicate+1"]:
     """Bootstrap weights of documents, one column a replicate; column 0 is the data as they are (all ones)."""
-    start = np.array([hash64(seed, name) for name in documents], dtype=np.uint64)
+    start = np.array([_start(seed, name) for name in documents], dtype=np.uint64)
     steps = np.arange(1, replicates + 1, dtype=np.uint64) * GOLDEN
     bits = mix(start[:, None] + steps[None, :])
     weights = np.ones((len(documents), replicates + 1))
-    weights[:, 1:] = np.searchsorted(_THRESHOLDS, bits, side="right")
+    weights[:, 1:] = _draws(bits)
     return weights
+
+
+def _draws(bits: UInt64[np.ndarray, "*shape"]) -> Int64[np.ndarray, "*shape"]:
+    """The number that 64 random bits draw. Their first 16 tell it, but for few that a threshold parts."""
+    leading = (bits >> np.uint64(48)).astype(np.uint16)
+    drawn = _BY_LEADING[leading]
+    parted = _PARTED[leading]
+    drawn[parted] = np.searchsorted(_THRESHOLDS, bits[parted], side="right")
+    found: Int64[np.ndarray, "*shape"] = drawn
+    return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _start(seed: int, document: str) -> int:
+    return hash64(seed, document)
 
 
 def numbered(documents: Sequence[str]) -> tuple[Int64[np.ndarray, "item"], list[str]]:
@@ -56,9 +75,15 @@ def document_weights(
     return units, poisson_weights(names, replicates, seed)
 
 
+@lru_cache(maxsize=1 << 16)
 def key_of(document: str) -> int:
     """A number of 64 bits that stands for a document wherever it is met."""
     return (hash64(document) + 2**63) % 2**64 - 2**63  # as a signed number
+
+
+def keys_of(documents: Sequence[str]) -> Int64[np.ndarray, "document"]:
+    """The keys of documents."""
+    return np.fromiter(map(key_of, documents), dtype=np.int64, count=len(documents))
 
 
 def group_of(document: str, groups: int = GROUPS) -> int:
@@ -67,11 +92,8 @@ def group_of(document: str, groups: int = GROUPS) -> int:
 
 
 def groups_of(keys: Int64[np.ndarray, "*shape"]) -> Int64[np.ndarray, "*shape"]:
-    """The groups, of the usual number, of documents given by their keys. A power of 2 divides 2^64: signs do not
-    matter.
-    """
-    groups: Int64[np.ndarray, "*shape"] = keys % GROUPS
-    return groups
+    """The groups, of the usual number, of documents given by their keys."""
+    return keys % GROUPS
 
 
 def group_weights(replicates: int, seed: int, groups: int = GROUPS) -> Float64[np.ndarray, "replicate group"]:

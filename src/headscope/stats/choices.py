@@ -1,6 +1,4 @@
-"""Choices that statistics leave to their users, by name. Nothing heavy is imported here, so that specifications can
-use them.
-"""
+"""Choices of statistics, by name. Specifications use them, so that nothing heavy is imported here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Scores of classifiers: accuracy, F1 and Matthews' correlation, each from a few counts an example."""
+"""Scores of classifiers and of tagged keyphrases: accuracy, F1, Matthews' correlation, each from a few counts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -11,9 +13,13 @@ from headscope.errors import MeasureError
 from headscope.stats.scores import Means, Score, ratio
 
 if TYPE_CHECKING:
-    from jaxtyping import Float64, Int
+    from jaxtyping import Bool, Float64, Int, Int64
 
 Average = Literal["binary", "macro", "micro"]
+OUTSIDE, INSIDE, BEGINS = 0, 1, 2
+_KINDS = {"O": OUTSIDE, "I": INSIDE, "B": BEGINS}
+Level = Literal["token", "span"]
+Tags = Sequence[str] | Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -85,9 +91,7 @@ class F1(Score):
 
 @dataclass(frozen=True)
 class Matthews(Score):
-    """Matthews' correlation of classes found and true ones, for two classes or more; 0 where all examples are of one
-    class.
-    """
+    """Matthews' correlation of predicted and true classes; 0 where all examples are of one class."""
 
     classes: int = 2
     name = "matthews"
@@ -113,15 +117,14 @@ class Matthews(Score):
         predicted, true = sums[..., 2 : 2 + self.classes], sums[..., 2 + self.classes :]
         spread = (n**2 - (predicted**2).sum(-1)) * (n**2 - (true**2).sum(-1))
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = (right * n - (predicted * true).sum(-1)) / np.sqrt(spread)
-        settled: Float64[np.ndarray, "*system"] = np.where(n > 0, np.where(spread > 0, found, 0.0), np.nan)[()]
-        return settled
+            correlation = (right * n - (predicted * true).sum(-1)) / np.sqrt(spread)
+        return np.where(n > 0, np.where(spread > 0, correlation, 0.0), np.nan)[()]
 
 
 def f1(counts: Float64[np.ndarray, "*shape 3"]) -> Float64[np.ndarray, "*shape"]:
     """F1 from how many were found, wrongly found, and missed."""
-    found, wrong, missed = np.moveaxis(counts, -1, 0)
-    return ratio(2 * found, 2 * found + wrong + missed)
+    right, wrong, missed = np.moveaxis(counts, -1, 0)
+    return ratio(2 * right, 2 * right + wrong + missed)
 
 
 def _check(predicted: np.ndarray, truth: np.ndarray, classes: int | None = None) -> None:
@@ -132,3 +135,70 @@ def _check(predicted: np.ndarray, truth: np.ndarray, classes: int | None = None)
     for side in (predicted, truth):
         if classes is not None and np.size(side) and not 0 <= np.min(side) <= np.max(side) < classes:
             raise MeasureError(f"there is a class {np.min(side)} or {np.max(side)} where classes are 0 to {classes - 1}", "Number them so")
+
+
+@dataclass(frozen=True)
+class KeyphraseF1(Score):
+    """F1 of what was tagged as part of a phrase: by `B`, `I` and `O`, or by 1 and 0, where neighbours join."""
+
+    level: Level = "token"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Which F1."""
+        return f"keyphrase_{self.level}s"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Found, wrongly found, missed."""
+        return "found", "wrong", "missed"
+
+    def statistics(self, predicted: Sequence[Tags], truth: Sequence[Tags]) -> Float64[np.ndarray, "example 3"]:
+        """Statistics, from one system's tags, one sequence a text."""
+        if len(predicted) != len(truth):
+            raise MeasureError(f"{len(predicted)} texts are tagged where {len(truth)} are known", "Give both for the same texts")
+        for guess, true in zip(predicted, truth, strict=True):
+            if len(guess) != len(true):
+                raise MeasureError(f"a text has {len(guess)} tags where {len(true)} are known", "Tag every word of a text")
+        text_of = np.repeat(np.arange(len(truth)), [len(tags) for tags in truth])
+        return self.counted(phrase_kinds(chain(*predicted)), phrase_kinds(chain(*truth)), text_of, len(truth))
+
+    def counted(
+        self, predicted: Int64[np.ndarray, "word"], truth: Int64[np.ndarray, "word"], text_of: Int64[np.ndarray, "word"], texts: int
+    ) -> Float64[np.ndarray, "example 3"]:
+        """Statistics, from kinds of the words of all texts, one text after the other."""
+        if self.level == "token":
+            tagged, known = predicted != OUTSIDE, truth != OUTSIDE
+            both = tagged & known
+        else:
+            (tagged, ends), (known, true_ends) = (_phrases(kinds, text_of) for kinds in (predicted, truth))
+            both = tagged & known & (ends == true_ends)
+        sides = (both, tagged & ~both, known & ~both)
+        return np.stack([np.bincount(text_of, side, minlength=texts) for side in sides], -1)
+
+    def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
+        """F1 from counts."""
+        return f1(sums)
+
+
+def phrase_kinds(tags: Iterable[str | int]) -> Int64[np.ndarray, "word"]:
+    """OUTSIDE, INSIDE or BEGINS of each word, by its tag."""
+    kinds = []
+    for tag in tags:
+        kind = str(tag)[:1].upper() if isinstance(tag, str) else "I" if tag else "O"
+        if kind not in _KINDS:
+            raise MeasureError(f"the tag {tag!r} is unknown", "Tag words as B, I or O, or as 1 or 0")
+        kinds.append(_KINDS[kind])
+    return np.array(kinds, dtype=np.int64)
+
+
+def _phrases(
+    kinds: Int64[np.ndarray, "word"], text_of: Int64[np.ndarray, "word"]
+) -> tuple[Bool[np.ndarray, "word"], Int64[np.ndarray, "word"]]:
+    """Which words begin a phrase, and where each such phrase ends. An `I` after no phrase begins one."""
+    opens = np.diff(text_of, prepend=-1) != 0
+    before = np.where(opens, OUTSIDE, np.roll(kinds, 1))
+    begins = (kinds == BEGINS) | ((kinds == INSIDE) & (before == OUTSIDE))
+    stops = np.where((kinds != INSIDE) | opens, np.arange(len(kinds)), len(kinds))
+    after = np.minimum.accumulate(stops[::-1])[::-1]  # the first stop that is not before a word
+    return begins, np.append(after[1:], len(kinds))[: len(kinds)]

@@ -38,13 +38,10 @@ class MergeTree:
     @property
     def heights(self) -> Float64[np.ndarray, "merge"]:
         """The distances at which clusters were joined, never falling."""
-        heights: Float64[np.ndarray, "merge"] = self.merges[:, 2]
-        return heights
+        return self.merges[:, 2]
 
     def cut(self, number: int) -> Int64[np.ndarray, "point"]:
-        """For each point its group, counted from 0: the largest first, and of equally large ones that of the
-        earliest point.
-        """
+        """The group of each point, from 0: the largest first, and of equally large ones that of the earliest point."""
         size = len(self.leaves)
         if not 1 <= number <= size:
             raise MeasureError(f"{size} points cannot be in {number} groups", f"Ask for 1 to {size}")
@@ -59,9 +56,7 @@ class MergeTree:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Points in groups, counted from 0, how well each lies in its own, and the mean of that for each number of
-    groups tried.
-    """
+    """The group of each point, from 0, how well each lies in it, and the mean of that per number of groups."""
 
     groups: Int64[np.ndarray, "point"]
     silhouettes: Float64[np.ndarray, "point"]
@@ -82,14 +77,14 @@ class Grouping:
         return f"{self.number} groups of {', '.join(map(str, sizes))} and {last} heads, mean silhouette {self.silhouettes.mean():.2f}"
 
 
-def grow(given: Float[np.ndarray, "point point"], linkage: Linkage = "average") -> MergeTree:
+def grow(matrix: Float[np.ndarray, "point point"], linkage: Linkage = "average") -> MergeTree:
     """The tree of points: again and again the two closest clusters are joined.
 
     Clusters are as far apart as their points are on average, at most (`complete`) or at least (`single`).
     """
     if linkage not in get_args(Linkage):
         raise MeasureError(f"no linkage is called {linkage!r}", f"Use one of {', '.join(get_args(Linkage))}")
-    distances = checked(given)
+    distances = checked(matrix)
     if len(distances) == 1:
         return MergeTree(np.zeros((0, 4)), (0,))
     from scipy.cluster import hierarchy
@@ -99,24 +94,23 @@ def grow(given: Float[np.ndarray, "point point"], linkage: Linkage = "average") 
     return MergeTree(merges, tuple(hierarchy.leaves_list(merges).tolist()))
 
 
-def silhouettes(given: Float[np.ndarray, "point point"], groups: Int64[np.ndarray, "point"]) -> Float64[np.ndarray, "point"]:
-    """For each point (b - a) / max(a, b): a is its mean distance to the others of its group, b to the closest other
-    group.
+def silhouettes(matrix: Float[np.ndarray, "point point"], groups: Int64[np.ndarray, "point"]) -> Float64[np.ndarray, "point"]:
+    """The silhouette of each point, (b - a) / max(a, b), of mean distances to its own and the closest other group.
 
     0 for a point that is alone in its group, and for one that is in the same place as all of these; NaN where there
     is one group.
     """
-    return _silhouettes(checked(given), groups)
+    return _silhouettes(checked(matrix), groups)
 
 
-def group(given: Float[np.ndarray, "point point"], number: int | None = None, linkage: Linkage = "average", most: int = MOST) -> Grouping:
+def group(matrix: Float[np.ndarray, "point point"], number: int | None = None, linkage: Linkage = "average", most: int = MOST) -> Grouping:
     """Points in so many groups; if no number is given, in that of 2 to `most` with the highest mean silhouette.
 
     A few outliers far from everything else have high silhouettes, and so has everything else. So only numbers of
     groups count that part the points in earnest (`parts`). Of equals the smallest number is taken, and one group
     where no number has a mean above 0. As many groups as points, which all have silhouettes of 0, are not tried.
     """
-    distances = checked(given)
+    distances = checked(matrix)
     tree = grow(distances, linkage)
     tried = range(2, min(most, len(distances) - 1) + 1)
     scores = {size: float(_silhouettes(distances, tree.cut(size)).mean()) for size in tried}
@@ -138,16 +132,16 @@ def smallest(points: int) -> int:
 
 
 def _silhouettes(distances: Float64[np.ndarray, "point point"], groups: Int64[np.ndarray, "point"]) -> Float64[np.ndarray, "point"]:
-    names, own = np.unique(groups, return_inverse=True)
+    names, place = np.unique(groups, return_inverse=True)
     if len(names) < 2:
         return np.full(len(distances), np.nan)
-    one_hot = np.eye(len(names))[own]
+    one_hot = np.eye(len(names))[place]
     sizes, points = one_hot.sum(0), np.arange(len(distances))
     sums = distances @ one_hot  # [point, group]
-    a = sums[points, own] / np.maximum(sizes[own] - 1, 1)
+    a = sums[points, place] / np.maximum(sizes[place] - 1, 1)
     means = sums / sizes
-    means[points, own] = np.inf
+    means[points, place] = np.inf
     b = means.min(1)
     larger = np.maximum(a, b)
-    found: Float64[np.ndarray, "point"] = np.divide(b - a, larger, out=np.zeros_like(a), where=(larger > 0) & (sizes[own] > 1))
-    return found
+    widths: Float64[np.ndarray, "point"] = np.divide(b - a, larger, out=np.zeros_like(a), where=(larger > 0) & (sizes[place] > 1))
+    return widths

@@ -1,8 +1,4 @@
-"""Many systems against one on the same examples: differences of a score, their intervals, and whether they could be
-chance (METHODS §9.2).
-
-The systems may be a model with one head taken out at a time; the base is the model as it is.
-"""
+"""Many systems, such as a model without one head each, against one: differences and tests (METHODS §9.2)."""
 
 from __future__ import annotations
 
@@ -71,24 +67,24 @@ def contrast(
     """
     if test is not None and test not in TESTS:
         raise MeasureError(f"there is no test {test!r}", f"Take one of {', '.join(TESTS)}")
-    one, others = np.asarray(base, dtype=np.float64), np.asarray(systems, dtype=np.float64)
-    if others.shape[-2:] != one.shape:
+    reference, others = np.asarray(base, dtype=np.float64), np.asarray(systems, dtype=np.float64)
+    if others.shape[-2:] != reference.shape:
         raise MeasureError(
-            f"statistics are of shape {one.shape} for the base and {others.shape[-2:]} for a system", "Give all examples of both"
+            f"statistics are of shape {reference.shape} for the base and {others.shape[-2:]} for a system", "Give all examples of both"
         )
-    names = [str(number) for number in range(len(one))] if documents is None else documents
-    if len(names) != len(one):
-        raise MeasureError(f"documents are named for {len(names)} examples of {len(one)}", "Name one for each example")
-    start, scores = score.of(one), score.of(others)
+    names = [str(number) for number in range(len(reference))] if documents is None else documents
+    if len(names) != len(reference):
+        raise MeasureError(f"documents are named for {len(names)} examples of {len(reference)}", "Name one for each example")
+    start, scores = score.of(reference), score.of(others)
     gap = _minus(scores, start)
-    drawn = replicated_differences(score, one, others, names, replicates, seed)
+    drawn = replicated_differences(score, reference, others, names, replicates, seed)
     units, unique = numbered(names)
-    chosen = test if test is not None else "mcnemar" if score.one_each and len(unique) == len(one) else "bootstrap"
-    support = Support.of(np.bincount(units, score.sizes(one), len(unique)))
+    chosen = test if test is not None else "mcnemar" if score.one_each and len(unique) == len(reference) else "bootstrap"
+    support = Support.of(np.bincount(units, score.sizes(reference), len(unique)))
     low, high = interval(gap, drawn, support, confidence=confidence)
     by_documents = chosen == "bootstrap"
-    p = p_value(gap, drawn, support) if by_documents else np.where(support.usable, _tested(score, one, others, chosen), np.nan)
-    return Contrast(float(start), np.asarray(scores), gap, low, high, np.asarray(p), chosen, len(one), len(unique))
+    p = p_value(gap, drawn, support) if by_documents else np.where(support.usable, _tested(score, reference, others, chosen), np.nan)
+    return Contrast(float(start), np.asarray(scores), gap, low, high, np.asarray(p), chosen, len(reference), len(unique))
 
 
 def replicated_differences(
@@ -106,9 +102,7 @@ def replicated_differences(
 
 
 def mcnemar(base: Bool[np.ndarray, "example"], systems: Bool[np.ndarray, "*system example"]) -> Float64[np.ndarray, "*system"]:
-    """McNemar's exact test, two-sided: whether a fair coin could have decided which of the two has right what only
-    one has.
-    """
+    """McNemar's exact test, two-sided, over the examples that only one of two systems has right."""
     from scipy.special import bdtr
 
     lost, won = (np.asarray((side & ~other).sum(-1)) for side, other in ((base, systems), (systems, base)))
@@ -123,13 +117,12 @@ def _minus(x: Float64[np.ndarray, "*shape"], y: Float64[np.ndarray, "*#shape"]) 
 
 
 def _tested(score: Score, base: np.ndarray, systems: np.ndarray, test: Test) -> np.ndarray:
-    """P by a test of what each example is worth."""
-    one, others = score.each(base), score.each(systems)
+    reference, others = score.each(base), score.each(systems)
     if test != "mcnemar":
-        x, y = np.moveaxis(others, -1, 0), one.reshape(-1, *[1] * (others.ndim - 1))
+        x, y = np.moveaxis(others, -1, 0), reference.reshape(-1, *[1] * (others.ndim - 1))
         y = np.broadcast_to(y, x.shape)
         return (paired if test == "paired_t" else welch)(x, y).p
-    for side in (one, others):
+    for side in (reference, others):
         if not np.isin(side, (0.0, 1.0)).all():
             raise MeasureError(f"examples are not simply right or wrong by {score.name}, as McNemar's test wants it", "Use the bootstrap")
-    return mcnemar(one == 1, others == 1)
+    return mcnemar(reference == 1, others == 1)

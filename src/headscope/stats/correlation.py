@@ -15,25 +15,21 @@ if TYPE_CHECKING:
 
 
 def pearson(x: Row, y: Row) -> Found:
-    """Pearson's r along the last axis, and of how many pairs: those where neither is NaN. NaN where one side never
-    changes.
-    """
-    one, other, given = _aligned(x, y)
-    return _pearson(one, other, given)
+    """Pearson's r along the last axis, and the number of pairs without NaN. NaN where one side never changes."""
+    left, right, valid = _aligned(x, y)
+    return _pearson(left, right, valid)
 
 
 def spearman(x: Row, y: Row) -> Found:
     """Spearman's rho: Pearson's r of ranks, equals sharing the mean of theirs, among the pairs where neither is NaN."""
-    one, other, given = _aligned(x, y)
-    return _pearson(ranks(one, given), ranks(other, given), given)
+    left, right, valid = _aligned(x, y)
+    return _pearson(ranks(left, valid), ranks(right, valid), valid)
 
 
-def ranks(values: Float64[np.ndarray, "*shape n"], given: Bool[np.ndarray, "*shape n"]) -> Float64[np.ndarray, "*shape n"]:
-    """Ranks from 1 along the last axis among what is `given`; equals get the mean of theirs. What is not given ranks
-    last.
-    """
-    order = np.argsort(np.where(given, values, np.inf), axis=-1, kind="stable")
-    ordered = np.take_along_axis(np.where(given, values, np.inf), order, -1)
+def ranks(values: Float64[np.ndarray, "*shape n"], valid: Bool[np.ndarray, "*shape n"]) -> Float64[np.ndarray, "*shape n"]:
+    """Ranks from 1 along the last axis among what is `valid`; ties get their mean. What is not valid ranks last."""
+    order = np.argsort(np.where(valid, values, np.inf), axis=-1, kind="stable")
+    ordered = np.take_along_axis(np.where(valid, values, np.inf), order, -1)
     places = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
     new = np.ones(values.shape, dtype=bool)
     new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
@@ -41,9 +37,9 @@ def ranks(values: Float64[np.ndarray, "*shape n"], given: Bool[np.ndarray, "*sha
     ends = np.ones(values.shape, dtype=bool)
     ends[..., :-1] = new[..., 1:]
     last = np.minimum.accumulate(np.where(ends, places, values.shape[-1])[..., ::-1], axis=-1)[..., ::-1]
-    found = np.empty(values.shape)
-    np.put_along_axis(found, order, (first + last) / 2 + 1, -1)
-    return found
+    rank = np.empty(values.shape)
+    np.put_along_axis(rank, order, (first + last) / 2 + 1, -1)
+    return rank
 
 
 @dataclass(frozen=True)
@@ -64,14 +60,13 @@ class Moments:
     @classmethod
     def of(cls, x: Row, y: Row) -> Moments:
         """The moments along the last axis."""
-        one, other, given = _aligned(x, y)
-        n = given.sum(-1).astype(np.float64)
-        mean_x, mean_y = _mean(one, given), _mean(other, given)
-        left, right = (np.where(given, side - mean[..., None], 0) for side, mean in ((one, mean_x), (other, mean_y)))
+        first, second, valid = _aligned(x, y)
+        n = valid.sum(-1).astype(np.float64)
+        mean_x, mean_y = _mean(first, valid), _mean(second, valid)
+        left, right = (np.where(valid, side - mean[..., None], 0) for side, mean in ((first, mean_x), (second, mean_y)))
         return cls(n, mean_x, mean_y, (left**2).sum(-1), (right**2).sum(-1), (left * right).sum(-1))
 
     def __add__(self, other: Moments) -> Moments:
-        """The moments of both streams together."""
         n = self.n + other.n
         share = other.n / np.maximum(n, 1)
         x, y = other.mean_x - self.mean_x, other.mean_y - self.mean_y
@@ -115,19 +110,19 @@ def pooled(parts: Moments, weights: Float64[np.ndarray, "part replicate"]) -> Fl
 
 
 def _aligned(x: Row, y: Row) -> tuple[Float64[np.ndarray, "*shape n"], Float64[np.ndarray, "*shape n"], Bool[np.ndarray, "*shape n"]]:
-    one, other = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
-    return one, other, np.isfinite(one) & np.isfinite(other)
+    left, right = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
+    return left, right, np.isfinite(left) & np.isfinite(right)
 
 
-def _mean(values: Float64[np.ndarray, "*shape n"], given: Bool[np.ndarray, "*shape n"]) -> Float64[np.ndarray, "*shape"]:
+def _mean(values: Float64[np.ndarray, "*shape n"], valid: Bool[np.ndarray, "*shape n"]) -> Float64[np.ndarray, "*shape"]:
     """0 of nothing; exactly the value of what never changes."""
-    first = np.take_along_axis(values, given.argmax(-1)[..., None], -1)[..., 0] if values.shape[-1] else np.zeros(values.shape[:-1])
-    first = np.where(given.any(-1), first, 0)
-    offsets: Float64[np.ndarray, "*shape"] = np.where(given, values - first[..., None], 0).sum(-1) / np.maximum(given.sum(-1), 1)
+    first = np.take_along_axis(values, valid.argmax(-1)[..., None], -1)[..., 0] if values.shape[-1] else np.zeros(values.shape[:-1])
+    first = np.where(valid.any(-1), first, 0)
+    offsets: Float64[np.ndarray, "*shape"] = np.where(valid, values - first[..., None], 0).sum(-1) / np.maximum(valid.sum(-1), 1)
     offsets += first
     return offsets
 
 
-def _pearson(x: Float64[np.ndarray, "*shape n"], y: Float64[np.ndarray, "*shape n"], given: Bool[np.ndarray, "*shape n"]) -> Found:
-    moments = Moments.of(np.where(given, x, np.nan), np.where(given, y, np.nan))
+def _pearson(x: Float64[np.ndarray, "*shape n"], y: Float64[np.ndarray, "*shape n"], valid: Bool[np.ndarray, "*shape n"]) -> Found:
+    moments = Moments.of(np.where(valid, x, np.nan), np.where(valid, y, np.nan))
     return moments.r, moments.n.astype(np.int64)

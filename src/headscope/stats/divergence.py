@@ -97,14 +97,10 @@ class RowStack:
     def divergences(
         self, starts: Int64[np.ndarray, "segment+1"], ends: Int64[np.ndarray, "row"]
     ) -> Float64[torch.Tensor, "segment head head"]:
-        """The divergence of every pair of heads, summed over the rows of each segment: those from `starts[s]` to
-        `starts[s + 1]`.
-
-        Beyond `ends[row]` keys there is no weight in a row.
-        """
+        """Divergences of all pairs of heads, summed over rows `starts[s]` to `starts[s + 1]` and keys below `ends`."""
         sums = self._pair_sums(starts, ends)
-        own = sums.diagonal(dim1=1, dim2=2)
-        upper = ((own[:, :, None] + own[:, None, :]) / 4 - sums / 2).clamp_min_(0).triu(1) * math.log(2)
+        entropies = sums.diagonal(dim1=1, dim2=2)
+        upper = ((entropies[:, :, None] + entropies[:, None, :]) / 4 - sums / 2).clamp_min_(0).triu(1) * math.log(2)
         return upper + upper.transpose(1, 2)
 
     def _pair_sums(
@@ -121,8 +117,8 @@ class RowStack:
         device, heads = self._weights.device, np.diff(self._first)
         offsets = tuple(site * self._weights.stride(0) + head for site, count in enumerate(heads) for head in range(count))
         on_device = (torch.from_numpy(numbers).int().to(device) for numbers in (starts, ends))
-        found: torch.Tensor = fast.pair_sums(self._weights, offsets, *on_device, int(np.diff(starts).max(initial=0)))
-        return found
+        pair_sums: torch.Tensor = fast.pair_sums(self._weights, offsets, *on_device, int(np.diff(starts).max(initial=0)))
+        return pair_sums
 
 
 def _plain(

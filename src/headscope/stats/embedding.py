@@ -1,5 +1,4 @@
-"""Points in a plane whose distances are as close to given ones as can be: classical, metric and non-metric
-multidimensional scaling.
+"""Points in a plane for given distances: classical, metric and non-metric multidimensional scaling.
 
 Torgerson 1952 (classical); de Leeuw 1977 (SMACOF: each step moves the points to where a bound of the stress is
 least, so that the stress never grows); Kruskal 1964 (non-metric: only the order of the given distances counts). All
@@ -45,11 +44,9 @@ class Embedding(NamedTuple):
     stress: float
 
 
-def embed(given: Float[np.ndarray, "point point"], method: Method = "metric", *, sqrt: bool = False, seed: int = 0) -> Embedding:
-    """The picture of distances by a method, the best of several starts. `sqrt` takes their square roots first, which
-    makes the Jensen-Shannon divergence a metric.
-    """
-    distances = np.sqrt(checked(given)) if sqrt else checked(given)
+def embed(matrix: Float[np.ndarray, "point point"], method: Method = "metric", *, sqrt: bool = False, seed: int = 0) -> Embedding:
+    """The picture of distances by a method, the best of several starts. `sqrt` takes their square roots first."""
+    distances = np.sqrt(checked(matrix)) if sqrt else checked(matrix)
     if method == "classical":
         return classical(distances)
     if method == "metric":
@@ -59,87 +56,82 @@ def embed(given: Float[np.ndarray, "point point"], method: Method = "metric", *,
     raise MeasureError(f"no embedding is called {method!r}", f"Use one of {', '.join(get_args(Method))}")
 
 
-def classical(given: Distances) -> Embedding:
+def classical(distances: Distances) -> Embedding:
     """The projection onto the two axes along which points with these distances, were they Euclidean, spread most."""
-    given = checked(given)
-    squares = given**2
+    distances = checked(distances)
+    squares = distances**2
     gram = -(squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean()) / 2
     values, vectors = np.linalg.eigh(gram)
-    points = np.zeros((len(given), 2))
-    kept = min(2, len(given))
+    points = np.zeros((len(distances), 2))
+    kept = min(2, len(distances))
     points[:, :kept] = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, :kept]
     points = _turned(points)
-    return Embedding(points, stress(points, given))
+    return Embedding(points, stress(points, distances))
 
 
-def metric(given: Distances, *, seed: int = 0, starts: int = 0, steps: int = 500, tolerance: float = 1e-6) -> Embedding:
-    """The classical solution improved by SMACOF until the stress falls by less than `tolerance` of itself, or for so
-    many `steps`; or that of one of so many random `starts`, if it is better.
-    """
-    given = checked(given)
-    best = classical(given)
+def metric(distances: Distances, *, seed: int = 0, starts: int = 0, steps: int = 500, tolerance: float = 1e-6) -> Embedding:
+    """The best of the classical solution and of random `starts`, improved by SMACOF for `steps` or to `tolerance`."""
+    distances = checked(distances)
+    best = classical(distances)
 
-    def wanted(found: Distances) -> tuple[Distances, float]:
-        return given, _stress(found, given)
+    def wanted(drawn: Distances) -> tuple[Distances, float]:
+        return distances, _stress(drawn, distances)
 
-    return _best([best], _begin(best, seed), wanted, given, seed, starts, steps, tolerance)
+    return _best([best], _begin(best, seed), wanted, distances, seed, starts, steps, tolerance)
 
 
-def nonmetric(given: Distances, *, seed: int = 0, starts: int = STARTS, steps: int = STEPS, tolerance: float = TOLERANCE) -> Embedding:
-    """Points whose distances are in the order of the given ones, as far as can be: the metric solution, and random
-    starts, improved.
+def nonmetric(distances: Distances, *, seed: int = 0, starts: int = STARTS, steps: int = STEPS, tolerance: float = TOLERANCE) -> Embedding:
+    """Points whose distances are in the order of the given ones, as far as can be.
 
     By turns the points' distances are made a rising function of the given ones by isotonic regression, and the
     points moved towards that by SMACOF. It is a function, so that pairs with equal given distances are to be equally
     far apart.
     """
-    given = checked(given)
-    if not given.any():
-        return Embedding(np.zeros((len(given), 2)), 0.0)
-    first = metric(given, seed=seed, steps=100)
-    return _best([], _begin(first, seed), _Order(given).fit, given, seed, starts, steps, tolerance)
+    distances = checked(distances)
+    if not distances.any():
+        return Embedding(np.zeros((len(distances), 2)), 0.0)
+    first = metric(distances, seed=seed, steps=100)
+    return _best([], _begin(first, seed), _Order(distances).fit, distances, seed, starts, steps, tolerance)
 
 
-def smacof_step(points: Points, given: Distances) -> Points:
+def smacof_step(points: Points, distances: Distances) -> Points:
     """One Guttman transform: after it the stress is no higher."""
-    return _moved(points, _distances(points), given)
+    return _moved(points, _distances(points), distances)
 
 
-def nonmetric_step(points: Points, given: Distances) -> Points:
+def nonmetric_step(points: Points, distances: Distances) -> Points:
     """One step of non-metric scaling: after it `stress1` is no higher."""
-    found = _distances(points)
-    return _moved(points, found, _Order(given).fit(found)[0])
+    drawn = _distances(points)
+    return _moved(points, drawn, _Order(distances).fit(drawn)[0])
 
 
-def stress(points: Points, given: Distances) -> float:
+def stress(points: Points, distances: Distances) -> float:
     """How far the points' distances are from the given ones, as a share of these."""
-    return _stress(_distances(points), given)
+    return _stress(_distances(points), distances)
 
 
-def stress1(points: Points, given: Distances) -> float:
-    """How far the points' distances are from the closest ones in the order of the given, as a share of the points'
-    distances.
-    """
-    return _Order(given).fit(_distances(points))[1]
+def stress1(points: Points, distances: Distances) -> float:
+    """How far the points' distances are from the closest ones in the given order, as a share of the distances."""
+    return _Order(distances).fit(_distances(points))[1]
 
 
 class _Order:
     """The order of given distances, and what is closest to other distances in that order."""
 
-    def __init__(self, given: Distances) -> None:
-        self._upper = np.triu_indices(len(given), 1)
-        pairs: Pairs = given[self._upper]
+    def __init__(self, distances: Distances) -> None:
+        self._upper = np.triu_indices(len(distances), 1)
+        pairs: Pairs = distances[self._upper]
         self._squares = _squared(pairs)
         _, self._level, self._number = np.unique(pairs, return_inverse=True, return_counts=True)
 
-    def fit(self, found: Distances) -> tuple[Distances, float]:
+    def fit(self, drawn: Distances) -> tuple[Distances, float]:
         """The closest distances in the given order, with the sum of squares of the given ones, or the points would
         shrink to one; and Kruskal's stress-1, which of points in one place, where all orders are alike, is 1.
         """
-        pairs = found[self._upper]
+        pairs = drawn[self._upper]
         closest = self._closest(pairs)
         total, kept = _squared(pairs), _squared(closest)
-        square = np.zeros_like(found)
+        square = np.zeros_like(drawn)
         square[self._upper] = closest * np.sqrt(self._squares / kept) if kept else 0.0
         off = pairs - closest
         return square + square.T, float(np.sqrt(_squared(off) / total)) if total else float(self._squares > 0)
@@ -148,52 +140,48 @@ class _Order:
         from scipy.optimize import isotonic_regression
 
         means = np.bincount(self._level, pairs, len(self._number)) / self._number
-        closest: Pairs = isotonic_regression(means, weights=self._number).x[self._level] if len(pairs) else pairs
-        return closest
+        return isotonic_regression(means, weights=self._number).x[self._level] if len(pairs) else pairs
 
 
 def _best(
     known: list[Embedding],
     first: Points,
     wanted: Callable[[Distances], tuple[Distances, float]],
-    given: Distances,
+    distances: Distances,
     seed: int,
     starts: int,
     steps: int,
     tolerance: float,
 ) -> Embedding:
-    """The best of what is known and of what SMACOF makes of each start, until all of them have taken as many steps as
-    there is time for.
+    """The best of what is known and of what SMACOF makes of each start, within the time there is.
 
     `wanted` says, of the distances of points, which ones they should be, and the stress.
     """
-    left = max(WORK // given.size, 1)
+    left = max(WORK // distances.size, 1)
     rng = np.random.default_rng(seed)
-    scale = float(np.sqrt(np.mean(given**2)))
-    found = list(known)
+    scale = float(np.sqrt(np.mean(distances**2)))
+    embeddings = list(known)
     for number in range(starts + 1):
         if left < 1 or not scale:
             break
-        points = first if number == 0 else rng.normal(0, scale, (len(given), 2))
+        points = first if number == 0 else rng.normal(0, scale, (len(distances), 2))
         points, end, taken = _improved(points, wanted, min(steps, left), tolerance)
         left -= taken
-        found.append(Embedding(_turned(points), end))
-    return min(found, key=lambda one: one.stress)
+        embeddings.append(Embedding(_turned(points), end))
+    return min(embeddings, key=lambda embedding: embedding.stress)
 
 
 def _improved(
     points: Points, wanted: Callable[[Distances], tuple[Distances, float]], steps: int, tolerance: float
 ) -> tuple[Points, float, int]:
-    """Points after so many steps, or when the stress falls by less than a share of itself; their stress, and the
-    steps taken.
-    """
+    """Points after so many steps, or when the stress hardly falls any more; their stress, and the steps taken."""
     before, taken = np.inf, 0
     while True:
-        found = _distances(points)
-        target, now = wanted(found)
+        drawn = _distances(points)
+        target, now = wanted(drawn)
         if taken == steps or before - now <= tolerance * now:
             return points, now, taken + 1
-        points, before, taken = _moved(points, found, target), now, taken + 1
+        points, before, taken = _moved(points, drawn, target), now, taken + 1
 
 
 def _begin(first: Embedding, seed: int) -> Points:
@@ -205,17 +193,17 @@ def _begin(first: Embedding, seed: int) -> Points:
     return points
 
 
-def _moved(points: Points, found: Distances, given: Distances) -> Points:
-    ratio = np.divide(given, found, out=np.zeros_like(given), where=found > 0)
+def _moved(points: Points, now: Distances, distances: Distances) -> Points:
+    ratio = np.divide(distances, now, out=np.zeros_like(distances), where=now > 0)
     # Not by @: a library of many threads takes longer to wake them, thousands of times, than this takes.
     drawn = np.einsum("ij,jk->ik", ratio, points)
     moved: Points = (ratio.sum(1)[:, None] * points - drawn) / len(points)
     return moved
 
 
-def _stress(found: Distances, given: Distances) -> float:
-    total = _squared(given)
-    return float(np.sqrt(_squared(found - given) / total)) if total else 0.0
+def _stress(drawn: Distances, distances: Distances) -> float:
+    total = _squared(distances)
+    return float(np.sqrt(_squared(drawn - distances) / total)) if total else 0.0
 
 
 def _squared(values: Float64[np.ndarray, "*shape"]) -> float:
@@ -226,8 +214,8 @@ def _squared(values: Float64[np.ndarray, "*shape"]) -> float:
 
 def _distances(points: Points) -> Distances:
     x, y = (axis[:, None] - axis for axis in points.T)
-    found: Distances = np.sqrt(x * x + y * y)
-    return found
+    distances: Distances = np.sqrt(x * x + y * y)
+    return distances
 
 
 def _turned(points: Points) -> Points:

@@ -41,8 +41,8 @@ class Support:
     @classmethod
     def of(cls, weights: Float[np.ndarray, "document *shape"]) -> Support:
         """Documents are counted where their weight (cases, texts, rows) is above 0; the effective number is Kish's."""
-        given = np.asarray(weights, dtype=np.float64)
-        return cls(np.asarray((given > 0).sum(0)), np.asarray(_effective(given.sum(0), (given**2).sum(0))))
+        sizes = np.asarray(weights, dtype=np.float64)
+        return cls(np.asarray((sizes > 0).sum(0)), np.asarray(_effective(sizes.sum(0), (sizes**2).sum(0))))
 
     @classmethod
     def alike(cls, documents: int) -> Support:
@@ -51,9 +51,7 @@ class Support:
 
     @classmethod
     def in_groups(cls, weights: Float[np.ndarray, "group"], documents: int | None) -> Support:
-        """So many documents of which groups are resampled, with these weights; as many as groups where they were not
-        counted.
-        """
+        """Documents of which groups are resampled with these weights; as many as groups where none were counted."""
         groups = cls.of(weights)
         return groups if documents is None else cls(np.array(documents), groups.effective)
 
@@ -75,14 +73,13 @@ class Support:
         return Support(np.minimum(self.documents, other.documents), np.minimum(self.effective, other.effective))
 
     def apart(self, other: Support, variances: tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]) -> Support:
-        """That of a difference between numbers of different documents, which have these variances (Welch and
-        Satterthwaite).
-        """
-        one, two = variances
+        """The support of a difference of independent numbers with these variances (Welch and Satterthwaite)."""
+        first, second = variances
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = (one + two) ** 2 / (one**2 / self.effective + two**2 / other.effective)
+            effective = (first + second) ** 2 / (first**2 / self.effective + second**2 / other.effective)
         return Support(
-            np.minimum(self.documents, other.documents), np.where(np.isfinite(found), found, np.minimum(self.effective, other.effective))
+            np.minimum(self.documents, other.documents),
+            np.where(np.isfinite(effective), effective, np.minimum(self.effective, other.effective)),
         )
 
     def where(self, chosen: Bool[np.ndarray, "*shape"]) -> Support:
@@ -114,9 +111,7 @@ def interval(
     within: tuple[float | Float64[np.ndarray, "*shape"], float | Float64[np.ndarray, "*shape"]] = (-np.inf, np.inf),
     confidence: float = 0.95,
 ) -> Bounds:
-    """Lower and upper bounds of a value; NaN where its support is not usable. `within` is where the true value can
-    lie.
-    """
+    """Bounds of a value; NaN where its support is not usable. `within` is where the true value can lie."""
     from scipy.special import stdtrit
 
     error, skewness, usable = _moments(value, replicates, support)
@@ -126,9 +121,7 @@ def interval(
 
 
 def share_interval(value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support) -> Bounds:
-    """Bounds of a share of cases. Where all cases are right, or none, replicates do not vary, and the bound is the
-    exact binomial one for as many cases as there are effective documents.
-    """
+    """Bounds of a share of cases; where replicates do not vary, those of the exact binomial interval."""
     low, high = interval(value, replicates, support, SHARE)
     least = 0.025 ** (1 / np.maximum(support.effective, 1))
     return np.where((value == 1) & (low == 1), least, low), np.where((value == 0) & (high == 0), 1 - least, high)
@@ -137,8 +130,7 @@ def share_interval(value: Float64[np.ndarray, "*shape"], replicates: Float64[np.
 def p_value(
     value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
 ) -> Float64[np.ndarray, "*shape"]:
-    """How likely a value so far from 0 is if the true one is 0, two-sided: below .05 where the 95 % interval excludes
-    0.
+    """The two-sided p of a value against 0: below .05 where the 95 % interval excludes 0.
 
     NaN where support is not usable. Where replicates do not vary, all documents agree: the sign test over documents
     gives p.
@@ -156,15 +148,13 @@ def p_value(
 def _moments(
     value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
 ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"], Bool[np.ndarray, "*shape"]]:
-    """Standard deviation, and skewness up to a limit, of the replicates that have a value, NaN where not usable; and
-    where usable.
-    """
-    given = np.isfinite(replicates)
-    n = given.sum(0)
+    """Standard deviation and bounded skewness of the replicates that have a value, and where they are usable."""
+    valid = np.isfinite(replicates)
+    n = valid.sum(0)
     usable = np.broadcast_to(support.usable, np.shape(value)) & np.isfinite(value) & (n > 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        drawn = replicates - np.where(given, replicates, 0).sum(0) / n
-        drawn[~given] = 0
+        drawn = replicates - np.where(valid, replicates, 0).sum(0) / n
+        drawn[~valid] = 0
         error = np.sqrt((drawn**2).sum(0) / (n - 1))
         same = error <= 1e-12 * np.abs(value)  # replicates of one same value differ by how their sums are rounded
         skewness = np.where(same, 0.0, (drawn**3).sum(0) / n / error**3)
@@ -178,13 +168,11 @@ def _transformed(t: Float64[np.ndarray, "*shape"], skewness: Float64[np.ndarray,
 
 
 def _untransformed(t: Float64[np.ndarray, "*shape"], skewness: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    """The inverse of it."""
     bent = np.where(np.abs(skewness) > _STRAIGHT, skewness, 1.0)
-    inverse: Float64[np.ndarray, "*shape"] = np.where(bent == skewness, 3 / bent * (np.cbrt(1 + bent * (t - bent / 6)) - 1), t)
-    return inverse
+    return np.where(bent == skewness, 3 / bent * (np.cbrt(1 + bent * (t - bent / 6)) - 1), t)
 
 
 def _effective(total: np.ndarray, squares: np.ndarray) -> Float64[np.ndarray, "*shape"]:
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Float64[np.ndarray, "*shape"] = np.where(squares > 0, total**2 / squares, 0.0)
-    return found
+        effective: Float64[np.ndarray, "*shape"] = np.where(squares > 0, total**2 / squares, 0.0)
+    return effective

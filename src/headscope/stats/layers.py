@@ -1,5 +1,4 @@
-"""In which layers something is to be found: Tenney et al.'s statistics of scores by layer and of mixing weights
-(METHODS §8.3).
+"""In which layers something is found: Tenney et al.'s statistics of scores by layer and of weights (METHODS §8.3).
 
 Scores are those of probes that may use layers 0 to l, with l = 0 (the embeddings) first and the last layer L last;
 weights are those with which one probe mixes layers 0 to L. Axes in front are systems of their own: seeds,
@@ -27,32 +26,29 @@ def differentials(scores: Float[np.ndarray, "*system layer+1"], negatives: Negat
     """
     if negatives not in NEGATIVES:
         raise MeasureError(f"negative differences cannot be treated by {negatives!r}", f"Use one of {', '.join(NEGATIVES)}")
-    given = np.asarray(scores, dtype=np.float64)
-    if given.shape[-1] < 2:
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape[-1] < 2:
         raise MeasureError("there are no scores of two layers to compare", "Give those of the embeddings and of at least one layer")
     if negatives == "running_max":
-        given = np.maximum.accumulate(given, axis=-1)
-    steps: Float64[np.ndarray, "*system layer"] = np.diff(given, axis=-1)
+        values = np.maximum.accumulate(values, axis=-1)
+    steps: Float64[np.ndarray, "*system layer"] = np.diff(values, axis=-1)
     return np.maximum(steps, 0.0) if negatives == "clip" else steps
 
 
 def expected_layer(scores: Float[np.ndarray, "*system layer+1"], negatives: Negatives = "keep") -> Float64[np.ndarray, "*system"]:
-    """The mean layer, weighted by what each adds to the score. If negative differences are kept, it may lie outside
-    1 to L.
-    """
+    """The mean layer, weighted by what each adds to the score. With negative differences it may lie outside 1 to L."""
     steps = differentials(scores, negatives)
     total = steps.sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = steps @ np.arange(1.0, steps.shape[-1] + 1) / total
-    found: Float64[np.ndarray, "*system"] = np.where(np.abs(total) < NOTHING, np.nan, mean)[()]
-    return found
+    return np.where(np.abs(total) < NOTHING, np.nan, mean)[()]
 
 
 def trouble(scores: Float[np.ndarray, "layer+1"], negatives: Negatives = "keep") -> str | None:
     """Why the expected layer of these scores should not be trusted, in words; None if nothing speaks against it."""
-    given = np.asarray(scores, dtype=np.float64)
-    steps, layer = differentials(given, negatives), float(expected_layer(given, negatives))
-    if not np.isfinite(given).all():
+    values = np.asarray(scores, dtype=np.float64)
+    steps, layer = differentials(values, negatives), float(expected_layer(values, negatives))
+    if not np.isfinite(values).all():
         return "there is no score for some layers"
     if abs(steps.sum()) < NOTHING:
         return "layers add nothing to the score, so that there is no expected layer"
@@ -65,23 +61,20 @@ def trouble(scores: Float[np.ndarray, "layer+1"], negatives: Negatives = "keep")
 
 def centre_of_gravity(weights: Float[np.ndarray, "*system layer+1"]) -> Float64[np.ndarray, "*system"]:
     """The mean layer, weighted by mixing weights, layer 0 among them."""
-    given = np.asarray(weights, dtype=np.float64)
-    found: Float64[np.ndarray, "*system"] = given @ np.arange(float(given.shape[-1]))
-    return found
+    values = np.asarray(weights, dtype=np.float64)
+    return values @ np.arange(float(values.shape[-1]))
 
 
 def divergence_from_even(weights: Float[np.ndarray, "*system layer"]) -> Float64[np.ndarray, "*system"]:
-    """K: how far weights, which need not sum to 1, are from even ones, as a Kullback-Leibler divergence in bits; NaN
-    of no weight.
-    """
-    given = np.asarray(weights, dtype=np.float64)
-    if (given < 0).any():
+    """K: the Kullback-Leibler divergence of weights from even ones, in bits; NaN without weight."""
+    values = np.asarray(weights, dtype=np.float64)
+    if (values < 0).any():
         raise MeasureError("weights below 0 have no divergence", "Clip them at 0")
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = given / given.sum(-1, keepdims=True)
-        terms = np.where(shares == 0, 0.0, shares * np.log2(shares * given.shape[-1]))
-    found: Float64[np.ndarray, "*system"] = terms.sum(-1)
-    return found
+        shares = values / values.sum(-1, keepdims=True)
+        terms = np.where(shares == 0, 0.0, shares * np.log2(shares * values.shape[-1]))
+    bits: Float64[np.ndarray, "*system"] = terms.sum(-1)
+    return bits
 
 
 def differential_divergence(scores: Float[np.ndarray, "*system layer+1"]) -> Float64[np.ndarray, "*system"]:
@@ -90,11 +83,9 @@ def differential_divergence(scores: Float[np.ndarray, "*system layer+1"]) -> Flo
 
 
 def shares_of_gain(scores: Float[np.ndarray, "*system layer+1"]) -> Float64[np.ndarray, "*system layer"]:
-    """What each layer adds, as a share of what the best layer has beyond the embeddings: what the paper's figures
-    show.
-    """
-    given = np.asarray(scores, dtype=np.float64)
-    whole = given.max(-1, keepdims=True) - given[..., :1]
+    """What each layer adds, as a share of the best layer's gain over the embeddings, as in the paper's figures."""
+    values = np.asarray(scores, dtype=np.float64)
+    whole = values.max(-1, keepdims=True) - values[..., :1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Float64[np.ndarray, "*system layer"] = np.where(whole < NOTHING, np.nan, differentials(given) / whole)
-    return found
+        shares: Float64[np.ndarray, "*system layer"] = np.where(whole < NOTHING, np.nan, differentials(values) / whole)
+    return shares

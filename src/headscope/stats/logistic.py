@@ -24,16 +24,14 @@ class LogisticFit:
 
     def logits(self, x: Float[np.ndarray, "n feature"]) -> Float64[np.ndarray, "n"]:
         """Log odds of each row."""
-        found: Float64[np.ndarray, "n"] = x @ self.coefficients + self.intercept
-        return found
+        logits: Float64[np.ndarray, "n"] = x @ self.coefficients + self.intercept
+        return logits
 
 
 def logistic(
     x: Float[np.ndarray, "n feature"], y: Bool[np.ndarray, "n"], penalty: float = 1.0, weights: Float[np.ndarray, "n"] | None = None
 ) -> LogisticFit:
-    """The coefficients that minimise the sum of log losses plus half of `penalty` times their squares; the intercept
-    is free.
-    """
+    """The coefficients of least log loss plus half of `penalty` times their squares; the intercept is free."""
     n, k = x.shape
     share = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     truth = np.asarray(y, dtype=np.float64)
@@ -107,13 +105,13 @@ def one_by_one(
 
 def log_losses(logits: Float64[np.ndarray, "*shape"], truth: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
     """What each answer costs, in nats."""
-    found: Float64[np.ndarray, "*shape"] = np.logaddexp(0, logits) - truth * logits
-    return found
+    losses: Float64[np.ndarray, "*shape"] = np.logaddexp(0, logits) - truth * logits
+    return losses
 
 
 def _chance(logits: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    found: Float64[np.ndarray, "*shape"] = 1 / (1 + np.exp(-np.clip(logits, -MOST, MOST)))
-    return found
+    chance: Float64[np.ndarray, "*shape"] = 1 / (1 + np.exp(-np.clip(logits, -MOST, MOST)))
+    return chance
 
 
 def _logit(part: float, whole: float) -> float:

@@ -1,7 +1,8 @@
-"""Ordinary least squares: a difference between two classes with what else differs between them held fixed."""
+"""A difference between two classes with what else differs held fixed: least squares, and matched pairs."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,13 +15,14 @@ from headscope.stats.significance import two_sided
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64
+
 SINGULAR = 1e12  # a condition number: terms that a replicate cannot tell apart
+CALIPER = 0.1  # of the first one's value; or 1, if that is more
 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Coefficients with standard errors, t and two-sided p, one row per column of the design and one column per column
-    of the values.
+    """Coefficients with standard errors, t and two-sided p: one row per term, one column per column of values.
 
     `spread` is the standard deviation of what the terms leave, per column of the values: a coefficient divided by it
     is an effect size.
@@ -44,8 +46,8 @@ def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape
     terms = np.asarray(design, dtype=np.float64)
     wanted = np.asarray(values, dtype=np.float64)
     flat = wanted.reshape(len(wanted), -1)
-    given = np.isfinite(terms).all(1) & np.isfinite(flat).all(1)
-    terms, flat = terms[given], flat[given]
+    complete = np.isfinite(terms).all(1) & np.isfinite(flat).all(1)
+    terms, flat = terms[complete], flat[complete]
     n, size = terms.shape
     shape = (size, *wanted.shape[1:])
     df = n - size
@@ -55,14 +57,16 @@ def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape
         return LeastSquares(nothing, nothing, nothing, nothing, df, why, np.full(shape[1:], np.nan))
     q, r = np.linalg.qr(terms)
     inverse = np.linalg.inv(r)
-    found = inverse @ (q.T @ flat)
-    left = flat - terms @ found
+    coefficients = inverse @ (q.T @ flat)
+    left = flat - terms @ coefficients
     spread = np.sqrt((left**2).sum(0) / df)
     errors = np.sqrt((inverse**2).sum(1))[:, None] * spread
     with np.errstate(invalid="ignore", divide="ignore"):
-        t = np.where(errors > 0, found / errors, np.nan)
+        t = np.where(errors > 0, coefficients / errors, np.nan)
     p = two_sided(t, np.full(t.shape, float(df)))
-    return LeastSquares(found.reshape(shape), errors.reshape(shape), t.reshape(shape), p.reshape(shape), df, "", spread.reshape(shape[1:]))
+    return LeastSquares(
+        coefficients.reshape(shape), errors.reshape(shape), t.reshape(shape), p.reshape(shape), df, "", spread.reshape(shape[1:])
+    )
 
 
 def ols_interval(
@@ -72,18 +76,33 @@ def ols_interval(
     replicates: int = 1000,
     seed: int = 0,
 ) -> tuple[Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"]]:
-    """Bounds and p of the coefficients by the Poisson bootstrap over the documents that observations come from; none
-    may be NaN.
-
-    NaN with too few documents, or where the terms cannot be told apart.
-    """
+    """Bounds and p of the coefficients by the Poisson bootstrap over documents; NaN where there are too few."""
     units, drawn = document_weights(documents, replicates, seed)
     weights = drawn[units]
     terms, wanted = np.asarray(design, dtype=np.float64), np.asarray(values, dtype=np.float64)
     products = np.einsum("nr,ni,nj->rij", weights, terms, terms, optimize=True)
     sums = np.einsum("nr,ni,nc->ric", weights, terms, wanted, optimize=True)
-    found = np.full(sums.shape, np.nan)
+    coefficients = np.full(sums.shape, np.nan)
     fine = np.linalg.cond(products) < SINGULAR
-    found[fine] = np.linalg.solve(products[fine], sums[fine])
+    coefficients[fine] = np.linalg.solve(products[fine], sums[fine])
     support = Support.of(np.bincount(units, minlength=len(drawn)))
-    return *interval(found[0], found[1:], support), p_value(found[0], found[1:], support)
+    return *interval(coefficients[0], coefficients[1:], support), p_value(coefficients[0], coefficients[1:], support)
+
+
+def matched(x: Sequence[float], y: Sequence[float], caliper: float = CALIPER) -> list[tuple[int, int]]:
+    """Index pairs (of x, of y), no index twice: each x in turn takes the nearest y left within the caliper.
+
+    Of two as near the smaller is taken, and of equals the first.
+    """
+    left = sorted((value, place) for place, value in enumerate(y))
+    pairs = []
+    for place, value in enumerate(x):
+        at = bisect_left(left, (value, -1))
+        near = [number for number in (at - 1, at) if 0 <= number < len(left)]
+        if not near:
+            break
+        best = min(near, key=lambda number: (abs(left[number][0] - value), left[number]))
+        best = bisect_left(left, (left[best][0], -1))
+        if abs(left[best][0] - value) <= max(1.0, caliper * abs(value)):
+            pairs.append((place, left.pop(best)[1]))
+    return pairs

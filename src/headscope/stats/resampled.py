@@ -1,6 +1,4 @@
-"""Means and differences of means with intervals, by the Poisson bootstrap over the documents that observations come
-from.
-"""
+"""Means and differences of means with intervals, by the Poisson bootstrap over documents."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ class Resampled:
 
 
 class Interval(NamedTuple):
-    """One value per column with a 95 % interval and its p against 0, and how many observations and documents it rests
-    on.
+    """One value per column with its 95 % interval, its p against 0, and its numbers of observations and documents.
 
     Bounds and p are NaN with too few documents (`stats.inference`).
     """
@@ -55,9 +52,7 @@ def mean(
     seed: int = 0,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> Interval:
-    """The mean over observations, NaN left out, for each column; `documents` says where each observation comes from,
-    `within` where the mean can lie.
-    """
+    """The mean over observations for each column, NaN left out; `within` is where the mean can lie."""
     sums, counts, names = _by_document(values, documents)
     means = _means(sums, counts, poisson_weights(names, replicates, seed))
     support = Support.of(counts)
@@ -72,39 +67,36 @@ def difference(
     replicates: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """The mean of x minus that of y; a document drawn twice counts twice on both sides. `n` is the observations of
-    both.
-    """
+    """The mean of x minus that of y; a document drawn twice counts twice on both sides. `n` counts both."""
     everything = [*x_documents, *y_documents]
     gap = np.full((len(y_documents), *np.shape(x)[1:]), np.nan), np.full((len(x_documents), *np.shape(x)[1:]), np.nan)
-    one, count, names = _by_document(np.concatenate([x, gap[0]]), everything)
-    other, counts, _ = _by_document(np.concatenate([gap[1], y]), everything)
+    x_sums, x_counts, names = _by_document(np.concatenate([x, gap[0]]), everything)
+    y_sums, y_counts, _ = _by_document(np.concatenate([gap[1], y]), everything)
     weights = poisson_weights(names, replicates, seed)
-    found = _means(one, count, weights) - _means(other, counts, weights)
-    used = ((count > 0) | (counts > 0)).sum(0)
-    return _interval(found, Support.of(count).both(Support.of(counts)), (count + counts).sum(0), used)
+    differences = _means(x_sums, x_counts, weights) - _means(y_sums, y_counts, weights)
+    used = ((x_counts > 0) | (y_counts > 0)).sum(0)
+    return _interval(differences, Support.of(x_counts).both(Support.of(y_counts)), (x_counts + y_counts).sum(0), used)
 
 
 def _interval(
-    found: Float64[np.ndarray, "replicate+1 *shape"],
+    replicates: Float64[np.ndarray, "replicate+1 *shape"],
     support: Support,
     n: Float64[np.ndarray, "*shape"],
     documents: Int64[np.ndarray, "*shape"],
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> Interval:
-    value, drawn = found[0], found[1:]
+    value, drawn = replicates[0], replicates[1:]
     return Interval(value, *interval(value, drawn, support, within), p_value(value, drawn, support), n.astype(np.int64), documents)
 
 
 def _by_document(
     values: Float[np.ndarray, "n *shape"], documents: Sequence[str]
 ) -> tuple[Float64[np.ndarray, "document *shape"], Float64[np.ndarray, "document *shape"], list[str]]:
-    """Sums and counts of what is not NaN."""
     of, names = numbered(documents)
-    given = np.isfinite(values)
+    valid = np.isfinite(values)
     sums, counts = np.zeros((2, len(names), *np.shape(values)[1:]))
-    np.add.at(sums, of, np.where(given, values, 0))
-    np.add.at(counts, of, given)
+    np.add.at(sums, of, np.where(valid, values, 0))
+    np.add.at(counts, of, valid)
     return sums, counts, names
 
 

@@ -1,31 +1,69 @@
-"""What entropy needs to know of every row of attention: the sum of p ln p, the sum, the largest weight."""
+"""Statistics of rows of attention: from maps, from queries and keys without maps, and of even attention.
+
+The columns are those of `core.rows.RowStatistics`. METHODS §19.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from headscope.core.rows import Reach
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float, Int
 
-    Rows = Float[torch.Tensor, "*shape"]
+    Values = Float[torch.Tensor, "batch head query statistic"]
+    Members = Float[torch.Tensor, "batch key group"]
+    Lengths = Int[torch.Tensor, "batch"]
 
 BLOCK = 1 << 20  # numbers worked on at a time on a CPU: what is in between stays in the cache
+ROWS = 1 << 26  # numbers of a block of rows of scores where there is no kernel
 
 
-def row_statistics(weights: Float[torch.Tensor, "text *shape key"]) -> tuple[Rows, Rows, Rows]:
-    """Of each row the sum of p ln p, with 0 ln 0 = 0, the sum and the largest weight; in one reading where there is
-    a kernel for it.
-    """
+def row_statistics(
+    weights: Float[torch.Tensor, "batch head query key"],
+    rows: Bool[torch.Tensor, "batch query"],
+    members: Members,
+    offsets: Sequence[int],
+) -> Values:
+    """The statistics of the rows of maps that `rows` says are no padding, and zeros for the others."""
+    import torch
+
+    plogp, mass, most = spread(weights)
+    # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s: no need to divide the maps.
+    entropy = mass.log() - plogp / mass
+    columns = [torch.stack([(1 - mass).clamp_min(0), entropy, most], -1), _grouped(weights, members), _diagonals(weights, offsets)]
+    return torch.where(rows[:, None, :, None], torch.cat(columns, -1), 0)
+
+
+def _grouped(weights: Float[torch.Tensor, "batch head query key"], members: Members) -> Values:
+    batch, heads, queries, keys = weights.shape
+    return (weights.reshape(batch, heads * queries, keys) @ members.to(weights.dtype)).view(batch, heads, queries, -1)
+
+
+def _diagonals(weights: Float[torch.Tensor, "batch head query key"], offsets: Sequence[int]) -> Values:
+    """The weight of each row on the key `offset` positions away, 0 where there is none."""
+    columns = weights.new_zeros((*weights.shape[:-1], len(offsets)))
+    for number, offset in enumerate(offsets):
+        diagonal = weights.diagonal(offset, -2, -1)
+        columns[:, :, max(0, -offset) : max(0, -offset) + diagonal.shape[-1], number] = diagonal
+    return columns
+
+
+def spread(
+    weights: Float[torch.Tensor, "text *shape key"],
+) -> tuple[Float[torch.Tensor, "text *shape"], Float[torch.Tensor, "text *shape"], Float[torch.Tensor, "text *shape"]]:
+    """Of each row the sum of p ln p, with 0 ln 0 = 0, the sum and the largest weight."""
     if weights.is_cuda and (fast := kernel("rows_cuda")) is not None:
         plogp, mass, most = fast.row_statistics(weights)
         return plogp, mass, most
     return _plogp(weights), weights.sum(-1), weights.amax(-1)
 
 
-def _plogp(weights: Float[torch.Tensor, "text *shape key"]) -> Rows:
+def _plogp(weights: Float[torch.Tensor, "text *shape key"]) -> Float[torch.Tensor, "text *shape"]:
     """A few texts at a time."""
     import torch
 
@@ -37,3 +75,79 @@ def _plogp(weights: Float[torch.Tensor, "text *shape key"]) -> Rows:
         logs = torch.clamp_min(part, torch.finfo(part.dtype).tiny, out=buffer[: len(part)])
         torch.sum(logs.log_().mul_(part), -1, out=sums[start : start + texts])
     return sums
+
+
+def seen(reach: Reach, queries: Lengths, keys: Lengths, rows: range, columns: int) -> Bool[torch.Tensor, "batch row column"]:
+    """Which keys each of some rows may attend to: those within reach that are no padding; none if it is padding."""
+    import torch
+
+    row = torch.arange(rows.start, rows.stop, device=keys.device)[:, None]
+    column = torch.arange(columns, device=keys.device)
+    visible = (row < queries[:, None, None]) & (column < keys[:, None, None])
+    if reach.before is not None:
+        visible = visible & (column >= row - reach.before)
+    if reach.after is not None:
+        visible = visible & (column <= row + reach.after)
+    return visible
+
+
+def score_statistics(
+    query: Float[torch.Tensor, "batch head query d"],
+    key: Float[torch.Tensor, "batch kv_head key d"],
+    scale: float,
+    reach: Reach,
+    lengths: tuple[Lengths, Lengths],
+    members: Members,
+    offsets: Sequence[int],
+) -> tuple[Values, Float[torch.Tensor, "batch head query"]]:
+    """The statistics of attention between these queries and keys, and the log-sum-exp of each row (0 on padding), by
+    blocks of rows: the plain form, in single precision or in double if the queries are.
+    """
+    import torch
+
+    query, key = (tensor if tensor.dtype == torch.float64 else tensor.float() for tensor in (query, key))
+    (batch, heads, size, _), columns = query.shape, key.shape[2]
+    key = key.repeat_interleave(heads // key.shape[1], 1).transpose(-1, -2)
+    values = query.new_zeros((batch, heads, size, 3 + members.shape[-1] + len(offsets)))
+    logs = query.new_zeros((batch, heads, size))
+    step = max(1, ROWS // max(1, batch * heads * columns))
+    for start in range(0, size, step):
+        rows = range(start, min(start + step, size))
+        visible = seen(reach, *lengths, rows, columns)[:, None]
+        scores = (query[:, :, start : rows.stop] @ key * scale).masked_fill(~visible, -torch.inf)
+        weights = scores.softmax(-1).masked_fill(~visible, 0)
+        valid = torch.arange(start, rows.stop, device=key.device) < lengths[0][:, None]
+        part = row_statistics(weights, valid, members, ())
+        logs[:, :, start : rows.stop] = torch.where(visible.any(-1), scores.logsumexp(-1), 0)
+        values[:, :, start : rows.stop, : part.shape[-1]] = part
+        for number, offset in enumerate(offsets, part.shape[-1]):
+            place = torch.arange(rows.start, rows.stop, device=key.device) + offset
+            inside = (place >= 0) & (place < columns)
+            index = place.clamp(0, columns - 1)[None, None, :, None].expand(batch, heads, -1, 1)
+            values[:, :, start : rows.stop, number] = weights.gather(-1, index)[..., 0] * inside
+    return values, logs
+
+
+def even_statistics(
+    reach: Reach, lengths: tuple[Lengths, Lengths], size: int, members: Members, offsets: Sequence[int]
+) -> Float[torch.Tensor, "batch 1 query statistic"]:
+    """The statistics of a head that attends evenly to all it can see: counts divided by counts."""
+    import torch
+
+    (queries, keys), columns = lengths, members.shape[1]
+    row = torch.arange(size, device=keys.device)
+    first = (row - reach.before).clamp_min(0) if reach.before is not None else torch.zeros_like(row)
+    last = (row + reach.after + 1).clamp_max(columns) if reach.after is not None else torch.full_like(row, columns)
+    last = torch.minimum(last, keys[:, None])
+    count = (last - first).clamp_min(0) * (row < queries[:, None])
+    share = 1 / count.clamp_min(1)
+    before = torch.nn.functional.pad(members.cumsum(1), (0, 0, 1, 0))
+
+    def up_to(place: Int[torch.Tensor, "batch query"]) -> Float[torch.Tensor, "batch query group"]:
+        return before.gather(1, place.clamp(0, columns)[..., None].expand(-1, -1, members.shape[-1]))
+
+    groups = (up_to(last) - up_to(first.expand_as(last))) * share[..., None]
+    places = row[:, None] + torch.tensor(list(offsets), device=keys.device, dtype=row.dtype)
+    at = ((places >= first[:, None]) & (places < last[..., None])) * share[..., None]
+    spread = torch.stack([torch.zeros_like(share), count.clamp_min(1).log(), share], -1)
+    return (torch.cat([spread, groups, at], -1) * (count > 0)[..., None]).float()[:, None]

@@ -1,5 +1,4 @@
-"""Scores of a system on a set of examples, kept as sufficient statistics: a few numbers an example that are summed, and
-then scored.
+"""Scores of a system on a set of examples, kept as sufficient statistics: numbers per example that are summed.
 
 `statistics[..., example, k]` may have any axes in front (heads, layers): each is a system of its own. Since a score
 follows from sums, one that is resampled, or taken over a part of the examples, is summed again and nothing is
@@ -63,19 +62,19 @@ class Score(ABC):
         weights: Float[np.ndarray, "unit replicate"],
     ) -> Float64[np.ndarray, "replicate *system"]:
         """The score of each system where unit u (a document, of which an example is part) counts `weights[u]` times."""
-        given = np.moveaxis(self._checked(statistics), -2, 0)
-        by_unit = np.zeros((len(weights), *given.shape[1:]))
-        np.add.at(by_unit, units, given)
+        values = np.moveaxis(self._checked(statistics), -2, 0)
+        by_unit = np.zeros((len(weights), *values.shape[1:]))
+        np.add.at(by_unit, units, values)
         return self.total(np.tensordot(weights, by_unit, (0, 0)))
 
     def _checked(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system example k"]:
-        given = np.asarray(statistics, dtype=np.float64)
-        if given.ndim < 2 or given.shape[-1] != len(self.columns):
+        values = np.asarray(statistics, dtype=np.float64)
+        if values.ndim < 2 or values.shape[-1] != len(self.columns):
             raise MeasureError(
-                f"statistics of shape {given.shape} are not those of {self.name}, which has {len(self.columns)} an example",
+                f"statistics of shape {values.shape} are not those of {self.name}, which has {len(self.columns)} an example",
                 f"Give {', '.join(self.columns)} for each example",
             )
-        return given
+        return values
 
 
 class Means(Score):
@@ -96,15 +95,13 @@ class Means(Score):
 
     def each(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system example"]:
         """The mean over an example's items."""
-        given = self._checked(statistics)
-        return ratio(given[..., 0], given[..., 1])
+        values = self._checked(statistics)
+        return ratio(values[..., 0], values[..., 1])
 
 
 @dataclass(frozen=True)
 class Mean(Means):
-    """A mean over items: the loss over predicted pieces, the share of masked pieces that are found, or whatever you
-    measure.
-    """
+    """A mean over items, such as the loss over predicted pieces, or the share of masked pieces that are found."""
 
     name: str = "mean"
     better: Better = "higher"
@@ -113,8 +110,8 @@ class Mean(Means):
         self, sums: Float[np.ndarray, "*system example"], counts: Float[np.ndarray, "*#system example"] | float = 1.0
     ) -> Float64[np.ndarray, "*system example 2"]:
         """Statistics, from each example's sum over its items and their number."""
-        given = np.asarray(sums, dtype=np.float64)
-        return np.stack([given, np.broadcast_to(np.asarray(counts, dtype=np.float64), given.shape)], -1)
+        totals = np.asarray(sums, dtype=np.float64)
+        return np.stack([totals, np.broadcast_to(np.asarray(counts, dtype=np.float64), totals.shape)], -1)
 
 
 @dataclass(frozen=True)
@@ -127,15 +124,13 @@ class Perplexity(Mean):
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
         """The perplexity over all items; infinite where it is beyond all numbers."""
         with np.errstate(over="ignore"):
-            found: Float64[np.ndarray, "*system"] = np.exp(super().total(sums))
-        return found
+            perplexity: Float64[np.ndarray, "*system"] = np.exp(super().total(sums))
+        return perplexity
 
 
 @dataclass(frozen=True)
 class Function(Score):
-    """A score of your own: any function from the statistics of the examples to a number. It need not follow from
-    sums.
-    """
+    """A score of your own: any function from the statistics of the examples to a number."""
 
     function: Callable[[Float64[np.ndarray, "example k"]], float]
     names: tuple[str, ...]
@@ -153,9 +148,9 @@ class Function(Score):
 
     def of(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system"]:
         """What the function says of each system."""
-        given = self._checked(statistics)
-        flat = given.reshape(-1, *given.shape[-2:])
-        return np.array([float(self.function(system)) for system in flat]).reshape(given.shape[:-2])[()]
+        values = self._checked(statistics)
+        flat = values.reshape(-1, *values.shape[-2:])
+        return np.array([float(self.function(system)) for system in flat]).reshape(values.shape[:-2])[()]
 
     def resampled(
         self,
@@ -164,27 +159,24 @@ class Function(Score):
         weights: Float[np.ndarray, "unit replicate"],
     ) -> Float64[np.ndarray, "replicate *system"]:
         """The function of the examples, each repeated as often as it was drawn; NaN where none was."""
-        given = self._checked(statistics)
-        found = np.full((weights.shape[1], *given.shape[:-2]), np.nan)
+        values = self._checked(statistics)
+        scores = np.full((weights.shape[1], *values.shape[:-2]), np.nan)
         for replicate, drawn in enumerate(weights.T[:, units].astype(np.int64)):
             if drawn.any():
-                found[replicate] = self.of(np.repeat(given, drawn, axis=-2))
-        return found
+                scores[replicate] = self.of(np.repeat(values, drawn, axis=-2))
+        return scores
 
 
 def ratio(part: Float64[np.ndarray, "*shape"], whole: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
     """One by the other, NaN where that is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Float64[np.ndarray, "*shape"] = np.where(whole != 0, part / whole, np.nan)[()]
-    return found
+        ratios: Float64[np.ndarray, "*shape"] = np.where(whole != 0, part / whole, np.nan)[()]
+    return ratios
 
 
 def make_score(name: str, classes: int = 2, references: Sequence[Any] = ()) -> Score:
-    """The score of that name: those that tell classes apart are told how many, and those of translations the
-    references.
-    """
-    from headscope.stats.classification import F1, Accuracy, Matthews
-    from headscope.stats.keyphrases import KeyphraseF1
+    """The score of that name. Scores of classifiers need `classes`, those of translations `references`."""
+    from headscope.stats.classification import F1, Accuracy, KeyphraseF1, Matthews
     from headscope.stats.translation import Bleu, Chrf
 
     makers: dict[str, Callable[[], Score]] = {

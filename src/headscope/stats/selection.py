@@ -32,11 +32,8 @@ class SelectedScore:
 
 
 def folds_of(used: Bool[np.ndarray, "group"], folds: int = 2) -> Int[np.ndarray, "group"]:
-    """The fold of each group, from 0: those in use take turns, so that even few documents part evenly. Few groups
-    make fewer folds.
-    """
-    turn: Int[np.ndarray, "group"] = (np.cumsum(used) - 1) % max(1, min(folds, np.count_nonzero(used)))
-    return turn
+    """The fold of each group, from 0: those in use take turns. Few groups make fewer folds."""
+    return (np.cumsum(used) - 1) % max(1, min(folds, np.count_nonzero(used)))
 
 
 def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False) -> SelectedScore:
@@ -46,16 +43,14 @@ def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group ent
 
 
 def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False, folds: int = 2) -> SelectedScore:
-    """Each fold of the groups that have cases scored by the entrant that is best on the others; nothing if only one
-    group has any.
-    """
+    """Each fold of the groups with cases scored by the entrant that is best on the others; nothing for one group."""
     picks: list[int] = []
     fold = folds_of(n > 0, folds)
     scored, cases = np.zeros_like(n), np.zeros_like(n)
     for side in range(fold.max() + 1) if np.count_nonzero(n) > 1 else ():
-        other, own = fold != side, fold == side
+        other, held_out = fold != side, fold == side
         picks.append(_best(right[other].sum(0), late))
-        scored[own], cases[own] = right[own, picks[-1]], n[own]
+        scored[held_out], cases[held_out] = right[held_out, picks[-1]], n[held_out]
     return SelectedScore(tuple(picks), scored, cases)
 
 

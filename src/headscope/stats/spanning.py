@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 def prim(
     scores: Float[torch.Tensor, "batch graph node node"], nodes: Bool[torch.Tensor, "batch node"]
 ) -> Int[torch.Tensor, "batch graph node"]:
-    """For each node the one it was joined to, -1 for the first and for what is no node: the tree of greatest total
-    score.
+    """The tree of greatest total score: for each node the one it was joined to, -1 for the first and for no node.
 
     Scores are symmetric and not negative. Of equal scores the earlier node is joined first. One step a node, for all
     graphs at once.
@@ -49,8 +48,7 @@ def prim(
 
 
 def arborescence(scores: Float64[np.ndarray, "node node"], roots: Float64[np.ndarray, "node"] | None = None) -> Int64[np.ndarray, "node"]:
-    """For each node its governor, -1 for the root: the directed tree of greatest total score; `scores[d, g]` is that of
-    g governing d.
+    """The directed tree of greatest total score: for each node its governor, -1 for the root.
 
     Exactly one node is the root; which one is decided with the rest, and by the score that `roots` gives each node
     as the root.
@@ -61,15 +59,14 @@ def arborescence(scores: Float64[np.ndarray, "node node"], roots: Float64[np.nda
     # Node 0 governs the root, at a price so high that it is paid once.
     weights = np.full((size + 1, size + 1), -np.inf)
     weights[1:, 1:] = scores
-    given = np.zeros(size) if roots is None else roots
-    weights[1:, 0] = given - 2.0 * (np.abs(scores[np.isfinite(scores)]).sum() + np.abs(given).sum() + 1.0)
+    bonus = np.zeros(size) if roots is None else roots
+    weights[1:, 0] = bonus - 2.0 * (np.abs(scores[np.isfinite(scores)]).sum() + np.abs(bonus).sum() + 1.0)
     np.fill_diagonal(weights, -np.inf)
     return _edmonds(weights)[1:] - 1
 
 
 def _edmonds(weights: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "node"]:
-    """Governors below node 0: everybody takes the best governor, and a cycle is contracted to one node until there is
-    none.
+    """Governors below node 0: every node takes its best governor, and cycles are contracted until there is none.
 
     Then cycles are opened again, the last one first. Not by recursion: a text may have more cycles than Python has
     room for.

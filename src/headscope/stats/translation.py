@@ -1,6 +1,4 @@
-"""BLEU and chrF, from sacrebleu's own statistics of each sentence; what their sums give is computed here, for many
-systems at once.
-"""
+"""BLEU and chrF of many systems at once, from sacrebleu's own statistics of each sentence."""
 
 from __future__ import annotations
 
@@ -26,10 +24,10 @@ class _Translation(Score):
     def __init__(self, references: References) -> None:
         if not len(references):
             raise MeasureError(f"there is no reference to measure {self.name} against", "Give a reference for each sentence")
-        each = [(one,) if isinstance(one, str) else tuple(one) for one in references]
+        each = [(reference,) if isinstance(reference, str) else tuple(reference) for reference in references]
         most = max(map(len, each))
         # sacrebleu wants a stream of references after the other, with None where a sentence has fewer.
-        self._streams = [[own[place] if place < len(own) else None for own in each] for place in range(most)]
+        self._streams = [[texts[place] if place < len(texts) else None for texts in each] for place in range(most)]
         self._known: dict[tuple[int, str], list[int]] = {}  # most heads change few sentences
 
     @cached_property
@@ -96,9 +94,7 @@ class Bleu(_Translation):
         return "length", "reference", *(f"{what} {n}" for what in ("matching", "all") for n in range(1, self.ORDER + 1))
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
-        """BLEU from sums: where no n-gram of a length matches, the precision is that of 1/2 match, then 1/4, then
-        1/8.
-        """
+        """BLEU from sums: where no n-gram of a length matches, precision is that of 1/2 match, then 1/4, then 1/8."""
         length, reference = sums[..., 0], sums[..., 1]
         matching, every = sums[..., 2 : 2 + self.ORDER], sums[..., 2 + self.ORDER :]
         halved = 0.5 ** np.cumsum((matching == 0) & (every > 0), -1)
@@ -107,8 +103,7 @@ class Bleu(_Translation):
             brevity = np.minimum(0.0, 1 - reference / length)
             scores = 100 * np.exp(brevity + logs.mean(-1))
         some = (matching > 0).any(-1) & (every > 0).all(-1)
-        found: Float64[np.ndarray, "*system"] = np.where(some, scores, np.where(reference > 0, 0.0, np.nan))[()]
-        return found
+        return np.where(some, scores, np.where(reference > 0, 0.0, np.nan))[()]
 
 
 class Chrf(_Translation):
@@ -130,19 +125,16 @@ class Chrf(_Translation):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """For each length of characters, and then of words: n-grams of the sentence, of the reference, and those
-        that match.
-        """
+        """For each length of characters, then of words: n-grams of the sentence, of the reference, and common ones."""
         orders = [*(f"c{n}" for n in range(1, self.ORDER + 1)), *(f"w{n}" for n in range(1, self.words + 1))]
         return tuple(f"{what} {order}" for order in orders for what in ("all", "reference", "matching"))
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
         """The F-score of mean precision and mean recall, over the lengths that both sides have n-grams of."""
-        own, reference, matching = np.moveaxis(sums.reshape(*sums.shape[:-1], -1, 3), -1, 0)
-        both = (own > 0) & (reference > 0)
+        hypothesis, reference, matching = np.moveaxis(sums.reshape(*sums.shape[:-1], -1, 3), -1, 0)
+        both = (hypothesis > 0) & (reference > 0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            precision, recall = (np.where(both, matching / side, 0).sum(-1) / both.sum(-1) for side in (own, reference))
+            precision, recall = (np.where(both, matching / side, 0).sum(-1) / both.sum(-1) for side in (hypothesis, reference))
             scores = 100 * (1 + self.BETA**2) * precision * recall / (self.BETA**2 * precision + recall)
         some = (reference > 0).any(-1)
-        found: Float64[np.ndarray, "*system"] = np.where(matching.any(-1), scores, np.where(some, 0.0, np.nan))[()]
-        return found
+        return np.where(matching.any(-1), scores, np.where(some, 0.0, np.nan))[()]

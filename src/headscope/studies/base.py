@@ -13,13 +13,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from headscope.core.timing import JobProgress
 from headscope.errors import RunError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from torch.nn import Module
 
     from headscope.core.state import States
     from headscope.corpora import Corpus
+    from headscope.encoding.texts import Encoded
     from headscope.engine.shards import Progress
     from headscope.models.model import Model
     from headscope.results.folder import Folder
@@ -115,10 +118,31 @@ class Work(ABC):
         self.contents: dict[str, str | None] = {}
         self.notes: list[str] = []
         self.warnings: list[str] = []
+        self.advice = ""  # what makes the study shorter, for the forecast of its time
+        self._meter: JobProgress | None = None
 
     def prepare(self) -> None:
         """Read what the jobs need. Not called for a study that is finished."""
         return
+
+    def costs(self) -> Sequence[float] | None:
+        """What each job is expected to cost, in a unit of any size, after `prepare`; None if it is not known."""
+        return None
+
+    def share(self) -> float | None:
+        """The share of all work that is done, where the costs of jobs are not known."""
+        return self.context.corpus.share
+
+    def reading_cost(self, texts: Iterable[Encoded]) -> float:
+        """Multiplications of one pass over texts, as a unit for `costs`: all tokens with all weights of the layers."""
+        return float(sum(map(len, texts)) * layer_weights(self.model.network))
+
+    @property
+    def meter(self) -> JobProgress:
+        """What `do` tells of its progress."""
+        if self._meter is None:
+            self._meter = JobProgress(self.costs(), self.share, self.context.progress, self.context.tell, self.advice)
+        return self._meter
 
     @abstractmethod
     def jobs(self, merged: Callable[[], States]) -> Iterable[Any]:
@@ -149,7 +173,13 @@ class Work(ABC):
         return
 
 
-class Study(ABC):
+def layer_weights(network: Module) -> int:
+    """How many weights a network has, without its embeddings."""
+    embeddings = {id(module.weight) for module in network.modules() if type(module).__name__ == "Embedding"}
+    return sum(weight.numel() for weight in network.parameters() if id(weight) not in embeddings)
+
+
+class Study:
     """A kind of study: what is known of it without computing anything.
 
     Its package holds `spec.py`, `findings.py` and `figures.py`, which import neither torch nor transformers, and
@@ -160,6 +190,8 @@ class Study(ABC):
     verb: ClassVar[str]  # on the command line
     function: ClassVar[str]  # in Python
     folder: ClassVar[str]  # how its usual folder begins
+    spec_class: ClassVar[str]  # the class of its settings in its module `spec`
+    work_class: ClassVar[str]  # the class of its executions in its module `work`
     help: ClassVar[str]  # of the command line: one sentence, and examples
     corpora: ClassVar[tuple[str, ...]] = ("corpus",)  # the settings that name corpora
     annotation: ClassVar[str | None] = None  # the layer that all corpora must have
@@ -167,6 +199,7 @@ class Study(ABC):
     files: ClassVar[tuple[str, ...]] = ()  # further settings that name files or folders
     takes: ClassVar[tuple[str, ...]] = ()  # what it may be given in Python beside its settings, such as a function
     predicts: ClassVar[bool] = False  # whether the model is loaded with what it predicts with
+    stops_early: ClassVar[bool] = False  # whether training may end before its last epoch
     doing: ClassVar[str] = "studying"  # beside the progress bar
     title: ClassVar[str]
     about: ClassVar[str]
@@ -175,9 +208,10 @@ class Study(ABC):
     compared: ClassVar[tuple[ComparedTable, ...]] = ()
 
     @property
-    @abstractmethod
     def spec(self) -> type[StudySpec]:
         """Its settings, imported when they are asked for."""
+        spec: type[StudySpec] = self._imported("spec", self.spec_class)
+        return spec
 
     def make(self, settings: Mapping[str, Any], where: str = "the settings") -> Any:
         """The specification from plain values, with errors a person can act on."""
@@ -186,9 +220,7 @@ class Study(ABC):
         return validated(self.spec, settings, where)
 
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> Any:
-        """The settings as far as the preset and the corpora decide them, before a model is loaded; an error where
-        annotation is missing.
-        """
+        """The settings as the preset and the corpora decide them; an error where annotation is missing."""
         for name in self.corpora:
             corpus = corpora[name]
             if corpus is not None and self.annotation is not None and not corpus.layers({self.annotation}):
@@ -196,9 +228,13 @@ class Study(ABC):
                 raise RunError(f"this study needs {self.annotation}, and {paths} has none", LAYERS[self.annotation])
         return spec.model_copy(update=spec.by_preset())
 
-    @abstractmethod
     def work(self, spec: Any, context: StudyContext) -> Work:
         """One execution. What computes is imported here."""
+        work: Work = self._imported("work", self.work_class)(spec, context)
+        return work
+
+    def _imported(self, module: str, name: str) -> Any:
+        return getattr(import_module(f"{type(self).__module__}.{module}"), name)
 
     def refuse_rerun(self, results: Results) -> None:
         """An error for results that cannot be made again from what their folder holds."""
@@ -206,17 +242,15 @@ class Study(ABC):
 
     def findings(self, results: Results) -> list[str]:
         """What was found, in plain sentences: those of the study's module `findings`."""
-        found: list[str] = import_module(f"{type(self).__module__}.findings").sentences(results)
-        return found
+        sentences: list[str] = self._imported("findings", "sentences")(results)
+        return sentences
 
     def replicates(self, results: Results) -> ReplicatedTables:
         """Numbers with their replicates by table and key, for studies that keep what they saw of single documents."""
         return {}
 
     def compare_further(self, results: Sequence[Results]) -> tuple[str, Table] | None:
-        """The title of a further table of studies side by side and the table, if this kind has one. A RunError says
-        why these have none.
-        """
+        """The title and the table of a further comparison, None if this kind has none; a RunError says why not."""
         return None
 
     def draw_compared(self, results: Sequence[Results], change: bool = False) -> Figure | None:
@@ -229,7 +263,7 @@ class Study(ABC):
 
     def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Figure:
         """One of its figures."""
-        drawn: Figure = getattr(import_module(f"{type(self).__module__}.figures"), figure.draw)(results, *args, **choices)
+        drawn: Figure = self._imported("figures", figure.draw)(results, *args, **choices)
         return drawn
 
     def usual_folder(self, spec: StudySpec) -> Path:

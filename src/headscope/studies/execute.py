@@ -15,12 +15,12 @@ from headscope.engine.shards import Progress
 from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
+from headscope.results.counts import warning
 from headscope.results.folder import Folder
 from headscope.results.provenance import made
 from headscope.results.results import Results
 from headscope.results.signature import annotation_of, identity, key, signature
 from headscope.results.table import Table
-from headscope.results.unknown_tokens import warning
 from headscope.studies.base import Study, StudyContext, Work
 from headscope.studies.registry import REGISTRY
 from headscope.studies.spec import StudySpec
@@ -37,36 +37,65 @@ def execute(
     overwrite: bool = False,
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
-    **given: Any,
+    **corpora_and_options: Any,
 ) -> Results:
     """Do what the settings say and return the results, written to the folder `out` if it is given.
 
     A study may be given by its name, and its settings as plain values. A loaded `model` takes the place of the one
-    that the settings name. `given` are corpora in hand, by the names of their settings, and what the study takes
-    beside its settings. `tell` hears what is worth knowing while the study runs.
+    that the settings name. `corpora_and_options` are corpora in hand, by the names of their settings, and what the
+    study takes beside its settings. `tell` hears what is worth knowing while the study runs.
     """
-    study = REGISTRY[study] if isinstance(study, str) else study
-    spec = settings if isinstance(settings, StudySpec) else study.make(settings)
     folder = None if out is None else Folder(out)
     if folder is not None:
         look_first(folder, resume, overwrite)
-    corpora = {name: given.pop(name, None) or _read(spec, name) for name in study.corpora}
-    spec = study.resolve(spec, corpora)
-    if model is not None and spec.random is not None:
-        raise RunError("the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model")
-    if model is None:
-        model = load(spec.model, device, spec.dtype, spec.random, head=study.predicts)
-    if unknown := [name for name in given if name not in study.takes]:
-        raise TypeError(f"{study.function}() takes no {unknown[0]}")
-    context = StudyContext(model, corpora, folder, resume, progress, tell, given)
-    work = study.work(spec.model_copy(update={"dtype": model.dtype}), context)
+    how = {"folder": folder, "resume": resume, "progress": progress, "tell": tell}
+    study, work = open_work(study, settings, model, device, corpora_and_options, how)
     now = _identity(work)
-    context.key = key(now)
+    work.context.key = key(now)
     if folder is None:
         return _finished(study, work, now)
     with folder.locked():
         complete = prepare(folder, now, resume, overwrite)
         return _finished(study, work, now) if complete is None else complete
+
+
+def open_work(
+    study: Study | str,
+    settings: StudySpec | Mapping[str, Any],
+    model: Model | None,
+    device: str | None,
+    corpora_and_options: Mapping[str, Any],
+    how: Mapping[str, Any],
+) -> tuple[Study, Work]:
+    """The study and one execution of it, with its model loaded; `how` are further fields of its context."""
+    study = REGISTRY[study] if isinstance(study, str) else study
+    spec = settings if isinstance(settings, StudySpec) else study.make(settings)
+    options = dict(corpora_and_options)
+    corpora = {name: options.pop(name, None) or _read(spec, name) for name in study.corpora}
+    spec = study.resolve(spec, corpora)
+    if model is not None and spec.random is not None:
+        raise RunError("the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model")
+    if model is None:
+        model = load(spec.model, device, spec.dtype, spec.random, head=study.predicts)
+    if unknown := [name for name in options if name not in study.takes]:
+        raise TypeError(f"{study.function}() takes no {unknown[0]}")
+    context = StudyContext(model, corpora, options=options, **how)
+    return study, study.work(spec.model_copy(update={"dtype": model.dtype}), context)
+
+
+def do_jobs(work: Work, ledger: Ledger) -> States:
+    """The merged states of all jobs, those done that are not done yet."""
+    work.meter.begin(0)
+    for number, job in enumerate(work.jobs(lambda: _merged(ledger))):
+        if ledger.done(number):
+            work.skip(job)
+        else:
+            ledger.add(number, work.do(job))
+        work.meter.begin(number + 1)
+    if ledger.merged is None:
+        reasons = "; ".join(work.counts.dropped.lines())
+        raise RunError(f"nothing to study: no text is left of {', '.join(work.spec.corpus)}", reasons)
+    return ledger.merged
 
 
 def require_length(model: Model, spec: StudySpec) -> None:
@@ -83,9 +112,7 @@ def _read(spec: StudySpec, name: str) -> Corpus | None:
 
 
 def _identity(work: Work) -> dict[str, Any]:
-    """Everything that can change a result: settings, weights, corpora, kind of device, versions; and whose
-    annotation it is.
-    """
+    """Everything that can change a result, and whose annotation it is."""
     corpora = {name: corpus for name, corpus in work.context.corpora.items() if corpus is not None}
     hashes = {name: corpora[name].hash() if name in corpora else None for name in work.context.corpora}
     contents = {"model": work.model.fingerprint, **hashes, **work.contents}
@@ -103,15 +130,7 @@ def _finished(study: Study, work: Work, now: Mapping[str, Any]) -> Results:
     if context.folder is not None:
         context.folder.write_manifest({"status": "running", **manifest})
     ledger = Ledger(context.folder, context.key, context.resume)
-    for number, job in enumerate(work.jobs(lambda: _merged(ledger))):
-        if ledger.done(number):
-            work.skip(job)
-        else:
-            ledger.add(number, work.do(job))
-    if ledger.merged is None:
-        reasons = "; ".join(work.counts.dropped.lines())
-        raise RunError(f"nothing to study: no text is left of {', '.join(work.spec.corpus)}", reasons)
-    tables = work.tables(ledger.merged)
+    tables = work.tables(do_jobs(work, ledger))
     results = _written(
         manifest, tables, work, ledger, {"measures": {study.name: work.measured()}, "seconds": round(time.monotonic() - started, 3)}
     )

@@ -1,17 +1,27 @@
 """Hidden states of many texts, worked out once and kept on disk, so that probes may read them as often as they like.
 
 A cache is a file of one block per text, [layer, token, d], in the order of the texts, named by a hash of all that it
-depends on; state_cache.py says how it is written. Layers are numbered as in models/hidden.py: 0 is what the
-embeddings give.
+depends on. Layers are numbered as in models/hidden.py: 0 is what the embeddings give. The file is written shard by
+shard and may be interrupted at any moment:
+
+    NAME.states   the shards, one after the other
+    NAME.sums     one line per shard: its number and its checksum
+
+A shard counts when its line is there and its bytes have its checksum; any other is missing. So nothing half-written
+or damaged is read.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,15 +37,81 @@ from headscope.errors import RunError
 from headscope.models.hidden import hidden, hidden_shape
 from headscope.models.model import Model
 from headscope.results.signature import versions
-from headscope.studies.hidden_states_spec import DType
-from headscope.studies.state_cache import Shards, readable
+from headscope.studies.spec import DType
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
+PIECE = 16 * 2**20  # bytes read at once
 Level = Literal["token", "word"]
 FORMAT = 1
 SHARD = 64 * 2**20  # bytes that are worked out before they are written
+
+
+class Shards:
+    """The shards of one file; shard k is its bytes [bounds[k], bounds[k + 1])."""
+
+    def __init__(self, folder: Path, name: str, bounds: Sequence[int]) -> None:
+        self.data, self._sums, self._lock = (folder / f"{name}.{ending}" for ending in ("states", "sums", "lock"))
+        self._bounds = bounds
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Held while shards are written: who asks for the same ones meanwhile waits, and then finds them."""
+        self._lock.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def missing(self) -> list[int]:
+        """The shards that do not have their checksum. There must be room on the disk for them."""
+        sums: dict[int, int] = {}
+        if self._sums.exists():
+            for line in self._sums.read_text(encoding="ascii", errors="replace").splitlines():
+                number, _, checksum = line.partition(" ")
+                if number.isdecimal() and checksum.isdecimal():
+                    sums[int(number)] = int(checksum)
+        shards = list(range(len(self._bounds) - 1))
+        if self.data.exists():
+            with self.data.open("rb") as file:
+                shards = [number for number in shards if sums.get(number, -1) != self._checksum(file.fileno(), number)]
+        self._make_room(sum(self._bounds[number + 1] - self._bounds[number] for number in shards))
+        return shards
+
+    def write(self, number: int, data: bytes) -> None:
+        """Put a shard in its place, and only then its checksum."""
+        with self.data.open("r+b" if self.data.exists() else "w+b") as file:
+            file.seek(self._bounds[number])
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with self._sums.open("ab") as file:
+            file.write(f"\n{number} {zlib.crc32(data)}\n".encode("ascii"))  # a line of its own, whatever was cut off before it
+
+    def _checksum(self, file: int, number: int) -> int | None:
+        """The checksum of a shard as it lies on disk; None if it is cut off."""
+        start, stop = self._bounds[number], self._bounds[number + 1]
+        checksum = 0
+        while start < stop:
+            data = os.pread(file, min(stop - start, PIECE), start)
+            if not data:
+                return None
+            checksum = zlib.crc32(data, checksum)
+            start += len(data)
+        return checksum
+
+    def _make_room(self, needed: int) -> None:
+        free = shutil.disk_usage(self.data.parent).free
+        if needed > free:
+            raise RunError(
+                f"hidden states take {readable(needed)}, and {self.data.parent} has {readable(free)} left",
+                "Free some space, name another folder for them, or choose fewer layers or texts",
+            )
+
+
+def readable(size: float) -> str:
+    """A number of bytes for people."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**29 else f"{size / 2**20:.1f} MiB"
 
 
 @dataclass(frozen=True)
@@ -133,11 +209,11 @@ def _work_out(model: Model, texts: Sequence[Encoded], shard: range, states: Hidd
     """The blocks of a shard's texts, in order; the model reads those of like length together."""
     blocks: dict[int, bytes] = {}
     for batch in _batches(texts, shard, batch_tokens):
-        found = hidden(model, [texts[number] for number in batch])
-        stacked = torch.stack([found[layer].float() for layer in states.layers])
+        states_by_layer = hidden(model, [texts[number] for number in batch])
+        stacked = torch.stack([states_by_layer[layer].float() for layer in states.layers])
         for row, number in enumerate(batch):
-            own = stacked[:, row, : len(texts[number])]
-            block = (_of_words(own, texts[number]) if level == "word" else own).cpu().numpy()
+            states_of_text = stacked[:, row, : len(texts[number])]
+            block = (_of_words(states_of_text, texts[number]) if level == "word" else states_of_text).cpu().numpy()
             blocks[number] = _narrowed(block, states.values.dtype, model, texts[number]).tobytes()
     return b"".join(blocks[number] for number in shard)
 
@@ -181,8 +257,8 @@ def _batches(texts: Sequence[Encoded], shard: range, tokens: int) -> Iterator[li
 
 def _key(model: Model, texts: Sequence[Encoded], layers: tuple[int, ...], level: Level, dtype: DType) -> str:
     """A hash of all that the states depend on."""
-    said = [FORMAT, SHARD, model.fingerprint, model.dtype, model.device.type, versions()["transformers"], layers, level, dtype]
-    digest = hashlib.sha256(json.dumps(said).encode())
+    parts_of_key = [FORMAT, SHARD, model.fingerprint, model.dtype, model.device.type, versions()["transformers"], layers, level, dtype]
+    digest = hashlib.sha256(json.dumps(parts_of_key).encode())
     for text in texts:
         parts = [text.ids, text.segments, *([np.array(text.word_of, dtype=np.int64)] if level == "word" else [])]
         digest.update(len(text).to_bytes(8, "little") + b"".join(part.astype("<i8").tobytes() for part in parts))

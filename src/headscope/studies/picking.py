@@ -46,16 +46,16 @@ def picked(
 
     before = tally.take() if tally is not None else Tally()
     total = count()
-    candidates = (_Candidate(next(total), text, [one.take() for one in tallies()]) for text in texts)
-    drawn = nsmallest(limit, candidates, key=lambda one: digest(seed, one.text.id))
-    drawn.sort(key=lambda one: one.number)
+    candidates = (_Candidate(next(total), text, [each.take() for each in tallies()]) for text in texts)
+    drawn = nsmallest(limit, candidates, key=lambda candidate: digest(seed, candidate.text.id))
+    drawn.sort(key=lambda candidate: candidate.number)
     whole = len(drawn) == next(total)
-    for place, one in enumerate(tallies()):
-        after = one.take()  # the last text
+    for place, each in enumerate(tallies()):
+        after = each.take()  # the last text
         for candidate in drawn:
-            one.update(candidate.counted[place])
+            each.update(candidate.counted[place])
         if whole:
-            one.update(after)
+            each.update(after)
     if tally is not None:
         tally.update(before)
     yield from (candidate.text for candidate in drawn)

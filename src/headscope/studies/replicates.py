@@ -1,6 +1,4 @@
-"""Numbers of studies with what they become where documents are drawn again, for those that keep what they saw of
-each document.
-"""
+"""Numbers of studies with their replicates, for studies that keep what they saw of each document."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ class Replicated:
 
 
 def replicate_maker(documents: Sequence[str], seed: int) -> Callable[..., Replicated]:
-    """A function that makes replicates out of values, and of how much each item weighs in them; `documents` are
-    those of the items.
-    """
+    """A function from values, and the weight of each item, to replicates; `documents` are those of the items."""
     known, unit = np.unique(documents, return_inverse=True)
 
     def made(values: Float64[np.ndarray, "replicate+1"], sizes: np.ndarray | None = None) -> Replicated:

@@ -1,16 +1,22 @@
-"""The settings that all studies share."""
+"""The settings that all studies share, and those of studies that keep hidden states on disk."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from headscope.results.specification import Role, Specification
 
 Names = TypeVar("Names", bound=tuple[Any, ...] | None)
 Weights = Literal["trained", "random"]
 Pick = Literal["random", "first"]
+DType = Literal["float16", "float32"]
+STATES_FOLDER = "states"  # of the results, while a study runs
+# Settings of folders that older versions wrote: their old names, what they are called now, and what their values are
+# divided by.
+RENAMED = {"dev_limit": ("limit_dev", None), "cache_bytes": ("cache_limit", 2**30)}
 
 
 class StudySpec(Specification):
@@ -28,6 +34,19 @@ class StudySpec(Specification):
     limit: int | None = Field(None, ge=1, description="texts, drawn from all documents; 0: all of them")
     replicates: int = Field(1000, ge=0, le=100_000, description="bootstrap replicates for intervals")
     seed: int = Field(0, description="seed of what is drawn")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, settings: Any) -> Any:
+        """Settings that are called by their old names, by those of now."""
+        if not isinstance(settings, dict):
+            return settings
+        renamed = dict(settings)
+        for old, (name, unit) in RENAMED.items():
+            if old in renamed and name in cls.model_fields and name not in renamed:
+                value = renamed.pop(old)
+                renamed[name] = value if unit is None or value is None else value / unit
+        return renamed
 
     @field_validator("*", mode="before")
     @classmethod
@@ -60,3 +79,28 @@ def some_and_once(value: Names) -> Names:
     if value is not None and (not value or len(set(value)) < len(value)):
         raise ValueError("name at least one, and none twice")
     return value
+
+
+class HiddenStatesSpec(StudySpec):
+    """The settings of studies that keep hidden states: in the folder `cache`, or else only while they run."""
+
+    cache: Annotated[str | None, Role.NEUTRAL] = Field(
+        None, description="folder to keep hidden states in for other studies [default: kept only while the study runs]"
+    )
+    cache_limit: Annotated[float, Role.NEUTRAL] = Field(8.0, gt=0, description="GiB that hidden states may take")
+
+    @field_validator("cache", mode="before")
+    @classmethod
+    def _name(cls, value: object) -> object:
+        return str(value) if isinstance(value, Path) else value
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes that hidden states may take."""
+        return int(self.cache_limit * 2**30)
+
+    def cache_folder(self, out: Path | None) -> Path | None:
+        """The folder of hidden states: the cache, or one in the results folder `out`; None without either."""
+        if self.cache is not None:
+            return Path(self.cache)
+        return None if out is None else out / STATES_FOLDER

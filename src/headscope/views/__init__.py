@@ -1,3 +1,1 @@
-"""Views of texts and runs for the browser: the pages, and the data that the bundle in `headscope.js` draws
-(frontend/src/types.ts).
-"""
+"""Views for the browser: pages, and the data that `headscope.js` draws (frontend/src/types.ts)."""

@@ -1,6 +1,4 @@
-"""Heads that are alike, over all texts of a run, as the views read them (frontend/src/types.ts, HeadMap and
-HeadTree).
-"""
+"""Heads that are alike, as the views read them (frontend/src/types.ts, HeadMap and HeadTree)."""
 
 from __future__ import annotations
 
@@ -8,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from headscope.comparison.alike import PAIRS, Alike, alike
-from headscope.comparison.alike_findings import unit
-from headscope.figures.dendrogram import cut_height
+from headscope.comparison.alike import PAIRS, Alike, alike, unit
+from headscope.figures.alike import cut_height
 from headscope.results.gallery import NEAREST
 from headscope.results.results import Results
 from headscope.stats.clusters import Grouping
-from headscope.views.numbers import rounded
+from headscope.views.page import rounded
 
 LEAVES = 1024  # heads of a tree that can be looked at
 
@@ -28,14 +25,14 @@ def alike_data(results: Results) -> dict[str, Any]:
     """The `map` and the `tree` of a run that measured distances; of another one nothing but that it has no tree."""
     if not measured(results):
         return {"tree": None}
-    found = alike(results)
+    likeness = alike(results)
     place = {head: number for number, head in enumerate(results.layout.ids())}
-    places = [place[head] for head in found.heads]
-    return {"map": _map(results, found, places, len(place)), "tree": _tree(results, found, places)}
+    places = [place[head] for head in likeness.heads]
+    return {"map": _map(results, likeness, places, len(place)), "tree": _tree(results, likeness, places)}
 
 
-def _map(results: Results, found: Alike, places: list[int], size: int) -> dict[str, Any]:
-    points, stress = found.embed()
+def _map(results: Results, likeness: Alike, places: list[int], size: int) -> dict[str, Any]:
+    points, stress = likeness.embed()
     data: dict[str, Any] = {
         "x": [None] * size,
         "y": [None] * size,
@@ -43,14 +40,14 @@ def _map(results: Results, found: Alike, places: list[int], size: int) -> dict[s
         "labels": [""] * size,
         "neighbours": [[] for _ in range(size)],
         "stress": rounded(stress),
-        "about": about(results, found.n),
+        "about": about(results, likeness.n),
     }
-    for number, (at, head) in enumerate(zip(places, found.heads, strict=True)):
+    for number, (at, head) in enumerate(zip(places, likeness.heads, strict=True)):
         data["x"][at], data["y"][at] = map(rounded, points[number].tolist())
-        data["behaviour"][at] = results.spelled(found.labels[number])
-        data["labels"][at] = results.spelled(", ".join(found.behaviours[number]))
-        near = found.neighbours(head, NEAREST)
-        data["neighbours"][at] = [[places[found.place(other)], rounded(distance)] for other, distance in near]
+        data["behaviour"][at] = results.spelled(likeness.labels[number])
+        data["labels"][at] = results.spelled(", ".join(likeness.behaviours[number]))
+        near = likeness.neighbours(head, NEAREST)
+        data["neighbours"][at] = [[places[likeness.place(other)], rounded(distance)] for other, distance in near]
     return data
 
 
@@ -61,11 +58,11 @@ def about(results: Results, rows: int) -> str:
     return f"{mean} Jensen–Shannon divergence in nats over {rows:,} rows of attention{kept} the whole corpus"
 
 
-def _tree(results: Results, found: Alike, places: list[int]) -> dict[str, Any] | None:
+def _tree(results: Results, likeness: Alike, places: list[int]) -> dict[str, Any] | None:
     """Clusters by number: below the number of leaves they are leaves, from top to bottom, then what each merge made."""
     if len(places) > LEAVES:
         return None
-    grouping = found.groups()
+    grouping = likeness.groups()
     tree = grouping.tree
     row = {leaf: number for number, leaf in enumerate(tree.leaves)}
     return {
@@ -74,7 +71,7 @@ def _tree(results: Results, found: Alike, places: list[int]) -> dict[str, Any] |
         "merges": [[row.get(int(a), int(a)), row.get(int(b), int(b)), rounded(height)] for a, b, height, _ in tree.merges.tolist()],
         "cut": rounded(cut_height(grouping)),
         "silhouette": rounded(float(grouping.silhouettes.mean())),
-        "about": f"{about(results, found.n)}; average linkage{_sizes(grouping)}",
+        "about": f"{about(results, likeness.n)}; average linkage{_sizes(grouping)}",
     }
 
 

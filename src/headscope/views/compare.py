@@ -8,10 +8,9 @@ from typing import Any
 from headscope.comparison.base import Comparison
 from headscope.comparison.runs import compare
 from headscope.core.heads import HeadId
-from headscope.results.errors import blame_folder
-from headscope.results.results import Results
+from headscope.results.results import Results, blame_folder
 from headscope.results.table import Table
-from headscope.views.numbers import rounded
+from headscope.views.page import rounded
 from headscope.views.run import corpus_name, flat_heads, model_name
 from headscope.views.words import about
 
@@ -21,20 +20,20 @@ _NUMBERS = ("a", "b", "difference", "low", "high")
 @blame_folder
 def comparison(a: Results, b: Results, names: tuple[str, str] | None = None) -> dict[str, Any]:
     """Everything that the view shows of two runs."""
-    found = compare([a, b], names=names)
-    return described(found)
+    compared = compare([a, b], names=names)
+    return described(compared)
 
 
-def described(found: Comparison, names: tuple[str, str] | None = None) -> dict[str, Any]:
+def described(compared: Comparison, names: tuple[str, str] | None = None) -> dict[str, Any]:
     """The same of a comparison of two runs that is made already."""
-    (a, b), called, heads = found.results, names or found.names, found.differences.get("heads")
-    layers, best = (found.differences.get(name, ()) for name in ("layers", "best"))
+    (a, b), called, heads = compared.results, names or compared.names, compared.differences.get("heads")
+    layers, best = (compared.differences.get(name, ()) for name in ("layers", "best"))
     return {
         "a": _run(a, called[0]),
         "b": _run(b, called[1]),
-        "how": found.how,
-        "unlike": list(found.unlike),
-        "left_out": list(found.left_out),
+        "how": compared.how,
+        "unlike": list(compared.unlike),
+        "left_out": list(compared.left_out),
         "sites": a.manifest["sites"] if heads is not None else None,
         "quantities": _quantities(a, heads) if heads is not None else [],
         "layers": _layers(layers),
@@ -80,8 +79,8 @@ def _layers(table: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     described: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in table:
         key = (row["measure"], row["quantity"], row["kind"])
-        one = described.setdefault(key, {name: [] for name in ("layer", *_NUMBERS)})
-        one["layer"].append(row["layer"])
+        curve = described.setdefault(key, {name: [] for name in ("layer", *_NUMBERS)})
+        curve["layer"].append(row["layer"])
         for name in _NUMBERS:
-            one[name].append(rounded(row[name]))
-    return [{"measure": measure, "name": name, "kind": kind, **one} for (measure, name, kind), one in described.items()]
+            curve[name].append(rounded(row[name]))
+    return [{"measure": measure, "name": name, "kind": kind, **curve} for (measure, name, kind), curve in described.items()]

@@ -1,6 +1,4 @@
-"""One HTML page that holds its data and all its code: it works from a file, without a network, and cannot fetch
-anything.
-"""
+"""One HTML page that holds its data and all its code: it works from a file and cannot fetch anything."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
@@ -51,6 +49,7 @@ all it needs is in this file.</strong></p></noscript>
 {script}
 </script>"""
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+DIGITS = 5  # more than can be seen, and a third of the size
 
 
 def shell(title: str, body: str, data: Mapping[str, Any], *, style: str = "") -> str:
@@ -63,9 +62,7 @@ def shell(title: str, body: str, data: Mapping[str, Any], *, style: str = "") ->
 
 
 def whole_page(title: str, body: str, policy: str, style: str) -> str:
-    """A whole page in the style of all pages, to which `style` adds. `body` and `style` are trusted; `title` may be any
-    text.
-    """
+    """A whole page in the common style plus `style`; `body` and `style` are trusted, `title` may be any text."""
     return _PAGE.format(policy=policy, title=escape(printable(title)), style=STYLE + style, body=body)
 
 
@@ -79,7 +76,7 @@ def templates(package: str, folder: str = "") -> Environment:
 def encode(data: Any) -> str:
     """Strict JSON for inside a script element: NaN and infinities are null, and no text can end the element."""
     text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 @cache
@@ -90,9 +87,7 @@ def bundle() -> str:
 
 @cache
 def _script() -> str:
-    """The bundle as an inline script that starts itself: nothing can import from an inline module, so the call is
-    put at its end.
-    """
+    """The bundle as an inline script with the starting call at its end, since inline modules cannot be imported."""
     source = bundle()
     exported = re.search(r"([\w$]+) as start\b", source[source.rindex("export") :])
     if exported is None:
@@ -111,3 +106,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return plain(value.tolist()) if hasattr(value, "tolist") else value
+
+
+def rounded(value: float | None) -> float | None:
+    """A number with as many digits as a page needs; None for what is missing."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")

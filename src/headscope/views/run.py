@@ -1,6 +1,4 @@
-"""A run as the views read it (frontend/src/types.ts, Run): every number a head, the curves, the best heads, texts to
-look at.
-"""
+"""A run as the views read it (frontend/src/types.ts, Run): numbers of heads, curves, best heads, its gallery."""
 
 from __future__ import annotations
 
@@ -9,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.heads import HeadId
-from headscope.core.names import printable
+from headscope.core.paths import printable
+from headscope.errors import RunError, StaleError
 from headscope.figures import RUN_FIGURES, curves
 from headscope.figures.contests import WORDS
-from headscope.results.errors import blame_folder
-from headscope.results.results import BASELINES, Results
+from headscope.gallery.texts import packed
+from headscope.results.gallery import Gallery, Points
+from headscope.results.results import BASELINES, Results, blame_folder
 from headscope.views.alike import alike_data
-from headscope.views.gallery import gallery_data, readable
-from headscope.views.numbers import rounded
+from headscope.views.page import rounded
 from headscope.views.words import GRADIENTS, UNBOUNDED, about
 
 
@@ -34,7 +33,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
         "layers": [curve for table in results if table.endswith("_layers") for curve in _layers(results, table)],
         "curves": [figure for known in curves.CURVES for figure in _figures(results, known)],
         "contests": [_contest(results, measure) for measure in WORDS if f"{measure}_best" in results],
-        **gallery_data(readable(results)[0]),
+        **gallery_data(readable_gallery(results)[0]),
         **alike_data(results),
     }
 
@@ -66,11 +65,11 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
     size = len(place)
     columns = {column: table[column] for column in table.columns}
     contested = "direction" in columns
-    found: dict[str, dict[str, Any]] = {}
+    quantities: dict[str, dict[str, Any]] = {}
     for row, quantity in enumerate(columns["quantity"]):
         label = columns["label"][row] if contested else quantity
         direction = columns["direction"][row] if contested else ""
-        one = found.setdefault(
+        quantity_data = quantities.setdefault(
             quantity,
             {
                 **{"measure": name, "name": quantity, "label": label, "direction": direction},
@@ -83,33 +82,37 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
             },
         )
         at = place[HeadId(columns["kind"][row], columns["layer"][row] - 1, columns["head"][row] - 1)]
-        one["n"][at] = columns["n"][row]
-        one["documents"][at] = columns["documents"][row] if "documents" in columns else None
+        quantity_data["n"][at] = columns["n"][row]
+        quantity_data["documents"][at] = columns["documents"][row] if "documents" in columns else None
         if columns["n"][row]:
             for key in ("value", "low", "high", "baseline"):
-                one[key][at] = rounded(columns[key][row])
-    return [one for one in found.values() if any(one["n"]) and any(one["value"] + one["baseline"])]
+                quantity_data[key][at] = rounded(columns[key][row])
+    return [
+        quantity_data
+        for quantity_data in quantities.values()
+        if any(quantity_data["n"]) and any(quantity_data["value"] + quantity_data["baseline"])
+    ]
 
 
 def _layers(results: Results, name: str) -> list[dict[str, Any]]:
     table = results[name]
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    layers: dict[tuple[str, str], dict[str, Any]] = {}
     for row in table:
         if row["n"]:
             keys = ("layer", "value", "low", "high", "baseline")
-            one = found.setdefault((row["quantity"], row["kind"]), {key: [] for key in keys})
+            curve = layers.setdefault((row["quantity"], row["kind"]), {key: [] for key in keys})
             for key in keys:
-                one[key].append(row[key] if key == "layer" else rounded(row[key]))
+                curve[key].append(row[key] if key == "layer" else rounded(row[key]))
     measure = name.removesuffix("_layers")
-    return [{"measure": measure, "name": quantity, "kind": kind, **one} for (quantity, kind), one in found.items()]
+    return [{"measure": measure, "name": quantity, "kind": kind, **curve} for (quantity, kind), curve in layers.items()]
 
 
 def _figures(results: Results, name: str) -> list[dict[str, Any]]:
     """A figure of curves for each kind of attention that has any."""
-    found = []
+    figures = []
     for kind in dict.fromkeys(site["kind"] for site in results.manifest["sites"]):
         if panels := curves.described(name, results, kind):
-            found.append(
+            figures.append(
                 {
                     **{"name": name, "kind": kind, "caption": RUN_FIGURES[name], "n": curves.sizes(name, results, kind)},
                     "panels": [
@@ -123,7 +126,7 @@ def _figures(results: Results, name: str) -> list[dict[str, Any]]:
                     ],
                 }
             )
-    return found
+    return figures
 
 
 def _contest(results: Results, measure: str) -> dict[str, Any]:
@@ -132,3 +135,42 @@ def _contest(results: Results, measure: str) -> dict[str, Any]:
     rows = [{key: rounded(value) if isinstance(value, float) else value for key, value in row.items()} for row in best]
     fair = results.measures[measure].get("selection") == "crossfit"
     return {"measure": measure, "counted": counted, "axis": axis, "rule": rule, "fair": fair, "rows": rows}
+
+
+def readable_gallery(results: Results) -> tuple[Gallery | None, str]:
+    """A run's gallery, or none and a line that says so where its file is damaged: the run is whole without it."""
+    try:
+        return results.gallery, ""
+    except StaleError:
+        raise
+    except RunError:
+        return None, "its gallery cannot be read"
+
+
+def gallery_data(gallery: Gallery | None) -> dict[str, Any]:
+    """Texts with maps of all heads, examples of what heads are best at, and heads as points; all may be missing."""
+    if gallery is None:
+        return {"texts": [], "stacks": [], "examples": [], "map": None}
+    return {
+        "texts": gallery.texts,
+        "stacks": [{"text": text, "maps": {str(head): packed(map) for head, map in maps.items()}} for text, maps in gallery.stacks],
+        "examples": [
+            {
+                **{"head": str(example.head), "measure": example.measure, "quantity": example.quantity},
+                **{"value": rounded(example.value), "n": example.n, "text": example.text, "map": packed(example.map)},
+            }
+            for example in gallery.examples
+        ],
+        "map": _map(gallery.points) if gallery.points is not None else None,
+    }
+
+
+def _map(points: Points) -> dict[str, Any]:
+    return {
+        "x": list(map(rounded, points.x.tolist())),
+        "y": list(map(rounded, points.y.tolist())),
+        "behaviour": points.behaviour,
+        "stress": rounded(points.stress),
+        "about": f"mean Jensen–Shannon divergence in nats over {points.rows:,} rows of attention of texts that the run kept",
+        "neighbours": [[[head, rounded(distance)] for head, distance in nearest] for nearest in points.neighbours],
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from headscope.core.names import printable
+from headscope.core.paths import printable
 from headscope.studies.keywords.finder import KeywordResult
 from headscope.views.page import whole_page
 
@@ -36,44 +36,44 @@ _BODY = """<main>
 
 def page(texts: Sequence[KeywordResult], top: int, signature: str) -> str:
     """The whole page; it loads and runs nothing, and what stands in a text stays text."""
-    one = len(texts) == 1
+    single = len(texts) == 1
     shades = "".join(f'<i style="background:rgba(var(--hue),calc({value}*var(--depth)))">{value:.1f}</i>' for value in SHADES)
-    title = f"Keywords: {texts[0].document.id}" if one else f"Keywords of {len(texts):,} texts"
+    title = f"Keywords: {texts[0].document.id}" if single else f"Keywords of {len(texts):,} texts"
     body = _BODY.format(
         title=_safe(title),
         trained=_safe(texts[0].trained.sentence),
         key=f"The stronger its shade, the likelier a word is part of a keyphrase: {shades} Underlined: the best phrases, up to {top}.",
-        sections="\n".join(_section(found, top, number, heading=not one) for number, found in enumerate(texts, 1)),
+        sections="\n".join(_section(result, top, number, heading=not single) for number, result in enumerate(texts, 1)),
         signature=_safe(signature),
     )
     return whole_page(title, body, POLICY, _STYLE)
 
 
-def _section(found: KeywordResult, top: int, number: int, heading: bool) -> str:
-    title = f"<h2>{_safe(found.document.id)}</h2>\n" if heading else ""
-    notes = "".join(f'<p class="note">{_safe(note)}.</p>\n' for note in found.notes)
+def _section(result: KeywordResult, top: int, number: int, heading: bool) -> str:
+    title = f"<h2>{_safe(result.document.id)}</h2>\n" if heading else ""
+    notes = "".join(f'<p class="note">{_safe(note)}.</p>\n' for note in result.notes)
     rows = "\n".join(
         f'<tr><td>{rank}</td><td><a href="#t{number}p{rank}">{_safe(phrase.text)}</a></td>'
         f"<td>{phrase.score:.2f}</td><td>{len(phrase.places)}</td></tr>"
-        for rank, phrase in enumerate(found.phrases[:top], 1)
+        for rank, phrase in enumerate(result.phrases[:top], 1)
     )
     table = f"<table><thead><tr><th></th><th>phrase</th><th>score</th><th>places</th></tr></thead><tbody>\n{rows}\n</tbody></table>"
     nothing = '<p class="note">No phrase is found.</p>'
-    return f'<section>\n{title}{notes}<div class="text">\n{_text(found, top, number)}\n</div>\n{table if rows else nothing}\n</section>'
+    return f'<section>\n{title}{notes}<div class="text">\n{_text(result, top, number)}\n</div>\n{table if rows else nothing}\n</section>'
 
 
-def _text(found: KeywordResult, top: int, number: int) -> str:
+def _text(result: KeywordResult, top: int, number: int) -> str:
     """The paragraphs, their words shaded and the phrases underlined; the first place of a phrase can be linked to."""
-    best = found.phrases[:top]
+    best = result.phrases[:top]
     opens = {start: "" for phrase in best for start, _ in phrase.places}
     opens |= {phrase.places[0][0]: f' id="t{number}p{rank}"' for rank, phrase in enumerate(best, 1)}
     closes = {place[1] for phrase in best for place in phrase.places}
     parts: list[str] = []
     at = 0
-    for sentences in found.document.paragraphs():
+    for sentences in result.document.paragraphs():
         parts.append("<p>")
         for word in (word for sentence in sentences for word in sentence.words):
-            weight = float(found.weights[at])
+            weight = float(result.weights[at])
             if at in opens:
                 parts.append(f"<u{opens[at]}>")
             form = _safe(word.form)

@@ -1,9 +1,9 @@
-"""One text as the views show it: what frontend/src/types.ts calls TextData."""
+"""One text and the influence between its tokens, as the views read them (frontend/src/types.ts)."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -13,15 +13,18 @@ import numpy as np
 
 from headscope.core.batch import WORD
 from headscope.core.heads import HeadId
-from headscope.core.names import printable
+from headscope.core.paths import printable
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import group
 from headscope.engine.typed_text import TypedText
+from headscope.errors import MeasureError
 from headscope.gallery.grids import Level, Specials, check, sides
 from headscope.gallery.heads import rank
-from headscope.gallery.texts import describe_text, look, pack
+from headscope.gallery.texts import describe_text, look, pack, packed, quantised
+from headscope.models.jacobian.choices import Kind
 from headscope.models.model import Model
 from headscope.results.signature import versions
+from headscope.studies.flow.influence import ABOUT, CHEAP, Influence, Layer
 from headscope.views.page import shell
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 WHY = "of all heads it links words that are far from each other most clearly"  # why a head that nobody named is shown first
 ROOM = 8_000_000  # bytes of maps that a page may hold unless more are asked for by name
+OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in a list to choose from
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,7 @@ class LoadedText:
 
 
 def look_at(model: Model, encoded: Encoded, heads: Sequence[HeadId] | None = None, room: int = ROOM) -> LoadedText:
-    """The maps of all heads where they fit; else of those asked for; else of as many as fit, those that link far
-    words first.
-    """
+    """The maps of all heads if they fit, else of those asked for, else of as many as fit, far links first."""
     every = model.layout.ids()
     total = sum(size(encoded, head) for head in every)
     if total <= room:
@@ -86,8 +88,8 @@ def signature(model: Model, encoded: Encoded) -> str:
 
 def text_page(data: Mapping[str, Any], title: str, note: str = "") -> str:
     """The page of one text, whole and offline. `data` is what `text_data` gives."""
-    said = f"<p>{escape(printable(note))}.</p>\n" if note else ""
-    body = f'<main>\n<h1>{escape(printable(title))}</h1>\n{said}<div data-view="text"></div>\n</main>'
+    told = f"<p>{escape(printable(note))}.</p>\n" if note else ""
+    body = f'<main>\n<h1>{escape(printable(title))}</h1>\n{told}<div data-view="text"></div>\n</main>'
     return shell(f"headscope: {title}", body, {"text": data})
 
 
@@ -112,12 +114,51 @@ def with_choice(data: Mapping[str, Any], level: Level | None, specials: Specials
 
 
 def _hash(encoded: Encoded) -> str:
-    """The first signs of a hash of the words that were read; the tokenizer has no part in it but where special
-    tokens part them.
-    """
+    """The beginning of a hash of the words that were read, whatever the tokenizer, but for special tokens."""
     read = []
     for side in (encoded, encoded.target):
         if side is not None:
             _, forms, roles = group(side.word_of, side.roles, [word.form for word in side.words], side.pieces)
             read.append(" ".join(form if role == WORD else "\n" for form, role in zip(forms, roles, strict=True)))
     return hashlib.sha256("\f".join(read).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def pack_influence(influence: Influence, measure: Kind) -> dict[str, Any]:
+    """One measure: layers as 16-bit numbers, rows being what is influenced; 65535 is the layer's scale."""
+    values = influence.values(measure).transpose(0, 2, 1)
+    scales = values.max((1, 2))
+    shares = values / np.where(scales > 0, scales, 1)[:, None, None]
+    flat = quantised(shares.reshape(-1, shares.shape[-1]))
+    return {"scales": scales.tolist(), "values": packed(flat), "note": influence.note(measure), "settings": influence.settings(measure)}
+
+
+def first_shown(measures: Iterable[Kind], layers: Iterable[Layer]) -> dict[str, Any]:
+    """The measure and the layer that a page begins with."""
+    return {"measure": next(iter(measures), "A"), "layer": next(iter(layers), "mean")}
+
+
+def offered(asked: Iterable[Kind] = ()) -> dict[Kind, str]:
+    """The measures of a host that computes them when they are chosen, with what each is."""
+    return {kind: ABOUT[kind] for kind in dict.fromkeys((*OFFERED, *asked))}
+
+
+def held_influence(influence: Influence, asked: Iterable[Kind], room: int) -> dict[str, Any]:
+    """The measures that a page holds: those asked for, and those of one forward pass that fit into `room` bytes."""
+    asked = tuple(asked)
+    held: dict[Kind, Any] = {}
+    missing: dict[Kind, str] = {}
+    for kind in offered(asked):
+        if kind not in asked and kind not in CHEAP:
+            missing[kind] = f"takes longer to compute: make the page with --measure {kind}, or use headscope serve"
+            continue
+        if kind not in asked and room < influence.size:
+            missing[kind] = f"the text is long: make the page with --measure {kind}"
+            continue
+        try:
+            held[kind] = pack_influence(influence, kind)
+            room -= influence.size
+        except MeasureError as error:
+            if kind in asked:
+                raise
+            missing[kind] = error.problem
+    return {"measures": {kind: ABOUT[kind] for kind in held}, "missing": missing, "held": held}

@@ -1,6 +1,13 @@
-"""What pages say of the quantities. The names are documented in docs/quantities.md."""
+"""Quantities (docs/quantities.md) and findings of studies in plain words: for the terminal, notebooks and pages."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headscope.corpora.automatic import sentence
+from headscope.results.results import Results
+from headscope.results.table import Table
+from headscope.studies.registry import REGISTRY
 
 QUANTITIES = {
     "previous": "to the previous token",
@@ -40,9 +47,7 @@ _SHARES = {
 
 
 def about(label: str, direction: str = "", measure: str = "") -> str:
-    """A phrase that says what a quantity is: a label in a direction, or a quantity by its name, and by its measure's
-    if several have it.
-    """
+    """What a quantity is, as a phrase: a label with its direction, or its name, and its measure if ambiguous."""
     if measure == GRADIENTS:
         return f"how much the loss changes with attention {QUANTITIES.get(label, 'to all other tokens')}"
     if direction:
@@ -51,3 +56,25 @@ def about(label: str, direction: str = "", measure: str = "") -> str:
         places = int(label.removeprefix("offset_"))
         return f"to the token {abs(places)} places {'before' if places < 0 else 'after'}"
     return QUANTITIES.get(label, "")
+
+
+def findings(results: Results) -> list[str]:
+    """The findings of a study, a sentence or two each; before them whose annotation it is, where a parser made it."""
+    if "findings" in results.manifest:  # said when it was made
+        return list(results.manifest["findings"])
+    return [*whose(results), *REGISTRY[results.study or ""].findings(results)]
+
+
+def whose(results: Results) -> list[str]:
+    """A sentence that says whose annotation it is, where a parser made it."""
+    return [sentence(results.annotation)] if results.annotation is not None else []
+
+
+def shown_columns(summary: Table) -> list[str]:
+    """The columns of a study's summary that have a value in any row."""
+    return [name for name in summary.columns if any(value is not None for value in summary[name])]
+
+
+def has_published(columns: Sequence[str]) -> bool:
+    """Whether published numbers are among these columns of a summary."""
+    return any(name.startswith("published") for name in columns)

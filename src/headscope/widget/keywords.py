@@ -13,7 +13,7 @@ from headscope.results.signature import versions
 from headscope.results.table import Table
 from headscope.studies.keywords.finder import Finder, KeywordResult
 from headscope.studies.keywords.phrases import Phrase
-from headscope.widget.files import save_view
+from headscope.widget.shown import save_view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +22,7 @@ TOP = 15
 
 
 class KeywordView:
-    """What was found in one text, or in several. In a notebook it shows the text shaded by weight; `save` writes a page
-    or a picture.
+    """The keywords of texts. In a notebook the text is shaded by weight; `save` writes a page or a picture.
 
     `finder` finds more in other texts without learning anew: `hs.keywords(other, learned=found.finder)`.
     """
@@ -43,20 +42,20 @@ class KeywordView:
     @property
     def words(self) -> list[tuple[str, float]]:
         """The words of the first text, each with the chance that it is part of a keyphrase."""
-        found = self.texts[0]
-        return [(word.form, float(weight)) for word, weight in zip(found.document.words, found.weights, strict=True)]
+        text = self.texts[0]
+        return [(word.form, float(weight)) for word, weight in zip(text.document.words, text.weights, strict=True)]
 
     @property
     def table(self) -> Table:
         """A row a phrase, the best first: of all texts, one after the other."""
-        rows = [(found.document.id, rank, one) for found in self.texts for rank, one in enumerate(found.phrases[: self.top], 1)]
+        rows = [(text.document.id, rank, phrase) for text in self.texts for rank, phrase in enumerate(text.phrases[: self.top], 1)]
         return Table.of(
             {
                 "document": [document for document, _, _ in rows],
                 "rank": [rank for _, rank, _ in rows],
-                "phrase": [one.text for _, _, one in rows],
-                "score": [one.score for _, _, one in rows],
-                "places": [len(one.places) for _, _, one in rows],
+                "phrase": [phrase.text for _, _, phrase in rows],
+                "score": [phrase.score for _, _, phrase in rows],
+                "places": [len(phrase.places) for _, _, phrase in rows],
             }
         )
 
@@ -69,18 +68,18 @@ class KeywordView:
     def signature(self) -> str:
         """The line that says which model read which texts, and what it was taught by."""
         trained = self.finder.trained
-        read = "\f".join(" ".join(word.form for word in found.document.words) for found in self.texts)
+        read = "\f".join(" ".join(word.form for word in text.document.words) for text in self.texts)
         digest = hashlib.sha256(read.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         learnt = f"{trained.corpus}:{trained.texts}"
         return f"headscope:{versions()['headscope']}|model:{trained.model}@{trained.fingerprint[:8]}|learnt:{learnt}|text:{digest}"
 
     def plot(self) -> Figure:
         """The text shaded by weight, its best phrases underlined and listed, as a matplotlib figure."""
-        from headscope.studies.keywords.shaded_figure import draw
+        from headscope.studies.keywords.figures import shaded_text
 
         if len(self.texts) > 1:
             raise RunError(f"a picture shows one text, not {len(self.texts):,}", "Write a page: -o page.html")
-        return draw(self.texts[0], self.top, self.signature)
+        return shaded_text(self.texts[0], self.top, self.signature)
 
     def page(self) -> str:
         """One HTML page that works offline."""
@@ -94,15 +93,15 @@ class KeywordView:
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, which can run nothing."""
-        words = sum(len(found.document.words) for found in self.texts)
-        height = min(260 + 2 * words + 26 * sum(min(self.top, len(found.phrases)) for found in self.texts), 900)
+        words = sum(len(text.document.words) for text in self.texts)
+        height = min(260 + 2 * words + 26 * sum(min(self.top, len(text.phrases)) for text in self.texts), 900)
         style = f"width:100%;height:{height}px;border:0;resize:vertical;overflow:auto"
         return f'<iframe srcdoc="{escape(self.page())}" sandbox title="headscope: keywords" style="{style}"></iframe>'
 
     def __repr__(self) -> str:
         lines = []
-        for found in self.texts[:5]:
-            best = ", ".join(f"{phrase.text} {phrase.score:.2f}" for phrase in found.phrases[: min(self.top, 8)])
-            lines.append(f"{found.document.id}: {best or 'nothing found'}")
+        for text in self.texts[:5]:
+            best = ", ".join(f"{phrase.text} {phrase.score:.2f}" for phrase in text.phrases[: min(self.top, 8)])
+            lines.append(f"{text.document.id}: {best or 'nothing found'}")
         more = [f"and {len(self.texts) - 5:,} more texts"] if len(self.texts) > 5 else []
         return "\n".join([*lines, *more, f"{self.trained}."])

@@ -15,9 +15,7 @@ from headscope.widget.shown import Shown
 
 
 class RunView(Shown):
-    """The grid of a run's heads with a card of the chosen one, and its figures. In a notebook it draws itself;
-    `save` writes a page.
-    """
+    """The heads of a run, a card of the chosen one, and figures. A notebook draws it; `save` writes a page."""
 
     height = 900
 
@@ -28,8 +26,7 @@ class RunView(Shown):
     @property
     def head(self) -> str | None:
         """The chosen head: where the view is live, the one that was last chosen in it."""
-        chosen: str | None = self.widget.head if "widget" in self.__dict__ else self._head
-        return chosen
+        return self.widget.head if "widget" in self.__dict__ else self._head
 
     def data(self) -> dict[str, Any]:
         """The run, and the head that is chosen at first."""

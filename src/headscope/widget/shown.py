@@ -1,21 +1,25 @@
-"""What all views in a notebook share: a live widget where anywidget is installed, and a page in a frame for
-everywhere else.
-"""
+"""What all views in a notebook share: a live widget, a page in a frame, and saving them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import RunError
+from headscope.results.folder import write_atomically
 from headscope.views.page import plain
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from headscope.widget.live import LiveView
+
+PICTURES = ("svg", "pdf", "png")
 
 
 class Shown(ABC):
@@ -65,11 +69,31 @@ class Shown(ABC):
         bundle: dict[str, Any] = {"text/plain": repr(self), "text/html": self._repr_html_()}
         if live():
             shown = self.widget._repr_mimebundle_()
-            found = shown[0] if isinstance(shown, tuple) else shown
-            bundle = {**{kind: value for kind, value in (found or {}).items() if kind != "text/plain"}, **bundle}
+            live_bundle = shown[0] if isinstance(shown, tuple) else shown
+            bundle = {**{kind: value for kind, value in (live_bundle or {}).items() if kind != "text/plain"}, **bundle}
         return bundle
 
 
 def live() -> bool:
     """Whether a live widget can be made."""
     return find_spec("anywidget") is not None
+
+
+def suffix_of(path: Path) -> str:
+    """The kind of file a name asks for, if it is one of those a view can be saved as."""
+    suffix = path.suffix.removeprefix(".").lower()
+    if suffix not in ("html", *PICTURES):
+        raise RunError(f"a view cannot be written as {path.name!r}", f"Use a name that ends in .html, .{', .'.join(PICTURES)}")
+    return suffix
+
+
+def save_view(path: str | Path, page: Callable[[], str], figure: Callable[[], Figure]) -> Path:
+    """Write the page (.html) or the figure (.svg, .pdf, .png) of a view, and return where it is."""
+    target = Path(path)
+    if suffix_of(target) == "html":
+        write_atomically(target, page().encode())
+    else:
+        from headscope.drawing.theme import save
+
+        save(figure(), target)
+    return target

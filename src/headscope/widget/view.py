@@ -20,10 +20,23 @@ from headscope.gallery.texts import look, quantised
 from headscope.models.jacobian.choices import Kind as Measure
 from headscope.models.model import Model
 from headscope.studies.flow.influence import Influence, Layer, find_layers, find_measures
-from headscope.views.influence import first_shown, held_influence, offered, pack_influence
-from headscope.views.text import ROOM, WHY, LoadedText, look_at, opening_of, signature, text_data, text_page, title_of, with_choice
-from headscope.widget.files import PICTURES, save_view, suffix_of
-from headscope.widget.shown import Shown
+from headscope.views.text import (
+    ROOM,
+    WHY,
+    LoadedText,
+    first_shown,
+    held_influence,
+    look_at,
+    offered,
+    opening_of,
+    pack_influence,
+    signature,
+    text_data,
+    text_page,
+    title_of,
+    with_choice,
+)
+from headscope.widget.shown import PICTURES, Shown, save_view, suffix_of
 
 if TYPE_CHECKING:
     import numpy as np

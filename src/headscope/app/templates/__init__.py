@@ -21,8 +21,8 @@ def _environment() -> Environment:
 
 def render(template: str, **values: Any) -> str:
     """A page."""
-    from headscope.app.assets import address
-    from headscope.core.names import printable
+    from headscope.app.pages import address
+    from headscope.core.paths import printable
     from headscope.views.page import STYLE
 
     return printable(_environment().get_template(f"{template}.html.jinja").render(start=address(), base=STYLE, **values))

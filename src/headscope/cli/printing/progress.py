@@ -1,19 +1,74 @@
-"""A progress bar that knows how far the corpus is read, and how fast."""
+"""A progress bar that knows how far the corpus is read and how fast, and the signals that end a command.
+
+SIGINT (Ctrl-C), SIGQUIT, SIGTERM (`kill`) and SIGHUP (a terminal that closes) are treated alike, so that locks,
+workers and files are released.
+"""
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.cli.printing.signals import exit_code, say
-
 if TYPE_CHECKING:
     from headscope.engine.shards import Progress
+
+ORDERLY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+class Ended(KeyboardInterrupt):
+    """A signal that asks the process to end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(signal.Signals(number).name)
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """What a shell expects of a process that ended for this reason: 128 and the number of the signal."""
+    return 128 + (interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT)
+
+
+def say(line: str) -> None:
+    """Print a last line for the person, if anybody still listens."""
+    with suppress(OSError, ValueError):
+        print(f"headscope: {line}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def orderly() -> Iterator[None]:
+    """Turn these signals into an exception while the block runs. Those that are ignored, as under nohup, stay so.
+
+    A second signal, of any of these kinds, ends the process at once and without a word, also after the block: an
+    exception that is raised while the process ends would be printed by whatever finaliser it meets.
+    """
+    heard: list[int] = []
+
+    def hear(number: int, _: FrameType | None) -> None:
+        heard.append(number)
+        for each in taken:
+            signal.signal(each, signal.SIG_DFL)
+        raise Ended(number)
+
+    before = {number: signal.getsignal(number) for number in ORDERLY}
+    taken = [number for number, handler in before.items() if handler in (signal.SIG_DFL, signal.default_int_handler)]
+    for number in taken:
+        signal.signal(number, hear)
+    try:
+        yield
+    except SystemExit as end:
+        if heard and end.code == 128 + signal.SIGINT:  # typer knows of Ctrl-C alone
+            sys.exit(128 + heard[0])
+        raise
+    finally:
+        for number in taken if not heard else ():
+            signal.signal(number, before[number])
 
 
 @contextmanager
@@ -30,7 +85,16 @@ def interrupted(out: Path) -> Iterator[None]:
 def bar(what: str, hidden: bool = False) -> Iterator[Progress]:
     """A bar on standard error while the block runs; nothing where that is not a terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    from headscope.core.timing import TimeLeft, spelled
+
+    left = TimeLeft()
+
+    class TimeLeftColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text("" if (seconds := left.seconds) is None else f"{spelled(seconds)} left", style="progress.remaining")
 
     columns = (
         TextColumn("{task.description}"),
@@ -38,13 +102,15 @@ def bar(what: str, hidden: bool = False) -> Iterator[Progress]:
         TaskProgressColumn(),
         TextColumn("{task.fields[texts]:,} texts, {task.fields[rate]:,.0f} tokens/s"),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TimeLeftColumn(),
     )
     console = Console(file=sys.stderr)
     with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as progress:
         task = progress.add_task(what, total=None, texts=0, rate=0.0)
 
         def tell(share: float | None, texts: int, tokens: int) -> None:
+            if share is not None:
+                left.add(share)
             elapsed = progress.tasks[0].elapsed or 1e-9
             progress.update(task, total=1.0 if share is not None else None, completed=share or 0.0, texts=texts, rate=tokens / elapsed)
 

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.core.automatic import sentence
 from headscope.core.heads import HeadId
-from headscope.results.errors import blame_folder
-from headscope.results.few_documents import counted, few_documents, note
-from headscope.results.results import BASELINES, Results
-from headscope.results.selection_note import choice_note
-from headscope.results.truncation import cut_sentence
+from headscope.corpora.automatic import sentence
+from headscope.results.notes import choice_note, counted, cut_sentence, few_documents, note
+from headscope.results.results import BASELINES, Results, blame_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +62,7 @@ def summarise(results: Results, quiet: bool = False) -> None:
 
 def _print_findings(console: Console, results: Results) -> None:
     """The same in plain words, and what a reader should know of how it was done."""
-    from headscope.views.findings import findings
+    from headscope.views.words import findings
 
     for line in (*findings(results), *results.manifest.get("notes", ())):
         console.print(line, soft_wrap=True, markup=False)
@@ -76,17 +73,16 @@ def _print_summary(results: Results) -> None:
     """What a study found on each of its questions."""
     from headscope.cli.printing.tables import print_table
     from headscope.results.table import Table
+    from headscope.views.words import has_published, shown_columns
 
-    table = results["summary"]
-    shown = {name: table[name] for name in table.columns if any(value is not None for value in table[name])}
-    print_table(Table.of(shown), f"\n{results.study}: what was found, beside what was published")
+    columns = shown_columns(results["summary"])
+    beside = ", beside what was published" if has_published(columns) else ""
+    print_table(Table.of({name: results["summary"][name] for name in columns}), f"\n{results.study}: what was found{beside}")
 
 
 def _print_top(console: Console, table: Table, name: str) -> None:
-    """The three highest heads of each quantity of a measure, which is named where quantities of another have the
-    same names.
-    """
-    said, baseline, places = ("saliency ", "even", 5) if name == "saliency" else ("", BASELINES.get(name, "even"), 2)
+    """The three highest heads of each quantity of a measure, named where another has the same quantities."""
+    prefix, baseline, places = ("saliency ", "even", 5) if name == "saliency" else ("", BASELINES.get(name, "even"), 2)
     for quantity in dict.fromkeys(table["quantity"]):
         rows = table.where(quantity=quantity).sort("value", descending=True).head(3)
         top = [row for row in rows if row["n"] and row["value"] > 1e-4]
@@ -94,12 +90,12 @@ def _print_top(console: Console, table: Table, name: str) -> None:
             heads = ", ".join(f"{HeadId(r['kind'], r['layer'] - 1, r['head'] - 1)} {r['value']:.{places}f}" for r in top)
             even = sorted({round(row["baseline"], 2) for row in top if not math.isnan(row["baseline"])})
             beside = f"  ({baseline} {' to '.join(f'{value:.2f}' for value in even)})" if even else ""
-            console.print(f"{said + quantity:>14}  {heads}{beside}", markup=False)
+            console.print(f"{prefix + quantity:>14}  {heads}{beside}", markup=False)
 
 
 def _print_alike(console: Console, results: Results) -> None:
     """What layers have to do with likeness, and the closest pairs, for each kind of attention that has two heads."""
-    from headscope.comparison.alike_findings import STRUCTURE, layers_sentence, pairs_sentence
+    from headscope.comparison.alike import STRUCTURE, layers_sentence, pairs_sentence
 
     kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
     for kind in kinds:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.results.few_documents import counted, note
+from headscope.results.notes import counted, note
 from headscope.results.table import Table, display
 
 if TYPE_CHECKING:
@@ -67,9 +67,7 @@ def _width(cells: Mapping[str, Sequence[str]], names: Sequence[str]) -> int:
 
 
 def _fitting(cells: Mapping[str, Sequence[str]], names: Sequence[str], width: int) -> list[list[str]]:
-    """The columns in parts that are no wider than that, each with the first column; one that is too wide by itself
-    has its own part.
-    """
+    """The columns in parts of at most this width, each with the first column; a wider one has its own part."""
     first, *rest = names
     parts = [[first]]
     for name in rest:

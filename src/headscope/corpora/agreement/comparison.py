@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
-from headscope.corpora.agreement.counts import COLUMNS, RELATION, counted
+from headscope.corpora.agreement.counts import COLUMNS, RELATION, counted, pairs
 from headscope.corpora.agreement.differences import AnnotationDifference, differences
-from headscope.corpora.agreement.pairs import pairs
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.files import base_name
 from headscope.corpora.formats import common_format, resolve
@@ -63,18 +62,18 @@ def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0)
 
     totals = Totals(replicates, seed)
     sizes: Counter[str] = Counter()
-    found: list[AnnotationDifference] = []
+    differing: list[AnnotationDifference] = []
     for pair in pairs(first, second):
         totals.add(pair.first.id, counted(pair))
         sizes.update(documents=1, sentences=len(pair.first.sentences), words=len(pair.first.words))
-        found += differences(pair)
+        differing += differences(pair)
     return AgreementReport(
         documents=sizes["documents"],
         sentences=sizes["sentences"],
         words=sizes["words"],
         scores=tuple(_scores(totals)),
         relations=tuple(_relations(totals)),
-        differences=tuple(found),
+        differences=tuple(differing),
         alone={name: n for name in (*COLUMNS, "head", RELATION, "type") if (n := totals.count(name, "alone"))},
         skipped=(first.skipped, second.skipped),
     )
@@ -92,7 +91,6 @@ def read_annotation(name: str | Path, format: str | None = None) -> Corpus:
 
 
 def _scores(totals: Totals) -> Iterator[AgreementScore]:
-    """All scores that there is anything to compute from."""
     counted = set(totals.names())
     for name in (*WORDS, *MENTIONS):
         if totals.count(name, "n"):

@@ -7,12 +7,12 @@ with and without singletons.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from headscope.core.document import Mention
-from headscope.corpora.agreement.assignment import best_total
 
 Span = tuple[int, int, int]
 Entity = frozenset[Span]
@@ -38,24 +38,20 @@ def entities(mentions: Sequence[Mention], singletons: bool = True) -> list[Entit
         span = (mention.start, mention.end)
         opening[mention.entity] = min(opening.get(mention.entity, span), span)
     seen: Counter[tuple[int, int]] = Counter()
-    found: dict[str, set[Span]] = {}
+    spans_of: dict[str, set[Span]] = {}
     for mention in sorted(mentions, key=lambda mention: (mention.start, mention.end, opening[mention.entity])):
-        found.setdefault(mention.entity, set()).add((mention.start, mention.end, seen[mention.start, mention.end]))
+        spans_of.setdefault(mention.entity, set()).add((mention.start, mention.end, seen[mention.start, mention.end]))
         seen[mention.start, mention.end] += 1
-    return [frozenset(spans) for spans in found.values() if singletons or len(spans) > 1]
+    return [frozenset(spans) for spans in spans_of.values() if singletons or len(spans) > 1]
 
 
 def muc(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
-    """Links that keep entities together (Vilain et al. 1995): of the size - 1 that one needs, those left when the
-    other cuts it up.
-    """
+    """Links that keep entities together (Vilain et al. 1995): those left when the other annotation cuts them."""
     return CoreferenceParts(*_kept_links(first, second), *_kept_links(second, first))
 
 
 def b_cubed(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
-    """Mentions (Bagga and Baldwin 1998): the share of a mention's entity that the other annotation's entity of it
-    holds.
-    """
+    """Mentions (Bagga and Baldwin 1998): the share of a mention's entity that its other entity holds."""
     overlaps = _overlaps(first, second)
     return CoreferenceParts(
         sum(n * n / len(first[i]) for (i, _), n in overlaps.items()),
@@ -83,9 +79,7 @@ def _pairs(n: int) -> int:
 
 
 def _kept_links(whole: Sequence[Entity], cut: Sequence[Entity]) -> tuple[int, int]:
-    """Links left of the entities in `whole`, and all that they have. A mention that `cut` lacks is a piece by
-    itself.
-    """
+    """Links left of the entities in `whole`, and all that they have. A mention that `cut` lacks is a piece."""
     needed = sum(len(entity) - 1 for entity in whole)
     return sum(n - 1 for n in _overlaps(whole, cut).values()), needed
 
@@ -94,3 +88,81 @@ def _overlaps(first: Sequence[Entity], second: Sequence[Entity]) -> Counter[tupl
     """How many mentions the entities i of `first` and j of `second` share, where they share any."""
     place = {span: j for j, entity in enumerate(second) for span in entity}
     return Counter((i, place[span]) for i, entity in enumerate(first) for span in entity if span in place)
+
+
+def best_total(gains: Mapping[tuple[int, int], float]) -> float:
+    """The largest sum of gains in which no row and no column occurs twice; a pair that is not named gains nothing.
+
+    Rows and columns that no chain of pairs connects cannot take anything from each other: each connected part is
+    solved by itself.
+    """
+    return sum(_best_of_part({pair: gains[pair] for pair in part}) for part in _parts(list(gains)))
+
+
+def _parts(pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    rows: dict[int, list[tuple[int, int]]] = {}
+    columns: dict[int, list[tuple[int, int]]] = {}
+    for pair in pairs:
+        rows.setdefault(pair[0], []).append(pair)
+        columns.setdefault(pair[1], []).append(pair)
+    parts, done = [], set()
+    for start in pairs:
+        part, agenda = [], [start]
+        while agenda:
+            pair = agenda.pop()
+            if pair not in done:
+                done.add(pair)
+                part.append(pair)
+                agenda += rows[pair[0]] + columns[pair[1]]
+        if part:
+            parts.append(part)
+    return parts
+
+
+def _best_of_part(gains: Mapping[tuple[int, int], float]) -> float:
+    rows, columns = sorted({row for row, _ in gains}), sorted({column for _, column in gains})
+    if len(rows) > len(columns):
+        return _best_of_part({(column, row): gain for (row, column), gain in gains.items()})
+    costs = [[-gains.get((row, column), 0.0) for column in columns] for row in rows]
+    row_of = _assign(costs)
+    return -sum(costs[row][column] for column, row in enumerate(row_of) if row is not None)
+
+
+def _assign(costs: Sequence[Sequence[float]]) -> list[int | None]:
+    """For each column, the row it is given to so that the costs [row, column] are least; rows are no more than columns.
+
+    The Hungarian method: rows come in one at a time, each along the shortest path that hands columns on (Kuhn 1955,
+    Munkres 1957). Prices keep the reduced cost `costs[row][column] - row_price[row] - column_price[column]` at 0 or
+    above, and at 0 where given.
+    """
+    size = len(costs[0])
+    row_price, column_price = [0.0] * len(costs), [0.0] * size
+    row_of: list[int | None] = [None] * size
+    for new in range(len(costs)):
+        shortest = [math.inf] * size
+        before: list[int | None] = [None] * size  # the column that hands its row on to this one
+        out, reached = list(range(size)), list[int]()
+        row, last, length = new, None, 0.0
+        while True:
+            for column in out:
+                through = length + costs[row][column] - row_price[row] - column_price[column]
+                if through < shortest[column]:
+                    shortest[column], before[column] = through, last
+            last = min(out, key=shortest.__getitem__)
+            length = shortest[last]
+            if (owner := row_of[last]) is None:
+                break
+            out.remove(last)
+            reached.append(last)
+            row = owner
+        row_price[new] += length
+        for column in reached:
+            slack = length - shortest[column]
+            column_price[column] -= slack
+            if (owner := row_of[column]) is not None:
+                row_price[owner] += slack
+        while last is not None:
+            giver = before[last]
+            row_of[last] = new if giver is None else row_of[giver]
+            last = giver
+    return row_of

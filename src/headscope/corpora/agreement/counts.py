@@ -1,25 +1,99 @@
-"""What one document adds to the scores: counts under names, which add up over documents.
-
-A share is made of `agree` and `n`, a kappa of these and the labels used on each `side`, precision and recall of
-`CoreferenceParts`.
-"""
+"""Sentences of two annotations side by side, and what is counted about each pair."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Iterator, Sequence, Set
+from itertools import zip_longest
+from typing import NamedTuple
 
-from headscope.core.document import Document, Mention, Word
+from headscope.core.document import Document, Mention, Sentence, Word
+from headscope.core.tally import Tally
 from headscope.corpora.agreement.coreference import CoreferenceParts, b_cubed, ceaf, entities, links, muc
-from headscope.corpora.agreement.pairs import SentencePair
-from headscope.corpora.mentions import antecedents
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.resolution.mentions import antecedents
+from headscope.corpora.source import quoted
 from headscope.corpora.stats import is_punctuation
+from headscope.errors import HeadscopeError
 
+_SAME = "Two annotations can be compared only over the same documents, sentences and words"
+_NAMED = 5
 Key = tuple[str, ...]
 Counts = defaultdict[Key, float]
 COLUMNS = ("lemma", "upos", "xpos")
 RELATION = "relation"
 Span = tuple[int, int]
+
+
+class SentencePair(NamedTuple):
+    """A document in both annotations, and the file that holds the first."""
+
+    file: str
+    first: Document
+    second: Document
+
+
+def pairs(first: Corpus, second: Corpus) -> Iterator[SentencePair]:
+    """The documents of both, matched by id, whatever their order; in the same order, one of each is held at a time."""
+    waiting: tuple[dict[str, tuple[str, Document]], dict[str, tuple[str, Document]]] = ({}, {})
+    for located in zip_longest(_located(first), _located(second)):
+        for side, here in enumerate(located):
+            if here is None:
+                continue
+            id = here[1].id
+            if id not in waiting[1 - side]:
+                waiting[side][id] = here
+                continue
+            there = waiting[1 - side].pop(id)
+            left, right = (here, there) if side == 0 else (there, here)
+            _require_same_text(left[1], right[1])
+            yield SentencePair(left[0], left[1], right[1])
+    if any(waiting):
+        raise HeadscopeError("; ".join(_missing(name, ids) for name, ids in zip(("first", "second"), waiting, strict=True) if ids), _SAME)
+
+
+def _located(corpus: Corpus) -> Iterator[tuple[str, Document]]:
+    """The documents with the names of their files; an id in two files would leave open which is meant."""
+    if not corpus.paths:
+        yield from (("", document) for document in corpus)
+    corpus.skipped = Tally()
+    seen: dict[str, str] = {}
+    for path in corpus.paths:
+        for document in (part := Corpus((path,), corpus.format, corpus.on_error)):
+            if document.id in seen:
+                problem = f"document {quoted(document.id)} is in {seen[document.id]} and again in {path.name}"
+                raise HeadscopeError(problem, "Give every document a # newdoc id of its own")
+            seen[document.id] = path.name
+            yield path.name, document
+        corpus.skipped.update(part.skipped)
+
+
+def _missing(side: str, ids: dict[str, tuple[str, Document]]) -> str:
+    names = ", ".join(list(ids)[:_NAMED]) + (f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else "")
+    return f"only the {side} annotation has {'document' if len(ids) == 1 else 'documents'} {names}"
+
+
+def _require_same_text(first: Document, second: Document) -> None:
+    for number, (a, b) in enumerate(zip_longest(first.sentences, second.sentences), start=1):
+        if a is None or b is None:
+            side, rest = ("first", a) if b is None else ("second", b)
+            problem = f"document {first.id}: only the {side} annotation has sentence {_name(rest, number)}"
+            raise HeadscopeError(problem, _SAME)
+        if a.id and b.id and a.id != b.id:
+            problem = f"document {first.id}: sentence {number} is {a.id} in the first annotation and {b.id} in the second"
+            raise HeadscopeError(problem, _SAME)
+        for position, (word, other) in enumerate(zip_longest(a.words, b.words), start=1):
+            if word is None or other is None or word.form != other.form:
+                forms = ["missing" if w is None else quoted(w.form) for w in (word, other)]
+                problem = (
+                    f"document {first.id}, sentence {_name(a, number)}: "
+                    f"word {position} is {forms[0]} in the first annotation and {forms[1]} in the second"
+                )
+                raise HeadscopeError(problem, _SAME)
+
+
+def _name(sentence: Sentence, number: int) -> str:
+    return sentence.id or f"number {number}"
 
 
 def counted(pair: SentencePair) -> Counts:
@@ -31,24 +105,24 @@ def counted(pair: SentencePair) -> Counts:
         _compare(counts, RELATION, word.relation, other.relation)
         _tree(counts, word, other)
     _mentions(counts, pair.first.mentions, pair.second.mentions)
-    _keyphrases(counts, pair.first, pair.second)
+    _overlap(counts, "keyphrases", *({phrase.casefold() for phrase in side.keyphrases} for side in (pair.first, pair.second)))
     return counts
 
 
 def spans(mentions: Sequence[Mention]) -> dict[Span, Mention]:
     """Mentions by the words they take up; of several over the same words, the first."""
-    found: dict[Span, Mention] = {}
+    mention_at: dict[Span, Mention] = {}
     for mention in mentions:
-        found.setdefault((mention.start, mention.end), mention)
-    return found
+        mention_at.setdefault((mention.start, mention.end), mention)
+    return mention_at
 
 
 def nearest(mentions: Sequence[Mention]) -> dict[Span, Span | None]:
     """For each mention the words of its antecedent, None if it has none; both as in `spans`."""
-    found: dict[Span, Span | None] = {}
+    antecedent_of: dict[Span, Span | None] = {}
     for mention, before in antecedents(mentions):
-        found.setdefault((mention.start, mention.end), (before.start, before.end) if before else None)
-    return found
+        antecedent_of.setdefault((mention.start, mention.end), (before.start, before.end) if before else None)
+    return antecedent_of
 
 
 def _compare(counts: Counts, name: str, value: str | None, other: str | None) -> None:
@@ -99,12 +173,12 @@ def _main(relation: str) -> str:
 
 
 def _mentions(counts: Counts, first: Sequence[Mention], second: Sequence[Mention]) -> None:
-    given = entities(first), entities(second)
+    everything = entities(first), entities(second)
     chains = entities(first, singletons=False), entities(second, singletons=False)
-    _overlap(counts, "mentions", *(set().union(*side) for side in given))
-    _parts(counts, "muc", muc(*given))
-    _parts(counts, "links", links(*given))
-    for suffix, sides in (("", given), ("_chains", chains)):
+    _overlap(counts, "mentions", *(set().union(*side) for side in everything))
+    _parts(counts, "muc", muc(*everything))
+    _parts(counts, "links", links(*everything))
+    for suffix, sides in (("", everything), ("_chains", chains)):
         _parts(counts, f"b_cubed{suffix}", b_cubed(*sides))
         _parts(counts, f"ceaf{suffix}", ceaf(*sides))
     spans_first, spans_second = spans(first), spans(second)
@@ -113,10 +187,6 @@ def _mentions(counts: Counts, first: Sequence[Mention], second: Sequence[Mention
         _compare(counts, "type", spans_first[span].type, spans_second[span].type)
         if nearest_first[span] or nearest_second[span]:
             _share(counts, "antecedent", nearest_first[span] == nearest_second[span])
-
-
-def _keyphrases(counts: Counts, first: Document, second: Document) -> None:
-    _overlap(counts, "keyphrases", *({phrase.casefold() for phrase in document.keyphrases} for document in (first, second)))
 
 
 def _overlap(counts: Counts, name: str, first: Set[Hashable], second: Set[Hashable]) -> None:

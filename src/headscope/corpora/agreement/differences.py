@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from headscope.core.document import Document, Mention, Sentence
-from headscope.corpora.agreement.counts import COLUMNS, RELATION, Span, nearest, spans
-from headscope.corpora.agreement.pairs import SentencePair
+from headscope.corpora.agreement.counts import COLUMNS, RELATION, SentencePair, Span, nearest, spans
 
 Values = dict[str, str | int | None]
 _COLUMNS = (*COLUMNS, "head", RELATION)
@@ -39,10 +38,10 @@ def differences(pair: SentencePair) -> list[AnnotationDifference]:
 
 def _words(pair: SentencePair) -> Iterator[AnnotationDifference]:
     # A column that a whole document lacks on one side is no difference at each of its words.
-    given = [
+    annotated = [
         {column for column in _COLUMNS for word in side.words if getattr(word, column) is not None} for side in (pair.first, pair.second)
     ]
-    columns = [column for column in _COLUMNS if column in given[0] & given[1]]
+    columns = [column for column in _COLUMNS if column in annotated[0] & annotated[1]]
     for number, (sentence, twin) in enumerate(zip(pair.first.sentences, pair.second.sentences, strict=True), start=1):
         for position, (word, other) in enumerate(zip(sentence.words, twin.words, strict=True), start=1):
             first: Values = {}
@@ -85,8 +84,6 @@ def _described(mention: Mention) -> Values:
 
 
 class _Places:
-    """Where the words of a document stand in its sentences."""
-
     def __init__(self, pair: SentencePair) -> None:
         self._file = pair.file
         self._document: Document = pair.first

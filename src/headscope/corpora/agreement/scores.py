@@ -1,6 +1,4 @@
-"""From counts to scores with intervals over documents: the counts are summed once as they are and once for each
-bootstrap replicate.
-"""
+"""Scores of agreement from counts that add up over documents, with intervals from a bootstrap over documents."""
 
 from __future__ import annotations
 
@@ -71,9 +69,7 @@ class Totals:
         return self._score(name, _ratio(self[name, "agree"], self[name, "n"]), [(name, "n")], self.count(name, "n"))
 
     def kappa(self, name: str) -> AgreementScore:
-        """Cohen's kappa (1960) of the labels under a name: the agreement beyond what their frequencies alone would
-        give.
-        """
+        """Cohen's kappa (1960) of the labels under a name: the agreement beyond what their frequencies give."""
         n = self[name, "n"]
         labels = {key[2] for key in self._sums if key[0] == name and len(key) == 3}
         chance = _ratio(sum((self[name, "first", label] * self[name, "second", label] for label in labels), 0 * n), n * n)
@@ -116,6 +112,5 @@ def _units(name: str) -> list[Key]:
 
 
 def _ratio(part: Sums, whole: Sums) -> Sums:
-    """One divided by the other, NaN where there is no whole."""
     ratio: Sums = np.divide(part, whole, out=np.full(part.shape, math.nan), where=whole != 0)
     return ratio

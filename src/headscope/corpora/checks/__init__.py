@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from headscope.corpora.checks import columns, graph, layout, mentions, metadata, shapes, values, words
+from headscope.corpora.checks import graph, layout, mentions, metadata, syntax, values
 from headscope.corpora.checks.rules import RULES, Rule, RuleViolation
 
-__all__ = ["RULES", "Rule", "RuleViolation", "columns", "graph", "layout", "mentions", "metadata", "shapes", "values", "words"]
+__all__ = ["RULES", "Rule", "RuleViolation", "graph", "layout", "mentions", "metadata", "syntax", "values"]

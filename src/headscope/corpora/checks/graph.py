@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from headscope.corpora.checks.rules import RuleViolation, rule
 from headscope.corpora.checks.sentence import CheckedSentence
-from headscope.corpora.labels import RELATIONS
 from headscope.corpora.readers.conllu_rows import Row
 from headscope.corpora.source import natural, quoted
+from headscope.corpora.tags import RELATIONS
 from headscope.corpora.tree import roots, tree_faults
 
 _HEAD = rule("head-format", 2, "a head is a number, 0 for the root", "Give the number of a word, or 0")
@@ -47,8 +47,8 @@ def head_problems(words: Sequence[Row]) -> Iterator[RuleViolation]:
         if head is None or row.head != str(head):
             yield _HEAD.at(row.line, f"head {quoted(row.head)} is not the number of a word")
     for fault in tree_faults(heads):
-        found = _OUTSIDE if fault.kind != "cycle" else _SELF if heads[fault.word - 1] == fault.word else _CYCLE
-        yield found.at(words[fault.word - 1].line, fault.problem)
+        rule = _OUTSIDE if fault.kind != "cycle" else _SELF if heads[fault.word - 1] == fault.word else _CYCLE
+        yield rule.at(words[fault.word - 1].line, fault.problem)
     if words and None not in heads and (count := roots(heads)) != 1:
         yield _ROOTS.at(words[0].line, f"{count} roots")
 
@@ -72,18 +72,18 @@ class Enhanced:
 
     def sentence(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
         """What is wrong with the DEPS of a sentence."""
-        given = {row.id: row for row in sentence.nodes if row.deps != "_"}
-        if not given:
+        enhanced = {row.id: row for row in sentence.nodes if row.deps != "_"}
+        if not enhanced:
             self._without = self._without or sentence.line
             return
         self._first = self._first or sentence.line
         self._empty_nodes = self._empty_nodes or any(row.node is not None for row in sentence.nodes)
-        self._differs = self._differs or any(row.deps != f"{row.head}:{row.relation}" for row in given.values())
-        self._orphans += tuple(row.line for row in given.values() if ":orphan" in row.deps)
+        self._differs = self._differs or any(row.deps != f"{row.head}:{row.relation}" for row in enhanced.values())
+        self._orphans += tuple(row.line for row in enhanced.values() if ":orphan" in row.deps)
         ids = {row.id for row in sentence.nodes}
         heads: dict[str, list[str]] = {}
         sound = True
-        for row in given.values():
+        for row in enhanced.values():
             pairs = [tuple(item.split(":", 1)) for item in row.deps.split("|")]
             problems = list(_item_problems(row, pairs, ids))
             yield from problems

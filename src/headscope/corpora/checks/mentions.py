@@ -1,6 +1,4 @@
-"""Coreference brackets, in MISC as `Entity=`: their balance and nesting at level 2, mentions and their heads at
-level 3.
-"""
+"""Coreference brackets, in MISC as `Entity=`: balance and nesting at level 2, mentions and heads at level 3."""
 
 from __future__ import annotations
 
@@ -115,12 +113,12 @@ class Mentions:
 
     def _close(self, mark: Mark, line: int, place: int, closed: list[_Mention]) -> Iterator[RuleViolation]:
         # A chain can hold a mention inside another of its own: the innermost closes first.
-        found = next((i for i in reversed(range(len(self._open))) if self._open[i].entity == mark.entity), None)
-        if found is None:
+        opened = next((i for i in reversed(range(len(self._open))) if self._open[i].entity == mark.entity), None)
+        if opened is None:
             yield _BALANCE.at(line, f"the bracket of entity {quoted(mark.entity)} is closed but was not opened")
             return
-        mention = self._open.pop(found)
-        if crossed := self._open[found:]:
+        mention = self._open.pop(opened)
+        if crossed := self._open[opened:]:
             others = ", ".join(f"{quoted(other.entity)} of line {other.line}" for other in crossed[:_NAMED])
             others += f" and {len(crossed) - _NAMED} more" if len(crossed) > _NAMED else ""
             yield _CROSSING.at(line, f"entity {quoted(mark.entity)} of line {mention.line} closes before {others}")
@@ -130,7 +128,6 @@ class Mentions:
 
 
 def _mention_problems(mentions: Sequence[_Mention], sentence: CheckedSentence, tree: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
-    """What is wrong with mentions that lie within a sentence."""
     spans: dict[tuple[int, int], str] = {}
     for mention in mentions:
         span = sentence.nodes[mention.start : mention.end + 1]
@@ -147,7 +144,5 @@ def _mention_problems(mentions: Sequence[_Mention], sentence: CheckedSentence, t
 
 
 def _heads(span: Sequence[CheckedNode]) -> list[CheckedNode]:
-    """The words that depend on none of the others; where punctuation is attached says nothing about what belongs
-    together.
-    """
+    """The words that depend on none of the others, punctuation aside."""
     return [node for node in span if node.relation != "punct" and not span[0].number <= node.head <= span[-1].number]

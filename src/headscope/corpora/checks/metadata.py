@@ -70,12 +70,12 @@ class Metadata:
             self._documents.add(comment.value)
 
     def _id(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
-        found = [comment for comment in sentence.comments("sent_id") if comment.value]
-        if not found:
+        comments = [comment for comment in sentence.comments("sent_id") if comment.value]
+        if not comments:
             yield _NO_ID.at(sentence.line, "no # sent_id")
-        for comment in found[1:]:
+        for comment in comments[1:]:
             yield _ID_FORMAT.at(comment.line, f"a second sent_id {quoted(comment.value)}")
-        for comment in found[:1]:
+        for comment in comments[:1]:
             if "/" in comment.value or len(comment.value.split()) > 1:
                 yield _ID_FORMAT.at(comment.line, f"sent_id {quoted(comment.value)}")
             if comment.value in self.sentence_ids:
@@ -85,14 +85,14 @@ class Metadata:
 
 
 def _text(sentence: CheckedSentence) -> Iterator[RuleViolation]:
-    found = [comment for comment in sentence.comments("text") if comment.value]
-    if not found:
+    comments = [comment for comment in sentence.comments("text") if comment.value]
+    if not comments:
         yield _NO_TEXT.at(sentence.line, "no # text")
-    for comment in found[1:]:
+    for comment in comments[1:]:
         yield _TEXTS.at(comment.line, f"a second # text {quoted(comment.value)}")
     if sentence.whole:
         yield from _spacing(sentence)
-        for comment in found[:1]:
+        for comment in comments[:1]:
             yield from _agreement(sentence, comment)
 
 

@@ -16,9 +16,7 @@ NEW_PARAGRAPH = ("newpar", "newpar id")
 
 @dataclass
 class CheckedSentence:
-    """The readable rows of a block. Where `whole` is False some could not be read, or their numbers are not in
-    order.
-    """
+    """The readable rows of a block. `whole` is False if rows could not be read or their numbers are out of order."""
 
     block: LineBlock
     rows: Sequence[Row]
@@ -101,9 +99,7 @@ class CheckedNode:
 
 
 def gap(node: CheckedNode, nodes: Sequence[CheckedNode]) -> list[CheckedNode]:
-    """The words between a node and its parent that are not below the parent; none if the node is attached
-    projectively.
-    """
+    """The words between a node and its parent that are not below the parent; none if it is projective."""
     between = nodes[min(node.number, node.head) : max(node.number, node.head) - 1] if node.head else ()
     return [word for word in between if all(above is not node.parent for above in word.ancestors())]
 

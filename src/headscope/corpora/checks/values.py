@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from headscope.corpora.checks.columns import NAMES
+from headscope.corpora.checks.layout import NAMES
 from headscope.corpora.checks.rules import RuleViolation, rule
-from headscope.corpora.labels import RELATIONS, UPOS
 from headscope.corpora.readers.conllu_rows import Row
 from headscope.corpora.source import quoted
+from headscope.corpora.tags import RELATIONS, UPOS
 
 _TAG = rule("upos", 2, "UPOS is one of the 17 universal tags", f"Take one of {', '.join(sorted(UPOS))}")
 _RELATION = rule("relation", 2, "a relation is one of the 37 universal relations", "Take a relation from universaldependencies.org/u/dep")

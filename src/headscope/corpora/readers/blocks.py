@@ -39,13 +39,14 @@ def blocks(lines: Iterable[Line]) -> Iterator[LineBlock]:
     """The blocks of a file, without the blank lines; the last one needs none after it."""
     block = LineBlock()
     for line in lines:
-        if not line.text.strip():
+        text = line.text
+        if not text or text.isspace():
             if block.comments or block.rows:
                 yield block
             block = LineBlock()
-        elif line.text.startswith("#"):
-            key, _, value = line.text[1:].partition("=")
-            block.comments.append(Comment(line.number, key.strip(), value.strip(), line.text[1:].strip()))
+        elif text[0] == "#":
+            key, _, value = text[1:].partition("=")
+            block.comments.append(Comment(line.number, key.strip(), value.strip(), text[1:].strip()))
             if line.invalid:
                 # Among the rows it spoils the sentence, while the boundary it may mark is kept.
                 block.rows.append(line)

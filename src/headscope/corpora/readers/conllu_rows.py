@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headscope.core.document import Word
 from headscope.corpora.files import Line
+from headscope.corpora.readers.conllu_columns import COLUMNS, entity_of, parse_columns
 from headscope.corpora.readers.draft import Anchor
 from headscope.corpora.source import Flaw, natural, quoted, sound
 from headscope.corpora.tree import tree_faults
 
-COLUMNS = 10
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _EMPTY_NODE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 _LITERAL = ("PUNCT", "SYM")
@@ -54,9 +54,7 @@ class Row(NamedTuple):
     @property
     def entity(self) -> str | None:
         """The coreference brackets."""
-        if "Entity=" not in self.misc:
-            return None
-        return next((item.removeprefix("Entity=") for item in self.misc.split("|") if item.startswith("Entity=")), None)
+        return entity_of(self.misc)
 
 
 @dataclass
@@ -81,10 +79,17 @@ def parse_row(line: Line) -> Row:
     return Row(line.number, *columns)
 
 
-def parse_sentence(rows: Iterable[Line], universal: bool) -> Parsed:
+def parse_sentence(rows: Sequence[Line], universal: bool) -> Parsed:
     """The words of a sentence whose ids and tree are sound, or a Flaw. `universal`: the fourth column holds UPOS
     tags.
     """
+    if rows and (found := parse_columns(rows, universal)) is not None:
+        return Parsed(*found)
+    return parse_rows(rows, universal)
+
+
+def parse_rows(rows: Iterable[Line], universal: bool) -> Parsed:
+    """The same, one row after the other: the form for all sentences, and the one that says what is wrong."""
     parsed = Parsed()
     last, space = 0, True  # of the multi-word token that is being read
     for row in map(parse_row, rows):

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headscope.core.document import Document
-from headscope.core.names import printable
-from headscope.core.paths import kind_of
+from headscope.core.paths import kind_of, printable
 from headscope.corpora.files import base_name, content_hash, opened
 from headscope.corpora.readers.text import read_text
 from headscope.corpora.source import Flaw, Source, quoted, sound

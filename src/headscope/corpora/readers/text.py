@@ -15,6 +15,7 @@ LONGEST = 1 << 20  # characters of a document: a long novel has a million
 CUT = f"documents made of a text longer than {LONGEST:,} characters, which was cut between paragraphs or sentences"
 _OPENING = "\"'“‘«([{"
 _CLOSING = "\"'”’»)]}"
+_LAST = frozenset(f".!?{_CLOSING}")  # what a word ends in that may end a sentence
 _SHORT = 32  # characters of a word that is worth remembering
 
 
@@ -125,18 +126,25 @@ def plain_words(text: str) -> tuple[Word, ...]:
     """Words as white space separates them. Equal ones are one object: a text of a million words has some ten
     thousand.
     """
-    return tuple(_known(form) if len(form) <= _SHORT else Word(form) for form in text.split())
+    return _words(text.split())
+
+
+def _words(forms: list[str]) -> tuple[Word, ...]:
+    if max(map(len, forms), default=0) <= _SHORT:
+        return tuple(map(_known, forms))
+    return tuple(_known(form) if len(form) <= _SHORT else Word(form) for form in forms)
 
 
 _known = lru_cache(maxsize=1 << 16)(Word)
 
 
 def _split(text: str) -> Iterator[tuple[Word, ...]]:
-    words = plain_words(text)
+    forms = text.split()
+    words = _words(forms)
     begin = 0
-    for place in range(1, len(words)):
-        before, word = words[place - 1].form, words[place].form
-        if before.rstrip(_CLOSING).endswith((".", "!", "?")) and word.lstrip(_OPENING)[:1].isupper():
+    for place in [place for place, form in enumerate(forms, start=1) if form[-1] in _LAST]:
+        ends = forms[place - 1].rstrip(_CLOSING).endswith((".", "!", "?"))
+        if ends and place < len(forms) and forms[place].lstrip(_OPENING)[:1].isupper():
             yield words[begin:place]
             begin = place
     if words:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from headscope.core.document import Document, Mention
 from headscope.corpora.readers.conll2012 import read_conll2012
-from headscope.corpora.resolution.lists import listed
+from headscope.corpora.resolution.mentions import listed
 from headscope.corpora.source import Source
 
 # The forty occupations of the data set.

@@ -1,6 +1,4 @@
-"""The word that heads a mention: by its constituent, by its dependencies, or by cues of where a noun phrase goes on
-after its head.
-"""
+"""The word that heads a mention: by its constituent, by its dependencies, or by cues in its wording."""
 
 from __future__ import annotations
 
@@ -9,8 +7,7 @@ from typing import Literal, NamedTuple, get_args
 
 from headscope.core.annotation import NONE, ROOT, Annotation
 from headscope.core.document import Mention, Word
-from headscope.corpora.mentions import head_word
-from headscope.corpora.resolution.lists import listed
+from headscope.corpora.resolution.mentions import head_word, listed
 from headscope.corpora.resolution.trees import coordinated_in_tree, head_in_tree, parse_tree
 
 Source = Literal["constituents", "dependencies", "cue"]
@@ -31,9 +28,7 @@ _NOMINAL_TAGS = listed("NN NNS NNP NNPS PRP CD NOUN PROPN PRON NUM")
 
 
 class Headed(NamedTuple):
-    """The place of a mention's head word among the words of its text, what told it, and whether the mention
-    coordinates nouns.
-    """
+    """A mention's head word by its place in the text, what told it, and whether the mention coordinates nouns."""
 
     head: int
     source: Source
@@ -41,9 +36,7 @@ class Headed(NamedTuple):
 
 
 class HeadWords:
-    """Finds the head words of one text's mentions, by the first of the `sources` that is annotated there, and else
-    by cues.
-    """
+    """Finds the head words of one text's mentions, by the first of the `sources` that is annotated, else by cues."""
 
     def __init__(self, text: Annotation, sources: Sequence[Source] = SOURCES) -> None:
         self._text = text
@@ -53,10 +46,10 @@ class HeadWords:
 
     def of(self, mention: Mention) -> Headed:
         """The head of a mention."""
-        if "constituents" in self._sources and (found := self._by_constituents(mention)):
-            return Headed(found[0], "constituents", found[1])
-        if "dependencies" in self._sources and (found := self._by_dependencies(mention)):
-            return Headed(found[0], "dependencies", found[1])
+        if "constituents" in self._sources and (headed := self._by_constituents(mention)):
+            return Headed(headed[0], "constituents", headed[1])
+        if "dependencies" in self._sources and (headed := self._by_dependencies(mention)):
+            return Headed(headed[0], "dependencies", headed[1])
         head, coordinated = by_cue(self._text.words[mention.start : mention.end])
         return Headed(mention.start + head, "cue", coordinated)
 
@@ -82,8 +75,7 @@ class HeadWords:
 
 
 def by_cue(words: Sequence[Word]) -> tuple[int, bool]:
-    """The last word before the first sign of a postmodifier, else the last word; and whether a conjunction comes before
-    it.
+    """The last word before the first sign of a postmodifier, and whether a conjunction comes before it.
 
     A possessive clitic at the end is passed over, and so are marks.
     """

@@ -96,9 +96,7 @@ Child = TypeVar("Child", bound=Labelled)
 
 
 class _Search(NamedTuple):
-    """Look through the children from the `left` or the `right` for one of these labels; `ranked`: for the first
-    label, then the next.
-    """
+    """Look from the `left` or the `right` for one of these labels; `ranked`: for the first label, then the next."""
 
     side: str
     labels: tuple[str, ...]
@@ -142,9 +140,7 @@ _NEVER = frozenset({",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "POS", 
 
 
 def head_child(label: str, children: Sequence[Child]) -> Child:
-    """The child that heads a constituent of this category; the last that is no mere mark where the table says
-    nothing.
-    """
+    """The child that heads a constituent of this category; the last that is no mark where the table is silent."""
     for search in _RULES.get(label, ()):
         ordered = children if search.side == "left" else children[::-1]
         wanted = ((label,) for label in search.labels) if search.ranked else (search.labels,)

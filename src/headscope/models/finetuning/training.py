@@ -27,7 +27,7 @@ from headscope.models.finetuning.examples import LabelledExample, examples, held
 from headscope.models.finetuning.recipe import Check, TrainedModel, TrainingRecipe
 from headscope.models.load import load, quietly
 from headscope.models.saving import require_room, written_whole
-from headscope.stats.keyphrases import KeyphraseF1
+from headscope.stats.classification import KeyphraseF1
 from headscope.stats.scores import make_score
 
 if TYPE_CHECKING:

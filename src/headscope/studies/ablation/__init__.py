@@ -1,22 +1,18 @@
-"""Are all these heads needed? Heads switched off one by one, all but one, layer by layer, and more and more (Michel
-et al. 2019).
-"""
+"""Are all heads needed? Heads switched off one by one, all but one, by layer, and cumulatively (Michel et al. 2019)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headscope.errors import RunError
-from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headscope.results.results import Results
     from headscope.results.table import Table
-    from headscope.studies.ablation.spec import AblationSpec
-    from headscope.studies.ablation.work import AblationWork
     from headscope.studies.replicates import ReplicatedTables
 
 
@@ -27,6 +23,8 @@ class AblationStudy(Study):
     verb = "ablate"
     function = "ablate"
     folder = "ablation"
+    spec_class = "AblationSpec"
+    work_class = "AblationWork"
     help = """Switch heads off and see what the model loses: one by one, all but one, layer by layer, more and more (Michel et al. 2019).
 
     headscope ablate --limit 50 --out ABLATED
@@ -95,19 +93,6 @@ class AblationStudy(Study):
         ComparedTable("pruning", ("order", "share"), {"difference": BOUNDS}, "the score without more and more heads"),
     )
 
-    @property
-    def spec(self) -> type[AblationSpec]:
-        """Its settings."""
-        from headscope.studies.ablation.spec import AblationSpec
-
-        return AblationSpec
-
-    def work(self, spec: Any, context: StudyContext) -> AblationWork:
-        """One execution."""
-        from headscope.studies.ablation.work import AblationWork
-
-        return AblationWork(spec, context)
-
     def refuse_rerun(self, results: Results) -> None:
         """An error for results that were scored by a function of the user's, which is not kept."""
         from headscope.studies.ablation.spec import OWN
@@ -124,18 +109,18 @@ class AblationStudy(Study):
 
     def compare_further(self, results: Sequence[Results]) -> tuple[str, Table]:
         """Whether a model misses on one task what it misses on another: correlations over heads."""
-        from headscope.studies.ablation.task_correlation import task_correlations
+        from headscope.studies.ablation.tasks import task_correlations
 
         return "what is lost without each head, on the one and on the other: correlation over heads", task_correlations(results)
 
     def draw_compared(self, results: Sequence[Results], change: bool = False) -> Figure:
         """The scores without each head on each task, or with `change` what is lost of them in percent."""
-        from headscope.studies.ablation.task_figures import draw
+        from headscope.studies.ablation.tasks import draw_tasks
 
-        return draw(results, change)
+        return draw_tasks(results, change)
 
     def replicates(self, results: Results) -> ReplicatedTables:
         """Differences of the score without a head, or a layer."""
-        from headscope.studies.ablation.replicates import replicated_differences
+        from headscope.studies.ablation.tables import replicates
 
-        return replicated_differences(results)
+        return replicates(results)

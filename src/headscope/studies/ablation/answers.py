@@ -1,11 +1,10 @@
-"""What a model answers, with heads switched off, and how it is counted: a few numbers per example, whatever is
-scored by them.
-"""
+"""What a model answers with heads switched off, as a few numbers per example that all scores are made of."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -14,9 +13,9 @@ from headscope.encoding.texts import Encoded
 from headscope.models.answers import ask
 from headscope.models.model import Model
 from headscope.models.prefix import ablated
-from headscope.stats.classification import F1, Accuracy, Matthews
-from headscope.stats.keyphrases import KeyphraseF1, Level, phrase_kinds
+from headscope.stats.classification import F1, Accuracy, KeyphraseF1, Level, Matthews, phrase_kinds
 from headscope.stats.scores import Mean, Score, make_score
+from headscope.studies.ablation.spec import OWN
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64
@@ -24,20 +23,19 @@ if TYPE_CHECKING:
     from headscope.models.predictions import Predictions
 
     Cut = Mapping[int, Float64[np.ndarray, "head"]]  # gates by site; no site: the model as it is
-    # What answers a batch of texts under each of some cuts.
-    Answering = Callable[[Sequence[Encoded], Sequence[Cut]], Float64[np.ndarray, "cut example k"]]
+    # What answers a batch of texts under each of some cuts, and tells the number of each cut that is done.
+    Answering = Callable[[Sequence[Encoded], Sequence[Cut], Callable[[int], None]], Float64[np.ndarray, "cut example k"]]
 
 # Of a text: the sum of losses of what is predicted, how many were right, and how many there were.
 _COLUMNS = ("loss", "right", "count")
 # Of keyphrases: words that were rightly found to be part of one, wrongly so, and missed; and the same of whole phrases.
 _PHRASES = ("found", "wrong", "missed", "phrases_found", "phrases_wrong", "phrases_missed")
 _LEVELS: tuple[Level, ...] = ("token", "span")
+_CLOSE = 1e-9
 
 
 def columns_of(model: Model) -> tuple[str, ...]:
-    """What is counted of a text: of a classifier also which class it found and which is true, of keyphrases which
-    words and phrases.
-    """
+    """What is counted of a text; of a classifier also the classes, of keyphrases the words and phrases."""
     if model.tagging == "keyphrases":
         return (*_COLUMNS, *_PHRASES)
     return (*_COLUMNS, "found", "truth") if model.objective == "classes" else _COLUMNS
@@ -51,12 +49,13 @@ def answering(
     `replace` are vectors that stand in for what a head gives where it is switched off; without them it gives nothing.
     """
 
-    def answer(texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Float64[np.ndarray, "cut example k"]:
+    def answer(texts: Sequence[Encoded], cuts: Sequence[Cut], told: Callable[[int], None]) -> Float64[np.ndarray, "cut example k"]:
         asked = ask(model, texts, share, f"{seed}/0")
         gates = [{site: torch.from_numpy(np.asarray(gate, dtype=np.float32)) for site, gate in cut.items()} for cut in cuts]
         answers = np.zeros((len(cuts), len(texts), len(columns_of(model))))
         for number, logits in ablated(model, texts, gates, asked, replace, tokens):
             answers[number] = counted(logits, asked, len(texts), model)
+            told(number)
         return answers
 
     return answer
@@ -94,3 +93,60 @@ def scored(
         return score, np.stack([column[f"{prefix}{part}"] for part in score.columns], -1)
     assert isinstance(score, Mean)
     return score, score.statistics(column["loss" if name in ("loss", "perplexity") else "right"], column["count"])
+
+
+class Baseline(NamedTuple):
+    """A score that takes no model, and how it is reached."""
+
+    value: float
+    how: str
+
+
+def constant_baseline(score: Score, table: Float64[np.ndarray, "example k"], model: Model) -> Baseline | None:
+    """The score of an answer that does not depend on the text; None for a score of the user's own, of which none is
+    known.
+
+    Of a classifier it is that of the best single class, or for its loss that of the shares of the classes. The loss
+    of other models is that of an even guess, and all other scores begin at 0.
+    """
+    if score.name == OWN:
+        return None
+    if score.better == "lower":
+        loss, how = _loss_baseline(table, model)
+        return Baseline(math.exp(loss) if score.name == "perplexity" else loss, how)
+    if model.objective == "classes":
+        names = {number: name for name, number in model.classes.items()}
+        constant = {name: _constant(score, table, model, number) for number, name in names.items()}
+        best = max(constant, key=lambda name: constant[name])
+        return Baseline(constant[best], f"the answer {best!r} to every text")
+    return Baseline(0.0, "its lowest value")
+
+
+def baseline_warning(score: Score, value: float, table: Float64[np.ndarray, "example k"], model: Model) -> str | None:
+    """A warning if the model's score `value` is no better than the baseline of what was counted; else None."""
+    baseline = constant_baseline(score, table, model)
+    if baseline is None or (value > baseline.value + _CLOSE if score.better == "higher" else value < baseline.value - _CLOSE):
+        return None
+    return (
+        f"{score.name} of the whole model is {value:.4f}, no better than {baseline.how} ({baseline.value:.4f}): it has nothing to lose, so "
+        f"this study finds nothing about its heads. Use a model that was trained for these texts, or another --score"
+    )
+
+
+def _loss_baseline(table: Float64[np.ndarray, "example k"], model: Model) -> tuple[float, str]:
+    if model.objective == "classes":
+        _, counts = np.unique(table[:, columns_of(model).index("truth")], return_counts=True)
+        shares = counts / counts.sum()
+        return float(-(shares * np.log(shares)).sum()), "an answer by the shares of the classes"
+    return math.log(model.answers), f"an even guess among {model.answers:,}"
+
+
+def _constant(score: Score, table: Float64[np.ndarray, "example k"], model: Model, number: int) -> float:
+    """The score of one class as the answer to every text; -1 where it has none."""
+    answers = table.copy()
+    columns = columns_of(model)
+    answers[:, columns.index("found")] = number
+    answers[:, columns.index("right")] = answers[:, columns.index("truth")] == number
+    _, statistics = scored(score.name, answers, model)
+    value = float(score.of(statistics))
+    return -1.0 if math.isnan(value) else value

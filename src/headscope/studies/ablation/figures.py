@@ -10,8 +10,8 @@ from headscope.drawing.cells import Scale, write
 from headscope.drawing.theme import COLOURS, sign, theme
 from headscope.errors import RunError
 from headscope.results.table import Table
+from headscope.studies.ablation.findings import LOWER, SURE, base_score, within
 from headscope.studies.ablation.pruning_curves import MOST_FIRST
-from headscope.studies.ablation.summary import LOWER, SURE, base_score, within
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,8 @@ def pruning(results: Results, kind: str | None = None) -> Figure:
     from matplotlib.figure import Figure
 
     table = results["pruning"]
-    base, (least, most) = base_score(results), within(results.manifest["settings"]["score"])
+    base = table["score"][0] - table["difference"][0]  # of the texts that curves are tried on, not of all texts
+    least, most = within(results.manifest["settings"]["score"])
     with theme():
         figure = Figure(figsize=(6.4, 3.4), layout="constrained")
         axes = figure.subplots()

@@ -1,6 +1,4 @@
-"""Importance of heads beside what switching them off does: I_h with intervals, and how well the one foretells the
-other.
-"""
+"""Importance of heads I_h with intervals, and how well it predicts what switching them off does."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ def replicated(
     replicates: int,
     seed: int,
 ) -> Float64[np.ndarray, "replicate+1 head"]:
-    """I_h over all parts, and where the documents that they are of are drawn again: means of sizes over their
-    weights, then normalised.
-    """
+    """I_h over all parts and in each replicate of documents: sums over weights, then normalised."""
     units, drawn = document_weights(documents, replicates, seed)
     sums, counts = np.zeros((2, len(drawn), sizes.shape[1]))
     np.add.at(sums, units, sizes)
@@ -65,9 +61,7 @@ def importance_table(weights: Float64[np.ndarray, "replicate+1 head"], layout: H
 
 
 def foretold_table(weights: Float64[np.ndarray, "head"], scores: Scores) -> Table:
-    """`importance_foretells`: correlation of importance with how much worse the model is without the head, by kind
-    and over all.
-    """
+    """`importance_foretells`: correlation of importance with the harm of losing the head, by kind and overall."""
     harm = scores.harm("heads", np.ones(len(scores.documents), dtype=bool))
     kinds = scores.layout.by_kind()
     groups: dict[str, list[int]] = {str(kind): places for kind, places in kinds.items()}

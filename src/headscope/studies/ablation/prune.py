@@ -1,31 +1,36 @@
-"""From a model to a smaller one: heads weighed on one half of the documents, cut out, and the result tried on the
-other half.
-"""
+"""From a model to a smaller one: orders of heads, pruning by one half of the documents, and tests on the other."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
+from headscope.core.heads import HeadLayout
 from headscope.corpora import read
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
+from headscope.models.gates import gated
+from headscope.models.importance import importance
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.prune import prune
 from headscope.models.saving import require_room
 from headscope.results.columns import StateColumns
+from headscope.results.quantities import by_head
+from headscope.results.results import Results
 from headscope.results.specification import validated
 from headscope.results.table import Table
-from headscope.studies.ablation.completion import completed
-from headscope.studies.ablation.orders import ascending, quantity_values, shuffled
+from headscope.studies.ablation.pruning_curves import MOST_FIRST, step_sizes
 from headscope.studies.ablation.spec import AblationSpec
-from headscope.studies.ablation.systems import removal
-from headscope.studies.ablation.trial import Trial
+from headscope.studies.ablation.tables import removal
+from headscope.studies.ablation.trial import Trial, completed
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from headscope.engine.shards import Progress
 
 ORDERS = ("importance", "drop", "random")  # that need no run
+SIZES = (1, 4, 16, 64)
 
 
 @dataclass(frozen=True)
@@ -53,9 +59,7 @@ def prune_model(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> PruneResult:
-    """Weigh the heads, cut out those that matter least, and try the rest. `settings` are those of a study of
-    ablation.
-    """
+    """Prune the heads that matter least and score the rest; `settings` are those of a study of ablation."""
     if by not in ORDERS and run is None:
         raise RunError(f"heads cannot be ordered by {by!r}", f"Use {', '.join(ORDERS)}, or name a run that has this quantity with --run")
     spec = validated(AblationSpec, {**settings, "parts": "heads" if by == "drop" else "importance"}, "the options")
@@ -133,3 +137,87 @@ def _score_table(trial: Trial, texts: Sequence[Encoded], gone: Sequence[int]) ->
             "documents": [contrast.units],
         }
     )
+
+
+def ascending(values: Float64[np.ndarray, "head"]) -> list[int]:
+    """Heads in ascending order of value, the order in which they go; ties by layer and head, NaN last."""
+    return [int(place) for place in np.argsort(values, kind="stable")]
+
+
+def shuffled(layout: HeadLayout, seed: int) -> list[int]:
+    """Heads in an order of chance."""
+    return [int(place) for place in np.random.default_rng(seed).permutation(layout.size)]
+
+
+def quantity_values(run: Path, name: str, layout: HeadLayout) -> Float64[np.ndarray, "head"]:
+    """A quantity of a run for each head, to be ordered by; the name begins with - if the highest are to go first."""
+    values = by_head(Results.open_run(run), name.removeprefix("-"), layout)
+    return -values if name.startswith("-") else values
+
+
+def pruning_orders(trial: Trial, kept: StateColumns) -> dict[str, list[int]]:
+    """The orders of a study by name, found on one half of the documents; `kept` has the answers to all texts."""
+    spec, layout = trial.spec, trial.model.layout
+    scores = trial.scores(kept)
+    half = scores.fold == 0 if trial.has_halves else np.ones(len(scores.documents), dtype=bool)
+    orders = {"importance": ascending(trial.importance(kept, half, 0)[0])}
+    if "heads" in spec.parts:
+        orders["drop"] = ascending(scores.harm("heads", half))
+    if spec.most_first:
+        orders |= {f"{name}{MOST_FIRST}": order[::-1] for name, order in orders.items()}
+    if spec.reestimate:
+        orders["importance, estimated anew"] = _reestimated(trial)
+    if spec.run is not None:
+        orders |= {name: ascending(quantity_values(Path(spec.run), name, layout)) for name in spec.by}
+    orders |= {f"random {number + 1}": shuffled(layout, spec.seed + number) for number in range(spec.orders)}
+    return orders
+
+
+def _reestimated(trial: Trial) -> list[int]:
+    """Heads by an importance that is estimated anew after each step, with the heads gone that are gone already."""
+    spec, layout, texts = trial.spec, trial.model.layout, trial.ordering_texts()
+    gone: list[int] = []
+    for size in step_sizes(layout.size, spec.steps):
+        with gated(trial.model, {site: torch.from_numpy(gate).float() for site, gate in removal(layout, gone).items()}):
+            slopes = importance(trial.model, texts, trial.batch_tokens, share=spec.mask_share, key=f"{spec.seed}/0")
+        order = ascending(slopes.of(spec.abs_over, spec.normalise, spec.batch_texts))
+        gone += [place for place in order if place not in gone][: size - len(gone)]
+    return gone
+
+
+def size_table(whole: Model, smaller: Model) -> Table:
+    """How many heads, weights and bytes there are before and after: one row per model."""
+    models = (whole, smaller)
+    return Table.of(
+        {
+            "model": ["whole", "pruned"],
+            "heads": [model.layout.size for model in models],
+            "weights": [_weights(model) for model in models],
+            "megabytes": [_weights(model, True) / 1e6 for model in models],
+        }
+    )
+
+
+def _weights(model: Model, in_bytes: bool = False) -> int:
+    return sum(weight.numel() * (weight.element_size() if in_bytes else 1) for weight in (model.whole or model.network).parameters())
+
+
+def speed_table(whole: Model, smaller: Model, texts: Sequence[Encoded], batches: Sequence[int] = SIZES, rounds: int = 5) -> Table:
+    """Texts per second of both models, the median over rounds, and the ratio: one row per batch size."""
+    rows = []
+    for size in batches:
+        batch = list(islice(cycle(texts), size))
+        taken: tuple[list[float], list[float]] = ([], [])
+        for turn in range(rounds + 1):
+            for model, times in zip((whole, smaller), taken, strict=True):
+                inputs = model.inputs(batch)
+                began = time.perf_counter()
+                with torch.inference_mode():
+                    (model.whole or model.network)(**inputs, use_cache=False)
+                if model.device.type == "cuda":
+                    torch.cuda.synchronize()
+                if turn:  # the first is for warming up
+                    times.append(time.perf_counter() - began)
+        before, after = (size / float(np.median(times)) for times in taken)
+        rows.append({"batch": size, "whole": before, "pruned": after, "faster": after / before - 1})
+    return Table.from_rows(rows)

@@ -1,6 +1,4 @@
-"""Switching off more and more heads, in several orders: how many can go before it hurts (Michel et al. 2019, Figure
-3).
-"""
+"""Switching off more and more heads in several orders (Michel et al. 2019, Figure 3)."""
 
 from __future__ import annotations
 
@@ -12,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.core.heads import HeadLayout
 from headscope.results.table import Table, columns_of
 from headscope.stats.scores import Score
-from headscope.studies.ablation.systems import removal
-from headscope.studies.ablation.tables import Scores, numbers
+from headscope.studies.ablation.tables import Scores, numbers, removal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,9 +24,7 @@ MOST_FIRST = ", most first"  # the name of an order that is turned round
 
 @dataclass(frozen=True)
 class Curves:
-    """Orders in which heads go, each a list of places on the flat head axis, and after how many heads the model is
-    looked at.
-    """
+    """Orders in which heads go, as places on the flat head axis, and after how many heads the model is scored."""
 
     layout: HeadLayout
     orders: Mapping[str, Sequence[int]]

@@ -10,28 +10,64 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.core.heads import HeadId, HeadLayout
+from headscope.results.columns import StateColumns
 from headscope.results.table import Table, columns_of
 from headscope.stats.bootstrap import group_of
 from headscope.stats.choices import Test
-from headscope.stats.contrast import Contrast, contrast
-from headscope.stats.scores import Score
+from headscope.stats.contrast import Contrast, contrast, replicated_differences
+from headscope.stats.scores import Mean, Score, make_score
 from headscope.stats.significance import benjamini_hochberg, holm
-from headscope.studies.ablation.systems import Systems
+from headscope.studies.replicates import replicate_maker
 
 if TYPE_CHECKING:
     from jaxtyping import Float64, Int64
 
+    from headscope.results.results import Results
+    from headscope.studies.ablation.answers import Cut
+    from headscope.studies.replicates import ReplicatedTables
+
     Statistics = Callable[[Float64[np.ndarray, "*system example k"]], tuple[Score, Float64[np.ndarray, "*system example s"]]]
 
+SINGLE = ("heads", "all_but_one", "layers")  # parts whose systems change one site each
 NUMBERS = ("score", "difference", "low", "high", "p", "p_holm", "p_bh", "n", "documents", "test")
 FOLDS = 2
 
 
 @dataclass(frozen=True)
+class Systems:
+    """The systems of a study that change one site each: part by part, and in each part site by site."""
+
+    layout: HeadLayout
+    parts: tuple[str, ...]
+
+    def cuts(self) -> list[Cut]:
+        """The gates of every system."""
+        return [cut for part in SINGLE if part in self.parts for cut in self._of(part)]
+
+    def _of(self, part: str) -> list[Cut]:
+        made: list[Cut] = []
+        for number, site in enumerate(self.layout.sites):
+            rows = {"heads": 1 - np.eye(site.heads), "all_but_one": np.eye(site.heads), "layers": np.zeros((1, site.heads))}[part]
+            made += [{number: row} for row in rows]
+        return made
+
+    def places(self, part: str) -> slice:
+        """Where the systems of a part are among all: one per head, or for layers one per site."""
+        start = sum(len(self._of(name)) for name in SINGLE[: SINGLE.index(part)] if name in self.parts)
+        return slice(start, start + (len(self._of(part)) if part in self.parts else 0))
+
+
+def removal(layout: HeadLayout, removed: Sequence[int]) -> Cut:
+    """Gates of one system without some heads of any layers; `removed` are places on the flat head axis."""
+    flat = np.ones(layout.size)
+    flat[list(removed)] = 0
+    gates = {number: flat[layout.slice(number)] for number in range(len(layout.sites))}
+    return {number: gate for number, gate in gates.items() if not gate.all()}
+
+
+@dataclass(frozen=True)
 class Scores:
-    """The numbers of the model as it is and of all systems, how they are scored, and which document each example is
-    of.
-    """
+    """The numbers of the whole model and of all systems, how they are scored, and the document of each example."""
 
     systems: Systems
     base: Float64[np.ndarray, "example k"]
@@ -118,11 +154,34 @@ def _table(names: Sequence[Mapping[str, Any]], contrast: Contrast) -> Table:
 
 
 def numbers(contrast: Contrast) -> dict[str, list[Any]]:
-    """The columns that compare systems with the model as it is. A p of 0 by the bootstrap is no smaller than it
-    could have found.
-    """
+    """The columns that compare systems with the whole model; a bootstrap p of 0 means below its resolution."""
     size = len(contrast.score)
     p = contrast.p
     values = (contrast.score, contrast.difference, contrast.low, contrast.high, p, holm(p), benjamini_hochberg(p))
     columns = {name: column.tolist() for name, column in zip(NUMBERS, values, strict=False)}
     return {**columns, "n": [contrast.n] * size, "documents": [contrast.units] * size, "test": [contrast.test] * size}
+
+
+def replicates(results: Results) -> ReplicatedTables:
+    """Replicates of the change of the score without a head or a layer, for scores that are means; {} for others."""
+    settings, layout = results.manifest["settings"], results.layout
+    name = settings["score"]
+    if not settings["replicates"] or name not in ("loss", "perplexity", "accuracy", "masked_accuracy"):
+        return {}
+    score = make_score(name) if name in ("loss", "perplexity") else Mean(name)
+    columns = [0 if name in ("loss", "perplexity") else 1, 2]  # of loss, right, count
+    kept = StateColumns(results.state("single"))
+    documents, base, table = kept.words("document"), kept.numbers("base")[:, columns], kept.numbers("systems").swapaxes(0, 1)
+    replicated, systems = replicate_maker(documents, settings["seed"]), Systems(layout, tuple(settings["parts"]))
+    keys: dict[str, tuple[str, Sequence[tuple[Any, ...]]]] = {
+        "ablation": ("heads", [(head.kind, head.layer + 1, head.head + 1) for head in layout.ids()]),
+        "ablation_layers": ("layers", [(site.kind, site.layer + 1) for site in layout.sites]),
+    }
+    tables: ReplicatedTables = {}
+    for made, (part, places) in keys.items():
+        if made in results:
+            others = table[systems.places(part)][..., columns]
+            drawn = replicated_differences(score, base, others, documents, settings["replicates"], settings["seed"])
+            values = np.concatenate([(score.of(others) - score.of(base))[None], drawn])
+            tables[made] = {place: replicated(values[:, number], score.sizes(base)) for number, place in enumerate(places)}
+    return tables

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,40 +17,45 @@ from headscope.corpora.tags import OUTSIDE, phrase_tags
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
+from headscope.models.answers import generated
 from headscope.models.gates import gated, mean_contexts
-from headscope.models.generation import generated
 from headscope.models.importance import importance, parts
 from headscope.models.model import Model
+from headscope.models.restart import why_not
 from headscope.results.columns import StateColumns
 from headscope.results.counts import Counts
+from headscope.results.quantities import by_head
+from headscope.results.results import Results
 from headscope.stats.bootstrap import group_of
 from headscope.stats.scores import Function, Score, make_score
 from headscope.stats.translation import Bleu, Chrf
 from headscope.studies.ablation.answers import answering, columns_of, scored
 from headscope.studies.ablation.importance import replicated
 from headscope.studies.ablation.spec import OWN, SCORES, AblationSpec
-from headscope.studies.ablation.systems import Systems
-from headscope.studies.ablation.tables import Scores
+from headscope.studies.ablation.tables import Scores, Systems
+from headscope.studies.execute import require_length
 from headscope.studies.picking import picked
 
 if TYPE_CHECKING:
-    from jaxtyping import Float64
+    from jaxtyping import Float, Float64
 
     from headscope.studies.ablation.answers import Answering, Cut
 
     ScoreFunction = Callable[[Float64[np.ndarray, "example k"]], float]
-    from jaxtyping import Float, Float64
-
 
 # Texts that are answered before what was counted is written, and padded tokens of a batch before it is multiplied by
 # systems. On a GPU both are larger: it wants to be kept busy.
 SHARD, GPU_SHARD = 8, 256
 BATCH, GPU_BATCH = 2048, 32768
+# Padded tokens of texts that are answered together on a CPU. Many systems fill a batch whatever its texts are, so that
+# only texts of about the same length need to be put together, and little is padding.
+ALIKE = 64
+_LAYER = {"upos": "parts of speech", "xpos": "parts of speech", "keyphrases": "keyphrases"}
 
 
 class Trial:
     """A model, the texts it is tried on, and how its answers are scored. The settings must be complete
-    (`completion.completed`).
+    (`completed`).
 
     With `score = "own"`, `function` is the score: from an array [example, number] of what `answers.columns_of` names
     to one number, of which more is better.
@@ -61,6 +67,7 @@ class Trial:
         gpu = model.device.type != "cpu"
         self._shard = GPU_SHARD if gpu else SHARD
         self.batch_tokens = spec.batch_tokens or (GPU_BATCH if gpu else BATCH)
+        self._together = self.batch_tokens if gpu or spec.batch_tokens is not None else ALIKE
         self.counts = Counts()
         self.texts = read_texts(spec, model, corpus, self.counts)
         self._place = {text.id: place for place, text in enumerate(self.texts)}
@@ -82,41 +89,71 @@ class Trial:
         return len({group_of(text.document, 2) for text in self.texts}) == 2
 
     def ordering_texts(self) -> list[Encoded]:
-        """The texts of the half of the documents that an order of heads is found on; all texts where there is one
-        half alone.
-        """
+        """The texts of the half of the documents that orders of heads are found on; all texts if there is one half."""
         return [text for text in self.texts if not self.has_halves or group_of(text.document, 2) == 0]
 
     def testing_texts(self, texts: Sequence[Encoded]) -> list[Encoded]:
-        """Those of the half of the documents that an order of heads is tried on, which is not the half that it was
-        found on.
-        """
+        """Those of the other half of the documents, which orders of heads are tried on."""
         return [text for text in texts if not self.has_halves or group_of(text.document, 2) == 1]
 
-    def answer_systems(self, texts: Sequence[Encoded], kept: StateColumns) -> None:
+    @cached_property
+    def whole_passes(self) -> str | None:
+        """Why each set of gates takes a pass through all layers; None if it takes less, or a search of its own."""
+        return None if self.spec.score in SCORES["translation"] else why_not(self.model)
+
+    def passes(self, cuts: Sequence[Cut]) -> list[float]:
+        """The share of a pass that the answers under each cut take: those of the layers from its first gate on."""
+        whole = self.spec.score in SCORES["translation"] or self.whole_passes is not None
+        sites = len(self.model.sites)
+        return [1.0 if whole or not cut else 1 - min(cut) / sites for cut in cuts]
+
+    def answer_systems(self, texts: Sequence[Encoded], kept: StateColumns, tell: Callable[[float], None] | None = None) -> None:
         """Answer texts by the model as it is and by every system that changes one layer; and find gradients of gates,
         if they are needed.
 
-        What is found is added to `kept`.
+        What is found is added to `kept`, and `tell` hears of the share of the texts that is answered.
         """
         cuts = self.systems.cuts()
-        for batch in batches(texts, self.batch_tokens):
-            self._add_answers(kept, batch, cuts)
+        for batch, told in self._batches(texts, tell):
+            self._add_answers(kept, batch, cuts, told)
             kept.add("place", [self._place[text.id] for text in batch])
             if {"importance", "pruning"} & {*self.spec.parts}:
                 slopes = importance(self.model, batch, self.batch_tokens, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
                 for name in ("slopes", "sizes", "tokens"):
                     kept.add(name, getattr(slopes, name))
 
-    def answer_cuts(self, texts: Sequence[Encoded], cuts: Sequence[Cut]) -> StateColumns:
+    def answer_cuts(self, texts: Sequence[Encoded], cuts: Sequence[Cut], tell: Callable[[float], None] | None = None) -> StateColumns:
         """Answers to texts by the model as it is, and under each cut."""
         kept = StateColumns()
-        for batch in batches(texts, self.batch_tokens):
-            self._add_answers(kept, batch, cuts)
+        for batch, told in self._batches(texts, tell):
+            self._add_answers(kept, batch, cuts, told)
         return kept
 
-    def _add_answers(self, kept: StateColumns, batch: Sequence[Encoded], cuts: Sequence[Cut]) -> None:
-        answers = self._answer(batch, [{}, *cuts])
+    def _batches(
+        self, texts: Sequence[Encoded], tell: Callable[[float], None] | None
+    ) -> Iterator[tuple[Sequence[Encoded], Callable[[float], None]]]:
+        """Texts that are answered together, and what hears of the share of a batch that is done."""
+        whole, before = sum(map(len, texts)), 0
+        for batch in batches(texts, self._together):
+            size = sum(map(len, batch))
+
+            def told(share: float, before: int = before, size: int = size) -> None:
+                if tell is not None:
+                    tell((before + share * size) / whole)
+
+            yield batch, told
+            before += size
+
+    def _add_answers(self, kept: StateColumns, batch: Sequence[Encoded], cuts: Sequence[Cut], tell: Callable[[float], None]) -> None:
+        systems: list[Cut] = [{}, *cuts]
+        passes = np.array(self.passes(systems))
+        done = np.zeros(len(systems), dtype=bool)
+
+        def answered(number: int) -> None:
+            done[number] = True
+            tell(float(passes[done].sum() / passes.sum()))
+
+        answers = self._answer(batch, systems, answered)
         kept.say("document", [text.document for text in batch])
         kept.add("base", answers[0])
         kept.add("systems", answers[1:].swapaxes(0, 1))
@@ -154,9 +191,7 @@ class Trial:
 
 
 def read_texts(spec: AblationSpec, model: Model, corpus: Corpus, counts: Counts) -> list[Encoded]:
-    """The texts in which there is something to predict, in the order of the corpus. They and what is left out are
-    counted in `counts`.
-    """
+    """The texts with something to predict, in corpus order; they and what is left out are counted in `counts`."""
     encoder = Encoder(
         model.tokenizer,
         unit=spec.unit or "sentence",
@@ -196,18 +231,17 @@ def reference(text: Encoded) -> str:
 
 
 def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, Float[torch.Tensor, "head d"]] | None = None) -> Answering:
-    """What translates a batch of texts under each of some cuts, and counts for a score. Every cut takes a search of
-    its own.
-    """
+    """What translates texts under each cut, and counts for a score; every cut takes a search of its own."""
 
-    def answer(texts: Sequence[Encoded], cuts: Sequence[Cut]) -> Float64[np.ndarray, "cut example k"]:
+    def answer(texts: Sequence[Encoded], cuts: Sequence[Cut], told: Callable[[int], None]) -> Float64[np.ndarray, "cut example k"]:
         score = make_score(name, references=[reference(text) for text in texts])
         assert isinstance(score, Bleu | Chrf)
         statistics = []
-        for cut in cuts:
+        for number, cut in enumerate(cuts):
             gates = {site: torch.from_numpy(np.asarray(gate, dtype=np.float32)).to(model.device) for site, gate in cut.items()}
             with gated(model, gates, replace):
                 statistics.append(score.statistics(generated(model, texts, beams)))
+            told(number)
         return np.stack(statistics)
 
     return answer
@@ -216,3 +250,29 @@ def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, F
 def translation_score(name: str) -> Score:
     """A score to sum up what `translating` counts; the references are in the counts already."""
     return make_score(name, references=["."])
+
+
+def completed(spec: AblationSpec, model: Model, corpus: Corpus, function: bool = False) -> AblationSpec:
+    """The settings with nothing left open, or an error if this model cannot be studied so.
+
+    `function` says whether there is a function of the user's to score by.
+    """
+    if model.objective is None or model.objective not in SCORES:
+        raise RunError(f"{spec.model} was loaded without what it predicts with", "Load it with head=True")
+    if (spec.score == OWN) != function:
+        raise RunError("a score of your own and a function go together", 'Give score="own" and the function')
+    require_length(model, spec)
+    if model.objective == "classes" and not corpus.layers({"labels"}):
+        problem = f"{spec.model} is a classifier, whose score needs labels, and {', '.join(spec.corpus)} has none"
+        raise RunError(problem, "Use a corpus with a label for each text (JSON lines or a table)")
+    tags = spec.tags or model.tagging
+    if spec.tags is not None and (model.tagging is None or (spec.tags == "keyphrases") != (model.tagging == "keyphrases")):
+        raise RunError(f"{spec.model} does not tag words by {spec.tags}", "Leave out --tags, or use a model that was trained to do so")
+    if tags is not None and not corpus.layers({_LAYER[tags]}):
+        problem = f"{spec.model} tags words by {tags}, and {', '.join(spec.corpus)} has no {_LAYER[tags]}"
+        raise RunError(problem, "Use another corpus, or --tags")
+    if spec.run is not None:  # better found now than after the first pass
+        results = Results.open_run(Path(spec.run))
+        for name in spec.by:
+            by_head(results, name.removeprefix("-"), model.layout)
+    return spec.resolved(model.objective, model.encoder_decoder, corpus.pairs, tags)

@@ -10,20 +10,18 @@ import numpy as np
 
 from headscope.core.state import States
 from headscope.encoding.texts import Encoded
-from headscope.models.restart import why_not
 from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.results.signature import key
 from headscope.results.table import Table
-from headscope.studies.ablation.baseline import baseline_warning
-from headscope.studies.ablation.completion import completed
+from headscope.studies.ablation.answers import baseline_warning
+from headscope.studies.ablation.findings import summary
 from headscope.studies.ablation.importance import foretold_table, importance_table
-from headscope.studies.ablation.orders import pruning_orders
+from headscope.studies.ablation.prune import pruning_orders
 from headscope.studies.ablation.pruning_curves import Curves, curve_table, prunable_table
-from headscope.studies.ablation.spec import SCORES, AblationSpec
-from headscope.studies.ablation.summary import summary
+from headscope.studies.ablation.spec import AblationSpec
 from headscope.studies.ablation.tables import head_table, layer_table, only_table
-from headscope.studies.ablation.trial import Trial
+from headscope.studies.ablation.trial import Trial, completed
 from headscope.studies.base import StudyContext, Work
 
 if TYPE_CHECKING:
@@ -36,6 +34,9 @@ _TABLES = {
 }
 
 
+BACKWARD = 3.0  # passes that importance takes
+
+
 class AblationJob(NamedTuple):
     """Some texts to be answered: by all systems that change a single layer, or with more and more heads gone."""
 
@@ -44,9 +45,7 @@ class AblationJob(NamedTuple):
 
 
 class AblationWork(Work):
-    """One study of ablation. All texts are answered without each head, layer and so on, and then, for pruning, once
-    more.
-    """
+    """One study of ablation: all texts are answered without each head or layer, then again for pruning."""
 
     spec: AblationSpec
 
@@ -56,6 +55,7 @@ class AblationWork(Work):
         self.spec = completed(spec, self.model, context.corpus, self._function is not None)
         self.contents = {"run": None if spec.run is None else key(Results.open_run(Path(spec.run)).manifest["identity"])}
         self._curves: Curves | None = None
+        self._texts = self._tokens = 0
 
     def prepare(self) -> None:
         """Read the texts."""
@@ -65,30 +65,43 @@ class AblationWork(Work):
     def jobs(self, merged: Callable[[], States]) -> Iterator[AblationJob]:
         """The texts, some at a time; for pruning a second time, once the orders of heads are found."""
         shards = self._trial.shards(self._trial.texts)
-        for number, texts in enumerate(shards, 1):
+        for texts in shards:
             yield AblationJob("single", texts)
-            self._tell(0, shards[:number], len(shards))
         if "pruning" in self.spec.parts:
             self._curves = Curves(self.model.layout, pruning_orders(self._trial, StateColumns(merged()["single"])), self.spec.steps)
-            for number, texts in enumerate(shards, 1):
+            for texts in shards:
                 yield AblationJob("pruning", texts)
-                self._tell(1, shards[:number], len(shards))
+
+    def costs(self) -> list[float]:
+        """Tokens of the texts of each job, times the passes that they take."""
+        trial, spec = self._trial, self.spec
+        shards = trial.shards(trial.texts)
+        gradients = BACKWARD * bool({"importance", "pruning"} & {*spec.parts})
+        costs = [_tokens(texts) * (sum(trial.passes([{}, *trial.systems.cuts()])) + gradients) for texts in shards]
+        if "pruning" in spec.parts:
+            ordered = (1 + ("heads" in spec.parts)) * (1 + spec.most_first)
+            orders = ordered + spec.reestimate + len(spec.by) + spec.orders
+            costs += [_tokens(trial.testing_texts(texts)) * (1.0 + orders * spec.steps) for texts in shards]
+        return costs
 
     def do(self, job: AblationJob) -> States:
         """Answers to the texts."""
         single, pruning = StateColumns(), StateColumns()
         if job.systems == "single":
-            self._trial.answer_systems(job.texts, single)
+            self._trial.answer_systems(job.texts, single, self._tell)
         else:
             assert self._curves is not None
-            pruning = self._trial.answer_cuts(self._trial.testing_texts(job.texts), self._curves.cuts())
+            pruning = self._trial.answer_cuts(self._trial.testing_texts(job.texts), self._curves.cuts(), self._tell)
+        self.skip(job)
         return {"single": single.state, "pruning": pruning.state}
 
-    def _tell(self, turn: int, done: Sequence[Sequence[Encoded]], shards: int) -> None:
-        if self.context.progress is not None:
-            texts = [text for shard in done for text in shard]
-            turns = 1 + ("pruning" in self.spec.parts)
-            self.context.progress((turn + len(done) / shards) / turns, len(texts), sum(map(len, texts)))
+    def skip(self, job: AblationJob) -> None:
+        """Count the texts as done."""
+        self._texts += len(job.texts)
+        self._tokens += _tokens(job.texts)
+
+    def _tell(self, share: float) -> None:
+        self.meter.tell(share, self._texts, self._tokens)
 
     def tables(self, states: States) -> dict[str, Table]:
         """All tables. If the model has nothing to lose, the summary has no value but its score."""
@@ -119,7 +132,7 @@ class AblationWork(Work):
         notes = []
         if "pruning" in self.spec.parts and not self._trial.has_halves:
             notes.append("pruning: orders were found on the texts they were tried on, which flatters: too few documents")
-        if self.spec.score not in SCORES["translation"] and (reason := why_not(self.model)) is not None:
+        if (reason := self._trial.whole_passes) is not None:
             notes.append(f"each set of heads took a full pass: {reason}")
         return notes
 
@@ -130,3 +143,7 @@ class AblationWork(Work):
     def further(self) -> dict[str, Any]:
         """No findings of a model that has nothing to lose."""
         return {"findings": []} if self.warnings else {}
+
+
+def _tokens(texts: Sequence[Encoded]) -> int:
+    return sum(map(len, texts))

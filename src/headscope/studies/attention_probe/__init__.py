@@ -1,17 +1,13 @@
-"""Attention probes: how many governors of words can be found from the attention of all heads together (Clark et al.
-2019, §5).
-"""
+"""Attention probes: how many governors the attention of all heads together finds (Clark et al. 2019, §5)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.results.results import Results
-    from headscope.studies.attention_probe.spec import AttentionProbeSpec
-    from headscope.studies.attention_probe.work import AttentionProbeWork
     from headscope.studies.replicates import ReplicatedTables
 
 
@@ -22,6 +18,8 @@ class AttentionProbeStudy(Study):
     verb = "probe attention"
     function = "probe_attention"
     folder = "attention-probe"
+    spec_class = "AttentionProbeSpec"
+    work_class = "AttentionProbeWork"
     help = """Train probes that find each word's governor from the attention of all heads (Clark et al. 2019, §5, Table 3).
 
     headscope probe attention --out PROBE
@@ -83,19 +81,6 @@ class AttentionProbeStudy(Study):
         ComparedTable("summary", ("probe",), {"uas": BOUNDS}, "how many governors are found", drawn=True),
         ComparedTable("attention_probe_relations", ("probe", "relation"), {"uas": BOUNDS}, "how many of each relation"),
     )
-
-    @property
-    def spec(self) -> type[AttentionProbeSpec]:
-        """Its settings."""
-        from headscope.studies.attention_probe.spec import AttentionProbeSpec
-
-        return AttentionProbeSpec
-
-    def work(self, spec: Any, context: StudyContext) -> AttentionProbeWork:
-        """One execution."""
-        from headscope.studies.attention_probe.work import AttentionProbeWork
-
-        return AttentionProbeWork(spec, context)
 
     def replicates(self, results: Results) -> ReplicatedTables:
         """How many governors are found, in all and of each relation, with replicates."""

@@ -1,6 +1,4 @@
-"""Trained probes on sentences that they did not learn from: the governors they find, and how much each head counts
-for that.
-"""
+"""Trained probes on held-out sentences: the governors they find, and how much each head counts for that."""
 
 from __future__ import annotations
 
@@ -13,8 +11,7 @@ import torch
 
 from headscope.results.columns import StateColumns
 from headscope.stats.spanning import arborescence
-from headscope.studies.attention_probe.batch import SentenceBatch
-from headscope.studies.attention_probe.maps import SPECIALS
+from headscope.studies.attention_probe.maps import SPECIALS, SentenceBatch
 from headscope.studies.attention_probe.material import AttentionProbeData
 from headscope.studies.attention_probe.probes import AttentionProbe, AttentionWordsProbe, Probe
 from headscope.studies.attention_probe.training import SentenceMaps, in_order
@@ -28,9 +25,7 @@ if TYPE_CHECKING:
 
 
 def right_branching(material: AttentionProbeData, kept: StateColumns) -> None:
-    """Keep which words the rule is right about that the governor is the next word; the last word's is itself, which
-    is wrong.
-    """
+    """Keep for which words "the governor is the next word" is right; the last word is always wrong."""
     for gold, scored in zip(material.gold(), material.scored(), strict=True):
         guess = np.minimum(np.arange(2, len(gold) + 2), len(gold))
         kept.add("right/right-branching", (guess == gold)[scored][:, None])
@@ -40,9 +35,7 @@ def right_branching(material: AttentionProbeData, kept: StateColumns) -> None:
 def score_probes(
     probes: Mapping[Name, Probe], tried: SentenceMaps, material: AttentionProbeData, kept: StateColumns, trees: bool = False
 ) -> None:
-    """Keep which words each seed is right about, by the best candidate and with `trees` by the best tree, and its
-    weights of heads.
-    """
+    """Keep which words each seed gets right, by candidate and with `trees` by tree, and its weights of heads."""
     weights = {name: HeadWeights(probe) for name, probe in probes.items() if isinstance(probe, AttentionProbe | AttentionWordsProbe)}
     gold, scored = material.gold(), material.scored()
     columns: dict[str, dict[int, np.ndarray]] = {}

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.drawing.cells import Scale, write
-from headscope.drawing.number_columns import PAPER, columns, mark, percent
+from headscope.drawing.cells import PAPER, Scale, columns, mark, percent, write
 from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
 from headscope.errors import RunError
 from headscope.results.results import Results

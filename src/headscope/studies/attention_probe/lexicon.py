@@ -33,9 +33,7 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Which row of a table each word has. Row 0 is nothing, all zeros; words without a row of their own have
-    `unknown`.
-    """
+    """The row of each word in a table; row 0 is all zeros, and words without a row of their own have `unknown`."""
 
     source: str
     rows: Mapping[str, int]
@@ -78,9 +76,7 @@ def lexicon(
     model: Model,
     unknown: Unknown = "zeros",
 ) -> Lexicon:
-    """The lexicon of some texts. If `words` is left open: GloVe's vectors where there are some, and else the model's
-    own.
-    """
+    """The lexicon of some texts; with `words` left open GloVe's vectors if there are some, else the model's own."""
     if vectors is not None and words not in (None, "glove"):
         raise RunError(f"a file of vectors, but words are to be {words}", "Leave out --vectors, or use --words glove")
     if words == "learned":

@@ -1,19 +1,20 @@
-"""Attention between the words of sentences, and between words and what stands for the root, from all heads of a
-model.
-"""
+"""Attention between the words of sentences and the root, from all heads; and sentences as padded tensors."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
+from headscope.core.annotation import ROOT
 from headscope.core.batch import CLS, SEP, WORD
 from headscope.core.heads import HeadId, Kind
-from headscope.encoding.batches import batches
+from headscope.encoding.batches import batches, grouped
 from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import WordGroups, word_map
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 SPECIALS = 2  # positions before the words: what opens the text and what closes it, which together stand for the root
 _FLOAT = 4  # bytes
+UNSCORED = -1  # in place of a governor: the word has none
 
 
 class Maps:
@@ -77,10 +79,8 @@ class Maps:
         return [sum(sizes[:number]) for number in range(len(sizes))]
 
     def _places(self, groups: WordGroups) -> tuple[Int[torch.Tensor, "text position"], Bool[torch.Tensor, "text position"]]:
-        """Where the start, the end and the words of each text stand in its word map, and whether they are there at
-        all.
-        """
-        roles = [[groups.side.kinds[kind][1] if kind >= 0 else -1 for kind in row] for row in groups.side.positions.tolist()]
+        """Where the start, the end and the words of each text stand in its word map, and whether they exist."""
+        roles = groups.side.roles.tolist()
         width = SPECIALS + max(row.count(WORD) for row in roles)
         places, there = torch.zeros(len(roles), width, dtype=torch.int64), torch.zeros(len(roles), width, dtype=torch.bool)
         for number, row in enumerate(roles):
@@ -176,3 +176,86 @@ class Store:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
+
+
+@dataclass(frozen=True)
+class ParsedSentence:
+    """A sentence as probes know it: its words' rows in the table of vectors, and their governors among the candidates.
+
+    Candidate 0 is the root, candidate j the j-th word.
+    """
+
+    forms: Int[torch.Tensor, "word"]
+    gold: Int[torch.Tensor, "word"]
+
+    @classmethod
+    def of(cls, text: Encoded, rows: Sequence[int]) -> ParsedSentence:
+        """The sentence of a text whose words have these rows."""
+        gold = [head + 1 if head >= 0 else 0 if head == ROOT else UNSCORED for head in text.annotation.heads]
+        return cls(torch.tensor(rows, dtype=torch.int64), torch.tensor(gold, dtype=torch.int64))
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+
+@dataclass(frozen=True)
+class SentenceBatch:
+    """Padded sentences, and the maps of each, if there are any."""
+
+    gold: Int[torch.Tensor, "text word"]
+    forms: Int[torch.Tensor, "text word"]
+    sizes: Int[torch.Tensor, "text"]
+    maps: Sequence[Map] | None = None
+
+    @classmethod
+    def of(cls, sentences: Sequence[ParsedSentence], maps: Sequence[Map] | None, device: torch.device) -> SentenceBatch:
+        """Some sentences, with their maps if there are any."""
+        width = max(map(len, sentences))
+        gold = torch.full((len(sentences), width), UNSCORED)
+        forms = torch.zeros(len(sentences), width, dtype=torch.int64)
+        for row, sentence in enumerate(sentences):
+            gold[row, : len(sentence)] = sentence.gold
+            forms[row, : len(sentence)] = sentence.forms
+        sizes = torch.tensor([len(sentence) for sentence in sentences])
+        return cls(gold.to(device), forms.to(device), sizes.to(device), maps)
+
+    @cached_property
+    def given(self) -> Float[torch.Tensor, "text position position head"]:
+        """The attention from i to j, padded. It is large: work on the maps of single sentences where possible."""
+        assert self.maps is not None
+        return padded(self.maps, self.gold.shape[1] + SPECIALS)
+
+    @cached_property
+    def back(self) -> Float[torch.Tensor, "text position position head"]:
+        """The attention from j to i."""
+        return self.given.transpose(1, 2).contiguous()
+
+    @property
+    def words(self) -> Bool[torch.Tensor, "text word"]:
+        """Which places hold a word."""
+        return torch.arange(self.gold.shape[1], device=self.sizes.device) < self.sizes[:, None]
+
+    @property
+    def candidates(self) -> Bool[torch.Tensor, "text 1+word"]:
+        """Which candidates there are."""
+        return torch.nn.functional.pad(self.words, (1, 0), value=True)
+
+
+def padded(maps: Sequence[Float[torch.Tensor, "position position k"]], width: int) -> Float[torch.Tensor, "text width width k"]:
+    """Maps of several sentences as one tensor, with zeros where a sentence ends."""
+    tensor = maps[0].new_empty(len(maps), width, width, maps[0].shape[2])
+    for row, sentence in enumerate(maps):
+        size = len(sentence)
+        tensor[row, :size, :size] = sentence
+        if size < width:
+            tensor[row, size:] = 0
+            tensor[row, :size, size:] = 0
+    return tensor
+
+
+def pieces(sizes: Sequence[int], cells: int, each: int) -> Iterator[list[int]]:
+    """The places of sentences of these sizes in groups, those of like length together, whose padded pairs of words
+    have at most so many numbers (or which are one sentence); `each` is the numbers of a pair.
+    """
+    ordered = sorted(range(len(sizes)), key=lambda place: sizes[place])
+    return grouped(ordered, lambda piece, place: (len(piece) + 1) * each * (sizes[place] + SPECIALS) ** 2 > cells)

@@ -1,6 +1,4 @@
-"""What a study of attention probes learns from and is tried on: sentences with trees, and the vectors of their
-words.
-"""
+"""The data of attention probes: sentences with trees, and the vectors of their words."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import RunError
 from headscope.models.model import Model
 from headscope.results.counts import Counts
-from headscope.studies.attention_probe.batch import ParsedSentence
 from headscope.studies.attention_probe.lexicon import Lexicon, lexicon
+from headscope.studies.attention_probe.maps import ParsedSentence
 from headscope.studies.attention_probe.spec import AttentionProbeSpec
 from headscope.studies.picking import picked
 
@@ -86,9 +84,7 @@ def _texts(spec: AttentionProbeSpec, model: Model, corpus: Corpus, counts: Count
 
 
 def _parted(texts: list[Encoded], share: float, what: str) -> tuple[list[Encoded], list[Encoded]]:
-    """Texts without some documents, and these: a share of all, drawn by their names alone; sentences if there is one
-    document only.
-    """
+    """Texts without some documents, and these: a share drawn by name; sentences where there is one document."""
     single = len({text.document for text in texts}) < 2
     units = {text.id if single else text.document for text in texts}
     drawn = sorted(units, key=lambda name: digest(what, name))[: math.ceil(share * len(units))]

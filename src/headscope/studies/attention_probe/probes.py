@@ -1,6 +1,4 @@
-"""The probes themselves: for each word a score for each candidate governor. Several seeds are trained side by side,
-each as if alone.
-"""
+"""The probes: for each word a score per candidate governor. Seeds are trained side by side, each as if alone."""
 
 from __future__ import annotations
 
@@ -14,8 +12,7 @@ import torch
 from torch import nn
 
 from headscope.kernels import kernel
-from headscope.studies.attention_probe.batch import UNSCORED, SentenceBatch
-from headscope.studies.attention_probe.maps import SPECIALS
+from headscope.studies.attention_probe.maps import SPECIALS, UNSCORED, SentenceBatch
 from headscope.studies.attention_probe.spec import Alignment, Root
 
 if TYPE_CHECKING:
@@ -27,9 +24,7 @@ HIDDEN, DISTANCES = 256, 8
 
 
 class Probe(nn.Module, ABC):
-    """What all probes share: seeds, how they are drawn, the loss. `rate` is how fast one learns well, in batches of
-    32 sentences.
-    """
+    """What all probes share: seeds, how they are drawn, the loss; `rate` suits batches of 32 sentences."""
 
     rate: ClassVar[float] = 0.002
 
@@ -43,9 +38,7 @@ class Probe(nn.Module, ABC):
         self.seeds = tuple(seeds)
 
     def _drawn(self, name: str, shape: Sequence[int], limit: float) -> nn.Parameter:
-        """Even in [-limit, limit], by seed and name alone: a seed means the same weights whatever is trained beside
-        it.
-        """
+        """Uniform in [-limit, limit], by seed and name alone, so that a seed always means the same weights."""
         drawn = []
         for seed in self.seeds:
             generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{type(self).__name__}/{name}".encode()))
@@ -109,9 +102,7 @@ class _Rooted(Probe):
 
 
 class AttentionProbe(_Rooted):
-    """One weight per head and direction: the score of a candidate is the weighted sum of the attention from and to
-    it.
-    """
+    """One weight per head and direction: a candidate's score is the weighted sum of attention from and to it."""
 
     rate = 1.0
 
@@ -165,9 +156,7 @@ def _fast() -> Callable[..., None] | None:
 
 
 class Vectors(nn.Module):
-    """A table of word vectors for all seeds: frozen, or one a seed that is learned. Row 0 is nothing: all zeros, as
-    the root is.
-    """
+    """A table of word vectors for all seeds: frozen, or learned per seed. Row 0 is all zeros, as the root is."""
 
     table: torch.Tensor | None
 
@@ -230,9 +219,7 @@ class AttentionWordsProbe(_Rooted):
     def weights(
         self, batch: SentenceBatch
     ) -> tuple[Float[torch.Tensor, "text position seed k"], Float[torch.Tensor, "text position seed k"]]:
-        """What each position adds to the weights as the word whose governor is sought, the bias in it, and as the
-        candidate.
-        """
+        """What each position adds to the weights as the word in question, with the bias, and as the candidate."""
         forms = nn.functional.pad(batch.forms, (SPECIALS, 0))
         candidates = candidates_of(batch.forms, self.alignment)
         other = torch.cat([candidates[:, :1], candidates], 1)  # start and end both are the root
@@ -242,9 +229,7 @@ class AttentionWordsProbe(_Rooted):
         return mine * self.scale, theirs * self.scale
 
     def scores(self, batch: SentenceBatch) -> Scores:
-        """See Probe. Weights of a candidate meet the maps at its own position, where each direction is the other
-        one.
-        """
+        """See Probe. Weights of a candidate meet the maps at its position, where directions are swapped."""
         seeds, heads = len(self.seeds), self.maps // 2
         mine, theirs = self.weights(batch)
         both = torch.cat([mine, theirs.roll(heads, -1)], 2).transpose(2, 3)  # [text, position, k, 2 seed]
@@ -290,9 +275,7 @@ class WordsDistancesProbe(Probe):
 
 
 def distances(sizes: Int[torch.Tensor, "text"], width: int) -> Float[torch.Tensor, "text word 1+word 8"]:
-    """How far a candidate is ahead and behind, in lengths of the sentence; whether it is the word itself, one or two
-    from it, the root.
-    """
+    """Distance ahead and behind in sentence lengths; whether it is the word itself, one or two away, or the root."""
     place = torch.arange(width, device=sizes.device)
     offset = place[None, :] - place[:, None]
     share = offset[None] / sizes[:, None, None]

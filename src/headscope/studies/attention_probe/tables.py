@@ -101,9 +101,7 @@ class Answers:
 
 
 def summary_table(answers: Answers, words: str) -> Table:
-    """`summary`: Clark et al.'s Table 3. UAS without punctuation, as they count, and with it, as their
-    right-branching row does.
-    """
+    """`summary`: Clark et al.'s Table 3, with UAS without punctuation, as they count, and with it."""
     rows = []
     every = np.ones(len(answers.counts), dtype=bool)
     for name in answers.names:
@@ -149,9 +147,7 @@ def seed_table(answers: Answers, seeds: Sequence[int]) -> Table:
 
 
 def relation_table(answers: Answers) -> Table:
-    """`attention_probe_relations`: how many governors of the words of each relation every probe finds; the most
-    frequent first.
-    """
+    """`attention_probe_relations`: accuracy of every probe per relation, the most frequent first."""
     columns: dict[str, list[Any]] = {name: [] for name in ("relation", "probe", "uas", "low", "high", "n", "documents")}
     relations = np.array(answers.relations)
     names, sizes = np.unique(relations[answers.counts], return_counts=True)
@@ -179,9 +175,7 @@ def difference_table(answers: Answers) -> Table:
 
 
 def head_table(kept: StateColumns, heads: Sequence[HeadId]) -> Table:
-    """`attention_probe_heads`: the weight that each probe gives each head and direction, and how far that pulls;
-    means over seeds.
-    """
+    """`attention_probe_heads`: the weight and pull of each head and direction in each probe, means over seeds."""
     columns: dict[str, list[Any]] = {
         name: [] for name in ("probe", "kind", "layer", "head", "direction", "weight", "weight_sd", "pull", "pull_sd", "rank")
     }

@@ -1,6 +1,4 @@
-"""Training probes: all probes and all seeds in one pass over the sentences, in batches, with the loss of each as if
-it were alone.
-"""
+"""Training probes: all probes and seeds in one pass over the sentences, each with its own loss."""
 
 from __future__ import annotations
 
@@ -13,8 +11,7 @@ import torch
 
 from headscope.core.hashing import digest
 from headscope.encoding.batches import pooled
-from headscope.studies.attention_probe.batch import ParsedSentence, SentenceBatch, pieces
-from headscope.studies.attention_probe.maps import SPECIALS, Store
+from headscope.studies.attention_probe.maps import SPECIALS, ParsedSentence, SentenceBatch, Store, pieces
 from headscope.studies.attention_probe.probes import Probe
 from headscope.studies.attention_probe.spec import Decay, Optimiser, Order
 
@@ -74,9 +71,7 @@ class SentenceMaps:
 
 
 def steps(trees: Sequence[ParsedSentence], names: Sequence[str], recipe: AttentionRecipe, epoch: int) -> list[list[int]]:
-    """The sentences of each step of an epoch: as they come, or drawn by their names alone, those of like length
-    together.
-    """
+    """The sentences of each step of an epoch: in order, or drawn by name with like lengths together."""
     if recipe.order == "file":
         return [list(range(start, min(start + recipe.batch, len(trees)))) for start in range(0, len(trees), recipe.batch)]
     lot = {place: digest(f"{recipe.seed}/{epoch}", names[place]) for place in range(len(trees))}
@@ -155,9 +150,7 @@ def in_order(some: SentenceMaps, size: int = 32) -> list[list[int]]:
 
 
 def standard_scale(learned: SentenceMaps) -> Float[torch.Tensor, "k"]:
-    """What makes all maps vary alike between pairs of words, and as much as they do on average; from some of the
-    sentences.
-    """
+    """What gives all maps the same variance between pairs of words, their average one; from some sentences."""
     total = square = torch.zeros(())
     n = 0
     chosen = sorted(range(len(learned.trees)), key=lambda place: learned.names[place])[:: max(1, len(learned.trees) // _SAMPLE)]

@@ -1,6 +1,4 @@
-"""Attention probes: trained on some sentences and tried on others, beside what words, a rule and a random model
-give.
-"""
+"""Attention probes, trained and tried on different sentences, beside words, a rule and a random model."""
 
 from __future__ import annotations
 
@@ -24,6 +22,7 @@ from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 
 GPU_BATCH, BATCH = 32768, 2048  # tokens that the model reads at once
+EACH_MAP, EACH_WORDS = 4, 2000  # multiplications for a pair of words in a step: of each head's map, and of words
 
 
 class ProbeGroup(NamedTuple):
@@ -63,10 +62,22 @@ class AttentionProbeWork(Work):
         """The parts of the study."""
         return self.parts
 
+    def costs(self) -> list[float]:
+        """Multiplications of each part: all passes of the model, and all epochs of training."""
+        return [sum(self._cost(part)) or 1.0 for part in self.parts]
+
+    def _cost(self, part: ProbeGroup) -> tuple[float, float, float]:
+        """Of a part the cost of reading what is learnt from, of training, and of reading what is tried."""
+        pairs = sum(len(tree) ** 2 for tree in self.learned)
+        reading, tried = (self.reading_cost(texts) for texts in (self.material.learned, self.material.tried))
+        if part.trained_on not in ("trained", "random"):
+            reading = tried = 0.0
+        each = {"attention": EACH_MAP * len(self.maps.heads)}
+        training = [each.get(name.removeprefix("random-"), EACH_WORDS) for name in part.probes if part.trained_on != "rules"]
+        return reading, (self.spec.epochs or 1) * self.spec.seeds * pairs * sum(training), tried
+
     def do(self, job: ProbeGroup) -> States:
-        """Which words the probes of a part are right about, and the heads they lean on; of the first part also whose
-        words are scored.
-        """
+        """Which words the probes of a part get right, and their heads; of the first part also the scored words."""
         kept = StateColumns()
         if job.number == 0:
             for text, scored in zip(self.material.tried, self.material.scored(), strict=True):
@@ -127,8 +138,7 @@ class AttentionProbeWork(Work):
         )
         try:
             probes = {name: self._probe(name, learned).to(model.device) for name in part.probes}
-            tell = None if self.context.progress is None else lambda share: self._tell(part.number, share)
-            epochs = train(probes, learned, self.spec.recipe, stopping if self.stopping else None, tell)
+            epochs = train(probes, learned, self.spec.recipe, stopping if self.stopping else None, lambda share: self._tell(part, share))
             score_probes(probes, tried, self.material, kept, trees=self.spec.decode == "tree")
             for name in part.probes:
                 kept.add(f"epochs/{name}", epochs[name])
@@ -146,11 +156,13 @@ class AttentionProbeWork(Work):
             self.notes.append(f"maps of {len(texts):,} sentences take {size}, more than are kept: they are worked out anew in each epoch")
         return store
 
-    def _tell(self, part: int, share: float) -> None:
-        assert self.context.progress is not None
-        done = int(share * (self.spec.epochs or 1) * len(self.learned))
+    def _tell(self, part: ProbeGroup, share: float) -> None:
+        """Tell how much of a part is done; in the first epoch the model reads the texts."""
+        epochs = share * (self.spec.epochs or 1)
+        reading, training, tried = self._cost(part)
+        done = int(epochs * len(self.learned))
         tokens = sum(map(len, self.material.learned)) * done // len(self.learned)
-        self.context.progress((part + 0.95 * share) / len(self.parts), done, tokens)
+        self.meter.tell((min(epochs, 1.0) * reading + share * training) / (reading + training + tried), done, tokens)
 
     def _probe(self, name: Name, learned: SentenceMaps) -> Probe:
         spec, seeds = self.spec, self.spec.every_seed

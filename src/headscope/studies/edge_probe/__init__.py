@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import RunError
-from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.corpora import Corpus
     from headscope.results.results import Results
     from headscope.studies.edge_probe.spec import EdgeSpec
-    from headscope.studies.edge_probe.work import EdgeProbeWork
 
 
 class EdgeProbeStudy(Study):
@@ -22,6 +21,8 @@ class EdgeProbeStudy(Study):
     verb = "probe edge"
     function = "probe_edge"
     folder = "edge"
+    spec_class = "EdgeSpec"
+    work_class = "EdgeProbeWork"
     help = """Train probes on layers 0, 0 to 1, 0 to 2, ... and see which layer adds what to which task (Tenney et al. 2019).
 
     headscope probe edge --tasks pos --out EDGE
@@ -34,6 +35,7 @@ class EdgeProbeStudy(Study):
     """
     corpora = ("corpus", "dev", "look")
     doing = "probing"
+    stops_early = True
     title = "Where in the model it is known"
     about = (
         "Probes label words and pairs of words from the model's hidden states. A probe that may use layers 0 to ℓ scores at least what one "
@@ -97,17 +99,8 @@ class EdgeProbeStudy(Study):
         ComparedTable("edge_scores", ("task", "probe", "layer"), {"score": BOUNDS}, "scores by layer", drawn=True),
     )
 
-    @property
-    def spec(self) -> type[EdgeSpec]:
-        """Its settings."""
-        from headscope.studies.edge_probe.spec import EdgeSpec
-
-        return EdgeSpec
-
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> EdgeSpec:
-        """The settings with the tasks that the corpus has; an error for a task that a corpus has nothing to label
-        for.
-        """
+        """The settings with the tasks that the corpus has; an error for a task that a corpus cannot label."""
         from headscope.studies.edge_probe.reading import found_tasks
 
         train, dev = corpora["corpus"], corpora["dev"]
@@ -116,12 +109,6 @@ class EdgeProbeStudy(Study):
         if dev is not None:
             found_tasks(dev, resolved.choices, resolved.tasks, ", ".join(resolved.dev))
         return resolved
-
-    def work(self, spec: Any, context: StudyContext) -> EdgeProbeWork:
-        """One execution."""
-        from headscope.studies.edge_probe.work import EdgeProbeWork
-
-        return EdgeProbeWork(spec, context)
 
     def refuse_rerun(self, results: Results) -> None:
         """An error for results that `headscope probe join` made of several studies."""

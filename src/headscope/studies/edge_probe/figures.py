@@ -1,6 +1,4 @@
-"""Tenney et al.'s figures: where in a model the information for each task is, and how beliefs change from layer to
-layer.
-"""
+"""Tenney et al.'s figures: in which layers each task is solved, and how beliefs change with layers."""
 
 from __future__ import annotations
 
@@ -44,9 +42,7 @@ def _size(results: Results) -> str:
 
 
 def order(results: Results, kind: str | None = None) -> Figure:
-    """Figure 1: tasks by their expected layer, beside the centre of gravity of their mix, and F1 without and with
-    layers.
-    """
+    """Figure 1: tasks by expected layer, with the centre of gravity of their mix, and F1 without and with layers."""
     from matplotlib.figure import Figure
 
     rows = list(results["edge_tasks"])
@@ -60,8 +56,8 @@ def order(results: Results, kind: str | None = None) -> Figure:
             _dot(axes, row, "expected_layer", "low", "high", place - 0.12, 0, doubtful=_doubtful(row))
             _dot(axes, row, "centre", "centre_low", "centre_high", place + 0.12, 1)
             worth = f"{100 * row['embeddings']:.1f} → {100 * row['all_layers']:.1f}"
-            said = "" if math.isnan(row["control"]) else f"   ({100 * row['control']:.1f})"
-            text.text(0.02, place, worth + said, va="center", fontsize=8, transform=text.get_yaxis_transform())
+            share = "" if math.isnan(row["control"]) else f"   ({100 * row['control']:.1f})"
+            text.text(0.02, place, worth + share, va="center", fontsize=8, transform=text.get_yaxis_transform())
         axes.set_yticks(range(len(rows)), [named(row["task"]) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel("Layer")
@@ -163,13 +159,13 @@ def scores(results: Results, kind: str | None = None) -> Figure:
         figure = Figure(figsize=(0.6 + 2.6 * across + (across == 1), 0.9 + 2.0 * down), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
         for axes, task in zip(grid, tasks, strict=False):
-            own = table.where(task=task)
+            rows = table.where(task=task)
             for number, (probe, label) in enumerate((("cumulative", "layers 0 to ℓ"), ("single", "layer ℓ alone"))):
-                part = own.where(probe=probe)
+                part = rows.where(probe=probe)
                 if len(part):
                     axes.fill_between(part["layer"], part["low"], part["high"], color=COLOURS[number], alpha=0.2, linewidth=0)
                     axes.plot(part["layer"], part["score"], MARKERS[number] + "-", color=COLOURS[number], markersize=3, label=label)
-            part = own.where(probe="cumulative")
+            part = rows.where(probe="cumulative")
             if not math.isnan(part["control"][0]):
                 axes.plot(part["layer"], part["control"], color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="random labels")
             axes.set_title(named(task), fontsize=9, loc="left")
@@ -203,8 +199,8 @@ def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> 
             (_believed_bars if bars else _believed_lines)(axes, results["edge_beliefs"].where(task=row["task"], example=row["example"]))
             axes.set_ylim(0 if bars else -0.03, 1.03)
             axes.set_ylabel("Belief")
-            said = f"{named(row['task'])} {row['example']}: {row['text']}"
-            axes.set_title("\n".join(textwrap.wrap(said, 100)), fontsize=7.5, loc="left")
+            title = f"{named(row['task'])} {row['example']}: {row['text']}"
+            axes.set_title("\n".join(textwrap.wrap(title, 100)), fontsize=7.5, loc="left")
             axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
         axes.set_xlabel("Layers 0 to ℓ")
         axes.set_xticks(sorted(set(results["edge_beliefs"]["layer"])))
@@ -212,9 +208,9 @@ def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> 
     return figure
 
 
-def _believed_lines(axes: Axes, own: Table) -> None:
-    for number, label in enumerate(dict.fromkeys(own["label"])):
-        part = own.where(label=label)
+def _believed_lines(axes: Axes, rows: Table) -> None:
+    for number, label in enumerate(dict.fromkeys(rows["label"])):
+        part = rows.where(label=label)
         true = part["gold"][0]
         axes.plot(
             part["layer"], part["belief"], MARKERS[number] + "-", color=COLOURS[number], markersize=3,
@@ -222,21 +218,19 @@ def _believed_lines(axes: Axes, own: Table) -> None:
         )  # fmt: skip
 
 
-def _believed_bars(axes: Axes, own: Table) -> None:
-    means = {label: float(np.mean(own.where(label=label)["belief"])) for label in dict.fromkeys(own["label"])}
-    true = max((row["label"] for row in own if row["gold"]), key=means.__getitem__, default=None)
-    other = max((row["label"] for row in own if not row["gold"]), key=means.__getitem__, default=None)
+def _believed_bars(axes: Axes, rows: Table) -> None:
+    means = {label: float(np.mean(rows.where(label=label)["belief"])) for label in dict.fromkeys(rows["label"])}
+    true = max((row["label"] for row in rows if row["gold"]), key=means.__getitem__, default=None)
+    other = max((row["label"] for row in rows if not row["gold"]), key=means.__getitem__, default=None)
     for label, colour, shift, told in ((true, COLOURS[0], -0.19, "{} (true)"), (other, COLOURS[1], 0.19, "{}")):
         if label is not None:
-            part = own.where(label=label)
+            part = rows.where(label=label)
             axes.bar(np.add(part["layer"], shift), part["belief"], width=0.38, color=colour, label=told.format(label))
     axes.grid(False, axis="x")
 
 
 def _examples(results: Results, chosen: str | None) -> list[dict[str, Any]]:
-    """The examples asked for; by default those of texts that were given, or one sentence for several tasks, or the
-    first of each task.
-    """
+    """The examples asked for; by default those of texts to look at, one sentence for several tasks, or one per task."""
     rows = list(results["edge_examples"])
     if not rows:
         raise RunError("the study has no examples to show", "Make it with --examples 8, or name texts to show with --look")
@@ -253,8 +247,8 @@ def _examples(results: Results, chosen: str | None) -> list[dict[str, Any]]:
     if numbers and not all(number.strip().isdecimal() for number in numbers.split(",")):
         raise RunError(f"{chosen!r} names no examples", "Write a task, or a task and numbers, as in pos/2,5")
     wanted = {int(number) for number in numbers.split(",")} if numbers else None
-    found = [row for row in rows if row["task"] == task and (wanted is None or row["example"] in wanted)]
-    if not found:
+    rows_of_task = [row for row in rows if row["task"] == task and (wanted is None or row["example"] in wanted)]
+    if not rows_of_task:
         known = ", ".join(dict.fromkeys(row["task"] for row in rows))
         raise RunError(f"the study has no example {chosen}", f"It has examples of {known}: headscope show STUDY edge_examples lists them")
-    return found[: None if wanted else SHOWN]
+    return rows_of_task[: None if wanted else SHOWN]

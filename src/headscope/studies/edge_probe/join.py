@@ -1,6 +1,4 @@
-"""Studies of several corpora as one: tasks are annotated where they are annotated, and figures want them side by
-side.
-"""
+"""Studies of several corpora as one, so that figures show tasks of different corpora side by side."""
 
 from __future__ import annotations
 

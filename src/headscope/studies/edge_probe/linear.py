@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from headscope.studies.edge_probe.feeding import StateRows
-from headscope.studies.edge_probe.items import Items, Laid
+from headscope.studies.edge_probe.feeding import Items, Laid, StateRows
 from headscope.studies.hidden_states import HiddenStates
 
 if TYPE_CHECKING:
@@ -74,9 +73,7 @@ def span_vectors(rows: StateRows, items: Items, layer: int) -> Float[torch.Tenso
 
 
 def _tokens(states: HiddenStates, text: Laid, layer: int, slot: int) -> tuple[Int[np.ndarray, "token"], Int[np.ndarray, "target"]]:
-    """The rows of the tokens of each target's span in a layer, one target after the other, and the number of tokens
-    of each.
-    """
+    """The rows of the tokens of each target's span in a layer, target by target, and how many each has."""
     spans = text.spans[slot][text.of[slot]]
     start = states.places[text.text] // states.size + layer * states.lengths[text.text]
     return start + text.tokens[np.concatenate([np.arange(*span) for span in spans])], spans[:, 1] - spans[:, 0]
@@ -88,9 +85,7 @@ def fitted(
     penalty: float,
     start: Float[torch.Tensor, "d+1 label"],
 ) -> Float[torch.Tensor, "d+1 label"]:
-    """Weights (intercepts last) that minimise the sum of binary cross-entropies plus penalty / 2 times the squares
-    of all others.
-    """
+    """Weights (intercepts last) minimising binary cross-entropy plus penalty / 2 times their squares."""
     weights = start.clone().requires_grad_()
     optimiser = torch.optim.LBFGS([weights], max_iter=STEPS, tolerance_change=LEAST, line_search_fn="strong_wolfe")
 

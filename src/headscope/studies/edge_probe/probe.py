@@ -13,26 +13,57 @@ does not see it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
-from headscope.studies.edge_probe.mix import mixed, shares, visible
-
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-    from headscope.studies.edge_probe.mix import Shown
+    Shown = Sequence[tuple[int, ...]]  # for each probe the layers it sees
 
 EPSILON = 1e-5  # of layer norm
 
 
+def cumulative(layers: int) -> Shown:
+    """What cumulative probes see: layer 0 alone, 0 and 1, and so on to all `layers`, layer 0 included."""
+    return [tuple(range(last + 1)) for last in range(layers)]
+
+
+def single(layers: int) -> Shown:
+    """What the probes of single layers see."""
+    return [(layer,) for layer in range(layers)]
+
+
+def visible(shown: Shown, layers: int) -> Bool[torch.Tensor, "probe layer"]:
+    """Which layers each probe sees."""
+    seen = torch.zeros(len(shown), layers, dtype=torch.bool)
+    for row, layers_seen in zip(seen, shown, strict=True):
+        row[list(layers_seen)] = True
+    return seen
+
+
+def shares(numbers: Float[torch.Tensor, "*probes layer"], seen: Bool[torch.Tensor, "probe layer"]) -> Float[torch.Tensor, "*probes layer"]:
+    """s: how much of each layer is in the mix; what a probe does not see is 0."""
+    return numbers.masked_fill(~seen, -torch.inf).softmax(-1)
+
+
+def mixed(
+    states: Float[torch.Tensor, "seed layer *shape"],
+    numbers: Float[torch.Tensor, "seed probe layer"],
+    scale: Float[torch.Tensor, "seed probe"],
+    seen: Bool[torch.Tensor, "probe layer"],
+) -> Float[torch.Tensor, "seed probe *shape"]:
+    """The mixes of all probes, by one product of matrices."""
+    weights = shares(numbers, seen) * scale[..., None]
+    return (weights @ states.flatten(2)).view(*weights.shape[:2], *states.shape[2:])
+
+
 @dataclass(frozen=True)
 class Spans:
-    """Spans of the texts of a batch, each by the tokens it holds; and for each target which of them, all texts one
-    after the other.
-    """
+    """Spans of a batch by the tokens they hold, and the spans of each target, all texts in a row."""
 
     held: Bool[torch.Tensor, "seed text span token"]
     of: Int[torch.Tensor, "seed target"]
@@ -40,9 +71,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class TargetBatch:
-    """States of texts, a batch of its own for each seed, and the targets in them; `real` says which targets are no
-    padding.
-    """
+    """States of texts, a batch per seed, and the targets in them; `real` says which targets are no padding."""
 
     states: Float[torch.Tensor, "seed layer text token d"]
     slots: tuple[Spans, ...]
@@ -62,9 +91,7 @@ class TargetBatch:
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides the size of a probe: layers (layer 0 among them), their width, spans a target has, labels, and
-    its own width.
-    """
+    """What decides a probe's size: layers (with layer 0), their width, spans per target, labels, its own width."""
 
     layers: int
     size: int
@@ -74,9 +101,7 @@ class Shape:
 
 
 class Probes:
-    """Probes with their parameters, [seed, probe, ...]. Those of one seed begin alike, so that they differ by what
-    they see alone.
-    """
+    """Probes with parameters [seed, probe, ...]; those of one seed begin alike and differ only in what they see."""
 
     def __init__(self, shape: Shape, shown: Shown, seeds: list[int], device: torch.device, dtype: torch.dtype = torch.float32) -> None:
         self.shape, self.seeds = shape, seeds

@@ -92,9 +92,7 @@ def _some(texts: list[Read], limit: int | None, seed: int) -> list[Read]:
 
 
 def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
-    """The numbers of about a share of the texts: whole documents, drawn by their names; of one document alone, some
-    of its texts.
-    """
+    """The numbers of about a share of the texts: whole documents by name; of a single document some texts."""
     names = {text.document for text in texts}
     unit = [text.document if len(names) > 1 else text.id for text in texts]
     if len(set(unit)) < 2:
@@ -111,9 +109,7 @@ def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
 
 
 def _inside(edges: Sequence[Edge], positions: Sequence[int]) -> list[Edge]:
-    """`inside` of edges that are sorted by where they begin: of a long document only those are looked at that begin
-    in the text.
-    """
+    """`inside` for edges sorted by start: of a long document only those that begin in the text are tried."""
     start = bisect_left(edges, positions[0], key=lambda edge: edge.first[0])
     stop = bisect_right(edges, positions[-1], key=lambda edge: edge.first[0])
     return inside(edges[start:stop], positions)

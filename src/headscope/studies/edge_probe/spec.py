@@ -9,8 +9,7 @@ from pydantic import Field, field_validator
 
 from headscope.results.specification import Role
 from headscope.stats.choices import Negatives
-from headscope.studies.hidden_states_spec import DType, HiddenStatesSpec
-from headscope.studies.spec import Weights, some_and_once
+from headscope.studies.spec import DType, HiddenStatesSpec, Weights, some_and_once
 
 if TYPE_CHECKING:
     from headscope.studies.edge_probe.tasks import Choices

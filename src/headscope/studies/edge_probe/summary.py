@@ -1,6 +1,4 @@
-"""A study by edge probing in one table, tasks in the order of their layers, beside what Tenney et al. published for
-BERT-base.
-"""
+"""A study by edge probing in one table, tasks by layer, beside what Tenney et al. published for BERT-base."""
 
 from __future__ import annotations
 

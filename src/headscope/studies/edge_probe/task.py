@@ -17,19 +17,16 @@ from headscope.core.document import Edge, Word
 from headscope.core.hashing import digest, hash64
 from headscope.errors import RunError
 from headscope.results.columns import StateColumns
-from headscope.studies.edge_probe.feeding import Feeder, StateRows
-from headscope.studies.edge_probe.items import Items, items
+from headscope.studies.edge_probe.feeding import Feeder, Items, StateRows, items
 from headscope.studies.edge_probe.linear import linear_counts
-from headscope.studies.edge_probe.mix import cumulative, single
-from headscope.studies.edge_probe.probe import Probes, Shape
+from headscope.studies.edge_probe.probe import Probes, Shape, cumulative, single
 from headscope.studies.edge_probe.reading import Texts
-from headscope.studies.edge_probe.scoring import beliefs, counts, f1
 from headscope.studies.edge_probe.spec import EdgeSpec
 from headscope.studies.edge_probe.tasks import counts_in_score
-from headscope.studies.edge_probe.training import train
+from headscope.studies.edge_probe.training import steps_between, train
 
 if TYPE_CHECKING:
-    from jaxtyping import Float64, Int
+    from jaxtyping import Bool, Float32, Float64, Int
 
     from headscope.studies.edge_probe.training import Tell
 
@@ -101,6 +98,15 @@ class Task:
             variants.append(part.relabelled(labels).labels)
         return Feeder(rows, part, variants, torch.float32)
 
+    def cost(self, size: int) -> float:
+        """Multiplications of training the probes of one seed on states of so many numbers, if none stops early."""
+        probes, width = len(self.kinds) * self.variants, self.spec.hidden
+        recipe, texts = self.spec.recipe(self.name), len(set(self.parts["train"].texts))
+        epochs = recipe.checks * steps_between(texts, recipe) * recipe.batch / texts
+        tokens = sum(len(self.texts.texts[number]) for number in set(self.parts["train"].texts))
+        each_target = self.slots * (size + width) * width + width * len(self.labels)
+        return 3 * epochs * probes * (len(self.parts["train"]) * each_target + tokens * size * (self.layers + 2 * self.slots))
+
     def run(self, rows: StateRows, seeds: Sequence[int], tell: Tell | None = None) -> StateColumns:
         """The probes of some seeds, trained and tried."""
         shown = [*cumulative(self.layers), *(single(self.layers) if self.spec.single else [])]
@@ -163,3 +169,42 @@ class Control:
     def relabelled(self, edges: Iterable[Edge], words: Sequence[Word]) -> list[Edge]:
         """The same spans with random labels; `words` are those that the edges count."""
         return [replace(edge, labels=self.labels(edge.task, words[edge.first[1] - 1].form)) for edge in edges]
+
+
+@torch.no_grad()
+def counts(
+    probes: Probes,
+    feeder: Feeder,
+    variant: Int[torch.Tensor, "probe"],
+    counted: Bool[np.ndarray, "label"],
+    units: Int[np.ndarray, "target"],
+) -> Float64[np.ndarray, "seed probe unit 3"]:
+    """True positives, false positives and misses of labels, summed over the targets of each unit."""
+    seen = probes.seen
+    which = torch.from_numpy(counted).to(seen.device)
+    place = torch.from_numpy(units).to(seen.device)
+    shape = len(probes.seeds), len(seen), int(units.max(initial=-1)) + 1
+    total = torch.zeros(3, *shape, dtype=torch.float64, device=seen.device)
+    for batch in feeder.steady(len(probes.seeds)):
+        decided = (probes(batch) >= 0) & which
+        true = (batch.labels[:1].index_select(1, variant) > 0) & which
+        for number, labels in enumerate((decided & true, decided & ~true, ~decided & true)):
+            total[number].index_add_(2, place[batch.targets[0]], labels.sum(-1).double())
+    return total.permute(1, 2, 3, 0).cpu().numpy()
+
+
+def f1(sums: Float64[np.ndarray, "*system 3"]) -> Float64[np.ndarray, "*system"]:
+    """Micro-averaged F1 of sums of decisions; 0 where nothing is found and nothing is there, as in the paper's code."""
+    right, wrong, missed = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    whole = 2 * right + wrong + missed
+    score: Float64[np.ndarray, "*system"] = np.where(whole > 0, 2 * right / np.where(whole > 0, whole, 1), 0.0)[()]
+    return score
+
+
+@torch.no_grad()
+def beliefs(probes: Probes, feeder: Feeder) -> Float32[np.ndarray, "seed probe target label"]:
+    """How likely each probe holds each label to be for each target."""
+    believed = np.zeros((len(probes.seeds), len(probes.seen), len(feeder), len(feeder.items.names)), dtype=np.float32)
+    for batch in feeder.steady(len(probes.seeds)):
+        believed[:, :, batch.targets[0].cpu().numpy()] = probes(batch).sigmoid().float().cpu().numpy()
+    return believed

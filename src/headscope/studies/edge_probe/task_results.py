@@ -13,8 +13,7 @@ from headscope.results.columns import StateColumns
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.choices import Negatives
 from headscope.stats.inference import Support, interval
-from headscope.studies.edge_probe.scoring import f1
-from headscope.studies.edge_probe.task import Task
+from headscope.studies.edge_probe.task import Task, f1
 
 if TYPE_CHECKING:
     from jaxtyping import Float64

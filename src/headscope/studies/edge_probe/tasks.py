@@ -56,16 +56,14 @@ def targets(document: Document, task: str, choices: Choices = DEFAULT) -> list[E
     are.
     """
     if (derive := _DERIVE.get(task)) is None:
-        found = [edge for edge in document.edges if edge.task == task]
+        listed = [edge for edge in document.edges if edge.task == task]
     else:
-        found = list(derive(document, choices))
-    return sorted(found, key=lambda edge: (edge.first, edge.second or (-1, -1)))
+        listed = list(derive(document, choices))
+    return sorted(listed, key=lambda edge: (edge.first, edge.second or (-1, -1)))
 
 
 def tasks_in(documents: Iterable[Document], choices: Choices = DEFAULT) -> dict[str, int]:
-    """How many targets there are for each task that some document has: the known tasks in order, then others by
-    name.
-    """
+    """How many targets each task has in some documents: the known tasks in order, then others by name."""
     counts: Counter[str] = Counter()
     for document in documents:
         names = {*DERIVED, *(edge.task for edge in document.edges)}
@@ -89,16 +87,14 @@ def counts_in_score(task: str, label: str) -> bool:
 
 
 def inside(edges: Iterable[Edge], positions: Sequence[int]) -> list[Edge]:
-    """The edges that lie wholly within a text, whose words stand at these ascending places of the document, by the
-    text's own words.
-    """
+    """The edges wholly within a text, whose words have these ascending places in the document, by text words."""
     place = {position: index for index, position in enumerate(positions)}
-    found = []
+    within = []
     for edge in edges:
         first, second = _moved(edge.first, place), edge.second and _moved(edge.second, place)
         if first is not None and (second is not None) == (edge.second is not None):
-            found.append(replace(edge, first=first, second=second))
-    return found
+            within.append(replace(edge, first=first, second=second))
+    return within
 
 
 def _moved(span: tuple[int, int], place: dict[int, int]) -> tuple[int, int] | None:
@@ -148,9 +144,9 @@ def _phrases(tree: PhraseNode) -> Iterator[PhraseNode]:
 
 
 def _entities(document: Document, choices: Choices) -> Iterator[Edge]:
-    given = [edge for edge in document.edges if edge.task == "entities"]
-    if given:
-        yield from given
+    annotated = [edge for edge in document.edges if edge.task == "entities"]
+    if annotated:
+        yield from annotated
         return
     seen = {(mention.start, mention.end, mention.type) for mention in document.mentions if mention.start < mention.end}
     yield from (Edge("entities", (type,), (start, end)) for start, end, type in seen if type is not None)

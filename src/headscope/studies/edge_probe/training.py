@@ -1,6 +1,4 @@
-"""Training many probes of one task together; every probe has its own rate, its own best state, and its own end
-(METHODS §8.1).
-"""
+"""Training the probes of one task together, each with its own rate, best state and end (METHODS §8.1)."""
 
 from __future__ import annotations
 
@@ -12,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from headscope.studies.edge_probe.feeding import Feeder
-from headscope.studies.edge_probe.items import Laid
+from headscope.studies.edge_probe.feeding import Feeder, Laid
 from headscope.studies.edge_probe.probe import Probes, TargetBatch
 from headscope.studies.patience import Patience, keep_best
 
@@ -89,14 +86,12 @@ class TrainedProbes:
 def train(
     probes: Probes, feeder: Feeder, variant: Int[torch.Tensor, "probe"], check: Check, recipe: EdgeRecipe, tell: Tell | None = None
 ) -> TrainedProbes:
-    """Train all probes in place, each for the labels of its `variant`; `check` gives their scores on what is held
-    out.
-    """
+    """Train all probes in place, each on the labels of its `variant`; `check` gives their held-out scores."""
     adam = Adam(probes.parameters, recipe.clip, {"mix": recipe.mix_rate})
     some = next(iter(probes.parameters.values()))
     rate = torch.full((len(probes.seeds), len(variant)), recipe.rate, device=some.device, dtype=some.dtype)
     best = _Best(probes, recipe)
-    every = recipe.check_every or max(MIN_STEPS, -(-len(feeder.items.laid) // recipe.batch))
+    every = steps_between(len(feeder.items.laid), recipe)
     noise = [torch.Generator(some.device).manual_seed(seed) for seed in probes.seeds]
     for step, texts in enumerate(_batches(feeder, probes.seeds, recipe.batch), 1):
         batch = feeder.batch(texts)
@@ -110,6 +105,11 @@ def train(
             if not bool((rate > 0).any()) or step == every * recipe.checks:
                 break
     return best.trained()
+
+
+def steps_between(texts: int, recipe: EdgeRecipe) -> int:
+    """Steps from one check to the next."""
+    return recipe.check_every or max(MIN_STEPS, -(-texts // recipe.batch))
 
 
 def loss(
@@ -130,9 +130,7 @@ def _batches(feeder: Feeder, seeds: list[int], size: int) -> Iterator[list[list[
 def _kept(
     batch: TargetBatch, texts: list[list[Laid]], hidden: int, dropout: float, noise: list[torch.Generator]
 ) -> Float[torch.Tensor, "seed target hidden"]:
-    """What dropout leaves, scaled. Padding draws nothing, so that a seed's noise is the same whatever it is trained
-    beside.
-    """
+    """The scaled dropout mask. Padding draws nothing, so that a seed's noise does not depend on its batch."""
     kept = torch.zeros(*batch.real.shape, hidden, device=batch.real.device, dtype=batch.real.dtype)
     for row, texts_of_seed, generator in zip(kept, texts, noise, strict=True):
         size = sum(len(text.targets) for text in texts_of_seed)

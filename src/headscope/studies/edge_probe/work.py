@@ -1,6 +1,4 @@
-"""A study by edge probing: states of all texts worked out once, the probes of every task trained on them, kept as it
-goes (METHODS §8).
-"""
+"""A study by edge probing: states are computed once, then the probes of every task are trained (METHODS §8)."""
 
 from __future__ import annotations
 
@@ -23,12 +21,10 @@ from headscope.studies.edge_probe.task import Task
 from headscope.studies.edge_probe.task_results import TaskResults
 from headscope.studies.execute import require_length
 from headscope.studies.hidden_states import hidden_states
-from headscope.studies.hidden_states_spec import STATES_FOLDER
+from headscope.studies.spec import STATES_FOLDER
 
 if TYPE_CHECKING:
     from headscope.studies.edge_probe.training import Tell
-
-READING = 0.1  # the share of the work that states are, for the progress bar
 
 
 class TaskJob(NamedTuple):
@@ -64,6 +60,12 @@ class EdgeProbeWork(Work):
     def jobs(self, merged: Callable[[], States]) -> list[TaskJob]:
         """The tasks, on a CPU seed by seed."""
         return self._jobs
+
+    def costs(self) -> list[float]:
+        """Multiplications: of training, and of the first job also of reading the texts."""
+        training = [job.task.cost(hidden_shape(self.model)[1]) * len(job.seeds) for job in self._jobs]
+        self._reading = self.reading_cost(self._texts.texts) / (self.reading_cost(self._texts.texts) + training[0])
+        return [training[0] / (1 - self._reading), *training[1:]]
 
     def do(self, job: TaskJob) -> States:
         """Train and score the probes of a task."""
@@ -112,15 +114,13 @@ class EdgeProbeWork(Work):
         return StateRows(states, self.model.device)
 
     def _tell_of_states(self, share: float | None, texts: int, tokens: int) -> None:
-        if self.context.progress is not None:
-            self.context.progress(READING * (share or 0.0), texts, tokens)
+        self.meter.tell(self._reading * (share or 0.0), texts, tokens)
 
     def _progress_of(self, number: int) -> Tell:
-        """What hears of the steps of a job that are done, and tells of the share of all work."""
+        """What hears of the steps of a job that are done."""
+        texts, before = self._texts.texts, self._reading if number == 0 else 0.0
 
         def tell(step: int, steps: int) -> None:
-            if self.context.progress is not None:
-                share = READING + (1 - READING) * (number + min(step / steps, 1.0)) / len(self._jobs)
-                self.context.progress(share, len(self._texts.texts), sum(map(len, self._texts.texts)))
+            self.meter.tell(before + (1 - before) * min(step / steps, 1.0), len(texts), sum(map(len, texts)))
 
         return tell

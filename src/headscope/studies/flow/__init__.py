@@ -1,18 +1,15 @@
-"""Information flow between words and what it is associated with: coreference, parts of speech, dependency trees
-(Westera).
-"""
+"""Information flow between words, and its association with coreference, parts of speech and trees (Westera)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.corpora import Corpus
     from headscope.studies.flow.spec import FlowSpec
-    from headscope.studies.flow.work import FlowWork
 
 
 class FlowStudy(Study):
@@ -22,6 +19,8 @@ class FlowStudy(Study):
     verb = "flow"
     function = "flow"
     folder = "flow"
+    spec_class = "FlowSpec"
+    work_class = "FlowWork"
     help = """Measure how much each word influences each other word, and its link to coreference, parts of speech and trees (Westera).
 
     headscope flow --out FLOW
@@ -90,13 +89,6 @@ class FlowStudy(Study):
         ComparedTable("flow_classes", ("class", "measure", "layer"), {"value": BOUNDS}, "flow from classes of words", drawn=True),
     )
 
-    @property
-    def spec(self) -> type[FlowSpec]:
-        """Its settings."""
-        from headscope.studies.flow.spec import FlowSpec
-
-        return FlowSpec
-
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> FlowSpec:
         """The settings with nothing left open; an error where a part lacks its annotation."""
         from headscope.studies.flow.spec import NEEDS
@@ -105,9 +97,3 @@ class FlowStudy(Study):
         assert corpus is not None
         resolved: FlowSpec = spec.resolved(corpus.layers(set(NEEDS.values())))
         return resolved
-
-    def work(self, spec: Any, context: StudyContext) -> FlowWork:
-        """One execution."""
-        from headscope.studies.flow.work import FlowWork
-
-        return FlowWork(spec, context)

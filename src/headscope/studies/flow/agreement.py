@@ -46,15 +46,15 @@ class Agreement:
             raise MeasureError(f"there are the measures {', '.join(matrices)}", "Give two or more, the same ones for every text")
         self.kept.say("document", [text.document])
         for pair in pairs:
-            one, other = (np.asarray(matrices[name], dtype=np.float64).reshape(len(matrices[name]), -1) for name in pair.split(_SEPARATOR))
-            layers, whole = Moments.of(one, other), Moments.of(one.reshape(1, -1), other.reshape(1, -1))
+            first, other = (
+                np.asarray(matrices[name], dtype=np.float64).reshape(len(matrices[name]), -1) for name in pair.split(_SEPARATOR)
+            )
+            layers, whole = Moments.of(first, other), Moments.of(first.reshape(1, -1), other.reshape(1, -1))
             both = np.stack([np.concatenate([getattr(part, name) for part in (layers, whole)]) for name in _FIELDS])
             self.kept.add(_MOMENTS + pair, both[None])
 
     def tables(self) -> dict[str, Table]:
-        """`agreement`: two measures, over `entries` or `texts`, layer (missing: all layers), r with its interval,
-        and n of which.
-        """
+        """`agreement`: r of two measures with its interval and n, over `entries` or `texts`; no layer means all."""
         rows = []
         documents = self.kept.words("document")
         for label in self.kept.under(_MOMENTS):
@@ -73,8 +73,8 @@ def _by_document(texts: Moments, documents: Sequence[str]) -> tuple[list[str], M
     """The moments of each document's texts together, on the first axis."""
     sums: dict[str, Moments] = {}
     for number, name in enumerate(documents):
-        one = Moments(*(getattr(texts, field)[number] for field in _FIELDS))
-        sums[name] = sums[name] + one if name in sums else one
+        moments = Moments(*(getattr(texts, field)[number] for field in _FIELDS))
+        sums[name] = sums[name] + moments if name in sums else moments
     return list(sums), Moments(*(np.stack([getattr(part, field) for part in sums.values()]) for field in _FIELDS))
 
 

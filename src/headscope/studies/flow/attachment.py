@@ -14,12 +14,11 @@ from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.stats.resampled import mean
 from headscope.stats.spanning import arborescence
-from headscope.studies.flow.best_layer import held_out
 from headscope.studies.flow.classes import CLOSED_RELEASED, OPEN
 from headscope.studies.flow.grouping import Matrices, checked, to_words
 from headscope.studies.flow.paths import CHAINS, sentence_chain
 from headscope.studies.flow.spec import LABELS, Grouping, Labels, Punct, Resample
-from headscope.studies.flow.trees import kept_words
+from headscope.studies.flow.trees import held_out, kept_words
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
@@ -91,20 +90,20 @@ class Attachment:
             layers = values.shape[3]
             if name not in CHAINS:
                 values = np.concatenate([values, held_out(values, units)[..., None]], -1)
-            found = mean(values, units, self.replicates, self.seed, (0, 1))
+            shares = mean(values, units, self.replicates, self.seed, (0, 1))
             rows += [
                 {
                     "tree": name,
                     "arcs": kind,
                     "direction": direction,
                     "layer": None if name in CHAINS or layer == layers else layer + 1,
-                    "value": float(found.value[row, column, layer]),
-                    "low": float(found.low[row, column, layer]),
-                    "high": float(found.high[row, column, layer]),
-                    "n": int(found.n[row, column, layer]),
+                    "value": float(shares.value[row, column, layer]),
+                    "low": float(shares.low[row, column, layer]),
+                    "high": float(shares.high[row, column, layer]),
+                    "n": int(shares.n[row, column, layer]),
                     "arcs_a_sentence": float(arcs[:, row].mean()),
                     "sentences": len(values),
-                    "documents": int(found.documents[row, column, layer]),
+                    "documents": int(shares.documents[row, column, layer]),
                 }
                 for row, kind in enumerate(ARCS)
                 for column, direction in enumerate(DIRECTIONS)
@@ -128,24 +127,22 @@ def spanning(flow: Float64[np.ndarray, "word word"], sentences: Sequence[int], t
 
 def arcs_of(words: Sequence[Word], heads: Sequence[int], labels: Labels = "main") -> Bool[np.ndarray, "arcs word"]:
     """Which words' arcs to their heads belong to each class of arcs; roots have none."""
-    found = np.zeros((len(ARCS), len(words)), dtype=bool)
+    member = np.zeros((len(ARCS), len(words)), dtype=bool)
     for place, (word, head) in enumerate(zip(words, heads, strict=True)):
         if head >= 0:
             label = (word.relation or "").partition(":")[0] if labels == "main" else word.relation
             above = words[head].upos
             kinds = (True, label in CORE, label in NON_CORE, {word.upos, above} <= OPEN, {word.upos, above} <= CLOSED_RELEASED)
-            found[:, place] = kinds
-    return found
+            member[:, place] = kinds
+    return member
 
 
 def attachment(
     trees: Sequence[Sequence[int]], heads: Sequence[int], member: Bool[np.ndarray, "arcs word"]
 ) -> Float[np.ndarray, "arcs direction tree"]:
-    """The share of the arcs of each class that each tree has, with and without their directions; NaN for a class
-    without arcs.
-    """
+    """The share of arcs of each class that each tree has, directed and undirected; NaN for a class without arcs."""
     gold = np.asarray(heads, dtype=np.int64)
-    found = np.full((len(member), len(DIRECTIONS), len(trees)), np.nan, dtype=np.float32)
+    shares = np.full((len(member), len(DIRECTIONS), len(trees)), np.nan, dtype=np.float32)
     places = np.arange(len(gold))
     for number, tree in enumerate(trees):
         mine = np.asarray(tree, dtype=np.int64)
@@ -154,5 +151,5 @@ def attachment(
         for column, right in enumerate((forth, forth | back)):
             for row, mask in enumerate(member):
                 if mask.any():
-                    found[row, column, number] = right[mask].mean()
-    return found
+                    shares[row, column, number] = right[mask].mean()
+    return shares

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.corpora.labels import UPOS
+from headscope.corpora.tags import UPOS
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.results.columns import StateColumns
@@ -71,10 +71,10 @@ class PartsOfSpeech:
         self.kept.say("document", [text.document])
         self.kept.say("sentence", [text.id])
         for name, matrix in matrices.items():
-            given = contributions(matrix)
+            sums = contributions(matrix)
             values = np.empty((len(CLASSES), layers))
             for row, members in enumerate(CLASSES.values()):
-                values[row] = group_means(given, [0 if tag in members else -1 for tag in tag_of], 1)[:, 0]
+                values[row] = group_means(sums, [0 if tag in members else -1 for tag in tag_of], 1)[:, 0]
             self.kept.add(f"values/{name}", values[None])
 
     def tables(self) -> dict[str, Table]:
@@ -90,13 +90,13 @@ class PartsOfSpeech:
             kept = values if self.deletion == "comparison" else values[self._complete(values)]
             owners = documents if self.deletion == "comparison" else np.array(documents)[self._complete(values)].tolist()
             for first, second in self.pairs:
-                one, other = (LayerSample(kept[:, list(CLASSES).index(side)], owners) for side in (first, second))
+                sample, other = (LayerSample(kept[:, list(CLASSES).index(side)], owners) for side in (first, second))
                 whole, rest = (LayerSample(values[:, list(CLASSES).index(side)], documents) for side in (first, second))
-                said = {"measure": name, "first": first, "second": second}
+                pair_of_classes = {"measure": name, "first": first, "second": second}
                 for test in ("welch", "paired"):
-                    layers += [{**said, **_named(row)} for row in by_layer(one, other, test, self.replicates, self.seed)]
-                    found = headline(whole, rest, test, self.replicates, self.seed)
-                    heads += [{**said, "preset": preset, **_named(row)} for preset, row in found]
+                    layers += [{**pair_of_classes, **_named(row)} for row in by_layer(sample, other, test, self.replicates, self.seed)]
+                    tests = headline(whole, rest, test, self.replicates, self.seed)
+                    heads += [{**pair_of_classes, "preset": preset, **_named(row)} for preset, row in tests]
         return {
             "classes": Table.from_rows(means, MEANS),
             "class_contrasts": Table.from_rows(layers, LAYERS),
@@ -123,17 +123,17 @@ class PartsOfSpeech:
         return complete
 
     def _means(self, name: str, values: Float[np.ndarray, "sentence class layer"], documents: Sequence[str]) -> list[dict[str, object]]:
-        found = mean(values, documents, self.replicates, self.seed)
+        means = mean(values, documents, self.replicates, self.seed)
         return [
             {
                 "measure": name,
                 "class": label,
                 "layer": layer + 1,
-                "value": float(found.value[row, layer]),
-                "low": float(found.low[row, layer]),
-                "high": float(found.high[row, layer]),
-                "n": int(found.n[row, layer]),
-                "documents": int(found.documents[row, layer]),
+                "value": float(means.value[row, layer]),
+                "low": float(means.low[row, layer]),
+                "high": float(means.high[row, layer]),
+                "n": int(means.n[row, layer]),
+                "documents": int(means.documents[row, layer]),
             }
             for row, label in enumerate(CLASSES)
             for layer in range(values.shape[2])

@@ -58,18 +58,18 @@ def headline(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: i
         "recommended": (x.averaged(), y.averaged()),
         "reference": (x.pooled(), y.pooled()),
     }
-    for preset, (one, other) in presets.items():
-        yield preset, _rows(one, other, test, replicates, seed)[0]
+    for preset, (first, other) in presets.items():
+        yield preset, _rows(first, other, test, replicates, seed)[0]
 
 
 def _rows(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: int) -> list[Row]:
-    found: TwoSampleTest = paired(x.values, y.values) if test == "paired" else welch(x.values, y.values)
-    one, other = x.values, y.values
+    tested: TwoSampleTest = paired(x.values, y.values) if test == "paired" else welch(x.values, y.values)
+    first, other = x.values, y.values
     if test == "paired":
-        both = np.isfinite(one) & np.isfinite(other)
-        one, other = np.where(both, one, np.nan), np.where(both, other, np.nan)
-    gap = difference(one, x.documents, other, y.documents, replicates, seed)
-    numbers = zip(found.columns(), gap.low.tolist(), gap.high.tolist(), gap.p.tolist(), gap.documents.tolist(), strict=True)
+        both = np.isfinite(first) & np.isfinite(other)
+        first, other = np.where(both, first, np.nan), np.where(both, other, np.nan)
+    gap = difference(first, x.documents, other, y.documents, replicates, seed)
+    numbers = zip(tested.columns(), gap.low.tolist(), gap.high.tolist(), gap.p.tolist(), gap.documents.tolist(), strict=True)
     return [
         {**column, "test": test, "low": low, "high": high, "p_documents": p, "documents": documents}
         for column, low, high, p, documents in numbers

@@ -12,8 +12,7 @@ from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoded
 from headscope.results.columns import StateColumns
 from headscope.results.table import Table
-from headscope.stats.matching import matched
-from headscope.stats.regression import ols, ols_interval
+from headscope.stats.regression import matched, ols, ols_interval
 from headscope.stats.significance import benjamini_hochberg, holm
 from headscope.studies.flow.comparisons import LayerSample, Row, by_layer, headline
 from headscope.studies.flow.grouping import Matrices, checked, to_words
@@ -89,9 +88,7 @@ class CoreferenceFlow:
         }
 
     def _values(self) -> Table:
-        """One row per measure, pair and layer. Pairs have the number of their row in `coreference_items`, counted
-        from 1.
-        """
+        """One row per measure, pair and layer; pairs have their row number in `coreference_items`, from 1."""
         matched_pairs = {place for places in self._places("matched") for place in places}
         known = [{"pair": place + 1, **dict(zip(ITEMS, item, strict=True))} for place, item in enumerate(self._items)]
         rows = [
@@ -124,7 +121,7 @@ class CoreferenceFlow:
         if test != "matched":
             return same, other
         pairs = matched([items[number][2] for number in same], [items[number][2] for number in other])
-        return [same[one] for one, _ in pairs], [other[two] for _, two in pairs]
+        return [same[first] for first, _ in pairs], [other[two] for _, two in pairs]
 
     def _samples(self, name: str, test: str) -> tuple[LayerSample, LayerSample]:
         whole = LayerSample(self.kept.numbers(f"values/{name}"), self.kept.words("document"))
@@ -149,9 +146,7 @@ class CoreferenceFlow:
         yield {"preset": "recommended", **self._regressed(same.averaged(), other.averaged())[0]}
 
     def _regressed(self, same: LayerSample, other: LayerSample) -> list[Row]:
-        """Rows of the class's coefficient, with the raw means beside it; d is the coefficient in standard deviations
-        of what is left.
-        """
+        """Rows of the class's coefficient beside the raw means; d is in standard deviations of the residuals."""
         distance = np.array([item[2] for item in sorted(self._items, key=lambda item: not item[1])], dtype=np.float64)
         is_same = np.repeat([1.0, 0.0], [len(same.values), len(other.values)])
         design = np.stack([np.ones_like(distance), is_same, np.log(distance)], 1)

@@ -55,9 +55,7 @@ def classes(results: Results, kind: str | None = None) -> Figure:
 
 
 def trees(results: Results, kind: str | None = None) -> Figure:
-    """How flow follows the dependency tree: its correlation with distance in the tree, and arcs of its spanning
-    trees.
-    """
+    """Correlation of flow with distance in the dependency tree, and arcs of its spanning trees."""
     from matplotlib.figure import Figure
 
     distances, arcs = results["flow_tree_distances"].where(**UNDIRECTED), results["flow_attachment"].where(arcs="all", direction="directed")

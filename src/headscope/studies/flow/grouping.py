@@ -32,14 +32,14 @@ def to_words(
     if how not in GROUPINGS:
         raise MeasureError(f"pieces are grouped by {how!r}", f"Use one of {', '.join(GROUPINGS)}")
     share = _share(matrix, word_of, words, how)
-    found: Float64[np.ndarray, "layer word word"] = share @ np.asarray(matrix, dtype=np.float64) @ share.T
-    return found
+    of_words: Float64[np.ndarray, "layer word word"] = share @ np.asarray(matrix, dtype=np.float64) @ share.T
+    return of_words
 
 
 def contributions(matrix: Float[np.ndarray, "layer token token"]) -> Float64[np.ndarray, "layer token"]:
     """What each token gives to all tokens together: itself and special tokens among them."""
-    given: Float64[np.ndarray, "layer token"] = np.asarray(matrix, dtype=np.float64).sum(-1)
-    return given
+    sums: Float64[np.ndarray, "layer token"] = np.asarray(matrix, dtype=np.float64).sum(-1)
+    return sums
 
 
 def group_means(

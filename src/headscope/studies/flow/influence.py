@@ -59,32 +59,28 @@ def text_flow(model: Model, text: Encoded, spec: FlowSpec, pairs: Pairs | None =
 
 def find_measures(names: Iterable[str]) -> tuple[Kind, ...]:
     """The measures of these names, each once; `norm` is `norms`."""
-    found: dict[Kind, None] = {}
+    kinds: dict[Kind, None] = {}
     for name in names:
         kind = next((kind for kind in ALL_KINDS if kind == _ALIASES.get(name, name)), None)
         if kind is None:
             raise RunError(f"measure {name!r} is unknown", f"Use one of {', '.join(ALL_KINDS)}")
-        found[kind] = None
-    if not found:
+        kinds[kind] = None
+    if not kinds:
         raise RunError("no measure is named", f"Use one of {', '.join(ALL_KINDS)}")
-    return tuple(found)
+    return tuple(kinds)
 
 
 def find_layers(layers: Iterable[Layer] | None, model: Model, kind: HeadKind | None = None) -> tuple[Layer, ...]:
-    """The layers that are named, each once; an error for one that the model, or its attention of that kind, does not
-    have.
-    """
+    """The layers that are named, each once; an error for one that the model or this kind of attention lacks."""
     last = max(site.layer for site in model.sites if kind in (None, site.kind)) + 1
-    found = tuple(dict.fromkeys(layers or ()))
-    if unknown := [layer for layer in found if layer != "mean" and not (isinstance(layer, int) and 1 <= layer <= last)]:
+    named = tuple(dict.fromkeys(layers or ()))
+    if unknown := [layer for layer in named if layer != "mean" and not (isinstance(layer, int) and 1 <= layer <= last)]:
         raise RunError(f"{model.name} has no layer {unknown[0]}", f"Its layers are 1 to {last}; mean is their mean")
-    return found
+    return named
 
 
 class Influence:
-    """Influence between the tokens of one text, computed when a measure is first asked for. Of an encoder-decoder,
-    that of its encoder.
-    """
+    """Influence between the tokens of one text (of an encoder-decoder: its encoder), computed when first asked for."""
 
     def __init__(self, model: Model, text: Encoded) -> None:
         self._model, self._text = model, text
@@ -128,13 +124,13 @@ class Influence:
 
     def note(self, measure: Kind) -> str:
         """How a sketched measure was estimated, and with which error; "" for an exact one."""
-        found = self.flow(measure)
-        errors = found.errors[measure]
+        flow = self.flow(measure)
+        errors = flow.errors[measure]
         if errors is None:
             return ""
-        values = found.values[measure]
+        values = flow.values[measure]
         share = float((errors[values > 0] / values[values > 0]).mean())
-        return f"{'; '.join(found.notes)}: a relative standard error of {share:.1%} per entry on average"
+        return f"{'; '.join(flow.notes)}: a relative standard error of {share:.1%} per entry on average"
 
     def settings(self, measure: Kind) -> str:
         """What could change the numbers of a measure, for a signature: `measure:G*|norm:frobenius|probes:32|seed:0`."""

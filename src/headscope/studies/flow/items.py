@@ -1,6 +1,4 @@
-"""Pairs of a noun and a later pronoun that do or do not refer to the same thing, drawn from annotated documents
-(METHODS §7.2).
-"""
+"""Pairs of a noun and a later pronoun, of the same referent or not, drawn from annotated documents (METHODS §7.2)."""
 
 from __future__ import annotations
 
@@ -16,16 +14,14 @@ from headscope.core.annotation import Annotated
 from headscope.core.document import Document, Mention, Word
 from headscope.corpora.resolution.head_words import HeadWords
 from headscope.errors import MeasureError
-from headscope.stats.matching import matched
+from headscope.stats.regression import matched
 
 STRATA = (10, 25, 50, 100)  # distances, in words, at which a new stratum begins
 Cost = Callable[[Word], int]
 
 
 class Pair(NamedTuple):
-    """A noun and a later pronoun, by their places among the words of the text; `distance` is in words, 1 for
-    neighbours.
-    """
+    """A noun and a later pronoun, by their places in the text; `distance` is in words, 1 for neighbours."""
 
     noun: int
     pronoun: int
@@ -39,9 +35,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Some sentences of a document that make one model input, and pairs of words in it. `document` keeps the whole
-    document's id.
-    """
+    """Sentences of a document that make one model input, and pairs of words in it; `document` has the whole id."""
 
     document: Document
     pairs: tuple[Pair, ...]
@@ -109,16 +103,16 @@ def alternating(documents: Iterable[Document], n: int = 500) -> list[Passage]:
     the list ends.
     """
     held = list(documents)
-    found: dict[bool, list[_Candidate]] = {True: [], False: []}
+    candidates: dict[bool, list[_Candidate]] = {True: [], False: []}
     for number, document in enumerate(held):
         bounds = list(accumulate(map(len, document.sentences), initial=0))
         mention_of, inside = lowest(document), covered(document.mentions)
         for sentence, words in enumerate(document.sentences):
             for pair in _within(words.words, bounds[sentence], mention_of, inside):
-                found[pair.same].append(_Candidate(number, sentence, sentence, pair))
-        if min(map(len, found.values())) >= (n + 1) // 2:
+                candidates[pair.same].append(_Candidate(number, sentence, sentence, pair))
+        if min(map(len, candidates.values())) >= (n + 1) // 2:
             break
-    turns = list(chain.from_iterable(zip(found[True], found[False], strict=False)))[:n]
+    turns = list(chain.from_iterable(zip(candidates[True], candidates[False], strict=False)))[:n]
     return list(_passages(turns, held))
 
 
@@ -156,28 +150,28 @@ def _candidates(number: int, document: Document, context: Context) -> Iterator[_
 def _firsts(document: Document, context: Context) -> list[int | None]:
     """For each sentence, the first one of the text that ends with it; None if it does not fit by itself."""
     costs = [sum(map(context.cost, sentence.words)) if context.cost else len(sentence) for sentence in document.sentences]
-    found: list[int | None] = []
+    firsts: list[int | None] = []
     for sentence, cost in enumerate(costs):
         first, used = sentence, cost
         while first and used + costs[first - 1] <= context.limit:
             first -= 1
             used += costs[first]
-        found.append(first if cost <= context.limit else None)
-    return found
+        firsts.append(first if cost <= context.limit else None)
+    return firsts
 
 
 def _partners(same: list[_Candidate], other: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate]]:
     pairs = matched([item.pair.distance for item in same], [item.pair.distance for item in other])
-    return [same[one] for one, _ in pairs], [other[two] for _, two in pairs]
+    return [same[first] for first, _ in pairs], [other[two] for _, two in pairs]
 
 
 def _spread(wanted: int, room: Sequence[int]) -> list[int]:
     """As even a share for each stratum as there is room for."""
-    given = [0] * len(room)
-    while (left := wanted - sum(given)) and (open_ := [place for place, most in enumerate(room) if given[place] < most]):
+    shares = [0] * len(room)
+    while (left := wanted - sum(shares)) and (open_ := [place for place, most in enumerate(room) if shares[place] < most]):
         for place in open_[:left]:
-            given[place] += min(max(left // len(open_), 1), room[place] - given[place])
-    return given
+            shares[place] += min(max(left // len(open_), 1), room[place] - shares[place])
+    return shares
 
 
 def _passages(chosen: Iterable[_Candidate], documents: Sequence[Document]) -> Iterator[Passage]:
@@ -210,9 +204,7 @@ def is_noun(word: Word) -> bool:
 
 
 def is_pronoun(word: Word) -> bool:
-    """Whether a word is a personal or possessive pronoun (PRP, PRP$; PRON, where no finer tag says that it is
-    another kind).
-    """
+    """Whether a word is a personal or possessive pronoun (PRP, PRP$; PRON where no finer tag says otherwise)."""
     if word.upos is None or word.xpos in _PERSONAL:
         return word.xpos in _PERSONAL
     return word.upos == "PRON" and word.xpos not in _OTHER_PRONOUNS
@@ -220,13 +212,13 @@ def is_pronoun(word: Word) -> bool:
 
 def lowest(document: Document) -> list[Mention | None]:
     """For each word the mention it belongs to: the shortest one over it, of equals the later one listed."""
-    found: list[Mention | None] = [None] * sum(map(len, document.sentences))
+    mentions: list[Mention | None] = [None] * sum(map(len, document.sentences))
     for mention in document.mentions:
         for place in range(mention.start, mention.end):
-            old = found[place]
+            old = mentions[place]
             if old is None or mention.end - mention.start <= old.end - old.start:
-                found[place] = mention
-    return found
+                mentions[place] = mention
+    return mentions
 
 
 def headed(document: Document) -> list[Mention | None]:
@@ -237,15 +229,15 @@ def headed(document: Document) -> list[Mention | None]:
     """
     whole = Annotated(document).select(range(sum(map(len, document.sentences))))
     heads = HeadWords(whole)
-    found: list[Mention | None] = [None] * len(whole.words)
+    mentions: list[Mention | None] = [None] * len(whole.words)
     for mention in sorted(whole.mentions, key=lambda mention: mention.start - mention.end):
-        found[heads.of(mention).head] = mention
-    return found
+        mentions[heads.of(mention).head] = mention
+    return mentions
 
 
 def covered(mentions: Sequence[Mention]) -> dict[str, set[int]]:
     """The places of all words of each entity's mentions."""
-    found: dict[str, set[int]] = {}
+    covered_by: dict[str, set[int]] = {}
     for mention in mentions:
-        found.setdefault(mention.entity, set()).update(range(mention.start, mention.end))
-    return found
+        covered_by.setdefault(mention.entity, set()).update(range(mention.start, mention.end))
+    return covered_by

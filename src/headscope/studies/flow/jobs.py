@@ -1,6 +1,4 @@
-"""The texts of a study: sentences for parts of speech, trees and agreement, and passages around pairs of words for
-coreference.
-"""
+"""The texts of a study, sentences or passages around pairs of words, and how much work each is."""
 
 from __future__ import annotations
 
@@ -37,19 +35,17 @@ class FlowText(NamedTuple):
             chosen = {place[word] for word in words if word in place}
             return [token for token, word in enumerate(self.text.word_of) if word in chosen]
 
-        found = Pairs(tokens({pair.noun for pair in self.passage.pairs}), tokens({pair.pronoun for pair in self.passage.pairs}))
-        return found if all(found) else None  # nothing is left of the pairs, which is counted elsewhere
+        asked = Pairs(tokens({pair.noun for pair in self.passage.pairs}), tokens({pair.pronoun for pair in self.passage.pairs}))
+        return asked if all(asked) else None  # nothing is left of the pairs, which is counted elsewhere
 
 
 class Jobs:
-    """All texts in the order of the corpus, sentences first. `share` is how much of them has been handed out."""
+    """All texts in the order of the corpus, sentences first."""
 
     def __init__(self, corpus: Corpus, model: Model, spec: FlowSpec) -> None:
         self.counts = Counts()
-        self.share: float | None = 0.0
         self._corpus, self._model, self._spec = corpus, model, spec
         self._parts: tuple[Part, ...] = tuple(part for part in spec.parts or () if part != "coreference")
-        self._halves = bool(self._parts) + ("coreference" in (spec.parts or ()))
 
     def __iter__(self) -> Iterator[FlowText]:
         if self._parts:
@@ -69,12 +65,9 @@ class Jobs:
         )
 
     def _sentences(self) -> Iterator[FlowText]:
-        limit = self._spec.limit
         texts = self._encoder("sentence").texts(self._corpus, self.counts.dropped)
         pick, seed, tally = self._spec.pick or "random", self._spec.seed, self.counts.dropped
-        for number, text in enumerate(picked(texts, limit, pick, seed, tally=tally, corpus=self._corpus), 1):
-            share = number / limit if limit else self._corpus.share
-            self.share = None if share is None else share / self._halves
+        for text in picked(texts, self._spec.limit, pick, seed, tally=tally, corpus=self._corpus):
             self.counts.add(text)
             if parts := tuple(part for part in self._parts if self._fits(text, part)):
                 yield FlowText(text, parts)
@@ -91,8 +84,7 @@ class Jobs:
     def _passages(self) -> Iterator[FlowText]:
         passages = self._drawn()
         encoder = self._encoder("document")
-        for number, passage in enumerate(passages):
-            self.share = (self._halves - 1 + number / len(passages)) / self._halves
+        for passage in passages:
             for text in encoder.texts([passage.document], self.counts.dropped):
                 self.counts.add(text)
                 yield FlowText(text, ("coreference",), passage)
@@ -111,3 +103,19 @@ class Jobs:
 
         limit = min(spec.context, spec.max_length - tokenizer.single.size)
         return draw(self._corpus, spec.items, Context(limit, cost), match=spec.draw == "matched", seed=spec.seed)
+
+
+def work(job: FlowText, spec: FlowSpec) -> float:
+    """The work of a text in passes of a token through a layer: comparable within one model and study."""
+    tokens = len(job.text)
+    pairs = job.pairs()
+    sources, targets = (tokens, tokens) if pairs is None else (len(pairs.sources), len(pairs.targets))
+    total = 2.0 * tokens
+    if "G" in spec.measures:
+        total += targets * (60 if spec.norm in ("frobenius", None) else 4)
+    if "G*" in spec.measures:
+        rows = sources * spec.probes if spec.norm in ("frobenius", None) else tokens
+        total += rows * tokens * (2 if rows > 200 else 6) / 10
+    if "maxflow" in spec.measures:
+        total += tokens**4 / 1e4
+    return total

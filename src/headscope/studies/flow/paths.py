@@ -16,6 +16,8 @@ Chain = Literal["next word", "previous word"]
 CHAINS: tuple[Chain, ...] = get_args(Chain)
 Variant = Literal["undirected", "undirected with diagonal", "directed", "directed with diagonal"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
+ARGUMENTS = "verbs and core arguments"  # a class of words whose distances are looked at
+POSITION = "position"  # distance in the sentence in the place of a measure: the baseline
 
 
 def descents(heads: Sequence[int] | Int64[np.ndarray, "word"]) -> Float64[np.ndarray, "word word"]:
@@ -24,27 +26,27 @@ def descents(heads: Sequence[int] | Int64[np.ndarray, "word"]) -> Float64[np.nda
     Words in a cycle have no place in a tree, and nothing is above them.
     """
     size = len(heads)
-    found = np.full((size, size), np.nan)
+    steps_down = np.full((size, size), np.nan)
     for word in range(size):
         above, steps = word, 0
         while above >= 0 and steps <= size:
-            found[above, word] = steps
+            steps_down[above, word] = steps
             above, steps = int(heads[above]), steps + 1
         if steps > size:
-            found[:, word] = np.nan
-        found[word, word] = 0
-    return found
+            steps_down[:, word] = np.nan
+        steps_down[word, word] = 0
+    return steps_down
 
 
 def path_lengths(heads: Sequence[int] | Int64[np.ndarray, "word"]) -> Float64[np.ndarray, "word word"]:
     """Arcs between two words, whichever way they point; NaN between words of different trees."""
     down = descents(heads)
     size = len(down)
-    found = np.full((size, size), np.inf)
+    lengths = np.full((size, size), np.inf)
     for above in range(size):  # the path leads over the lowest word that is above both, or equal to one of them
         steps = np.where(np.isnan(down[above]), np.inf, down[above])
-        np.minimum(found, steps[:, None] + steps[None, :], out=found)
-    return np.where(np.isinf(found), np.nan, found)
+        np.minimum(lengths, steps[:, None] + steps[None, :], out=lengths)
+    return np.where(np.isinf(lengths), np.nan, lengths)
 
 
 def distances(heads: Sequence[int] | Int64[np.ndarray, "word"], variant: Variant) -> Float64[np.ndarray, "word word"]:
@@ -52,10 +54,10 @@ def distances(heads: Sequence[int] | Int64[np.ndarray, "word"], variant: Variant
 
     Directed ones have only what leads down, from a word to those below it. Without the diagonal nothing is 0.
     """
-    found = descents(heads) if variant.startswith("directed") else path_lengths(heads)
+    lengths = descents(heads) if variant.startswith("directed") else path_lengths(heads)
     if not variant.endswith("with diagonal"):
-        np.fill_diagonal(found, np.nan)
-    return found
+        np.fill_diagonal(lengths, np.nan)
+    return lengths
 
 
 def chain(size: int, name: Chain) -> list[int]:
@@ -77,8 +79,6 @@ def sentence_chain(sentences: Sequence[int], name: Chain) -> list[int]:
 
 
 def restricted(heads: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """Heads of some of the words, counted among these; what hung on a word left out is in no tree with it any more
-    (NONE).
-    """
+    """Heads of some of the words, counted among these; NONE where the head was left out."""
     place = {word: number for number, word in enumerate(kept)}
     return [place.get(heads[word], NONE) if heads[word] >= 0 else heads[word] for word in kept]

@@ -41,16 +41,12 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
 
 
 def _usual(settings: dict[str, Any]) -> int:
-    """As many sentences, and pairs, as the paper has; with G* and the recommended settings few, which take minutes
-    and not hours.
-    """
+    """As many sentences and pairs as the paper has; few with G* and the recommended settings, which take minutes."""
     return FEW if "G*" in settings.get("measures", ()) and settings.get("preset") == "recommended" else MANY
 
 
 class FlowSpec(StudySpec):
-    """The settings of a study of flow. A field left at None is decided by the preset or by what the corpus has;
-    `resolved` fills it in.
-    """
+    """The settings of a study of flow; `resolved` fills in fields left at None, by the preset and the corpus."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
@@ -95,9 +91,7 @@ class FlowSpec(StudySpec):
         return some_and_once(value)
 
     def resolved(self, layers: set[str]) -> FlowSpec:
-        """The settings with nothing left open; `layers` are what the corpus has. An error if a part asked for lacks
-        its annotation.
-        """
+        """The settings with nothing left open; an error if a part lacks its annotation, given the corpus's `layers`."""
         possible = [part for part in PARTS if NEEDS.get(part) in {None, *layers} and not (part == "agreement" and len(self.measures) < 2)]
         for part in self.parts or ():
             if part not in possible and part == "agreement":

@@ -1,6 +1,4 @@
-"""Whether flow is stronger between words that are near in the tree, among some words of a sentence only (Westera
-§4).
-"""
+"""Correlation of flow with tree distance among some words of a sentence only (Westera §4)."""
 
 from __future__ import annotations
 
@@ -14,12 +12,10 @@ from headscope.results.table import Table
 from headscope.studies.flow.attachment import CORE
 from headscope.studies.flow.classes import CLOSED, OPEN
 from headscope.studies.flow.grouping import Matrices, checked, to_words
-from headscope.studies.flow.paths import Variant, distances, sentence_chain
+from headscope.studies.flow.paths import ARGUMENTS, POSITION, Variant, distances, sentence_chain
 from headscope.studies.flow.trees import LAYERS, TreeDistances, correlations, kept_words
 
 NOMINAL = frozenset({"NOUN", "PRON", "PROPN"})
-ARGUMENTS = "verbs and core arguments"
-POSITION = "position"  # distance in the sentence in the place of a measure: the baseline
 COLUMNS = ("measure", "tokens", *LAYERS[1:])
 _VARIANTS: tuple[Variant, ...] = ("undirected", "directed")
 
@@ -46,8 +42,11 @@ class SubsetDistances(TreeDistances):
             name: to_words(matrix, text.word_of, len(text.words), self.grouping)[:, kept][:, :, kept] for name, matrix in matrices.items()
         }
         for name, flow in {**flows, POSITION: apart}.items():
-            found = [correlations(flow[:, places][:, :, places], [one[np.ix_(places, places)] for one in gold]) for places in chosen]
-            self.kept.add(f"values/{name}", np.stack(found)[None])
+            of_classes = [
+                correlations(flow[:, places][:, :, places], [distances_of_pairs[np.ix_(places, places)] for distances_of_pairs in gold])
+                for places in chosen
+            ]
+            self.kept.add(f"values/{name}", np.stack(of_classes)[None])
 
     def tables(self) -> dict[str, Table]:
         """`tree_distances_subsets`: every measure, class of words, variant, method and layer; `position` has no layer.

@@ -13,9 +13,9 @@ from headscope.errors import MeasureError
 from headscope.measures.relations import is_punctuation
 from headscope.results.columns import StateColumns
 from headscope.results.table import Table
+from headscope.stats.bootstrap import group_of
 from headscope.stats.correlation import pearson, spearman
 from headscope.stats.resampled import mean
-from headscope.studies.flow.best_layer import held_out
 from headscope.studies.flow.grouping import Matrices, checked, to_words
 from headscope.studies.flow.paths import CHAINS, VARIANTS, Variant, distances, restricted, sentence_chain
 from headscope.studies.flow.spec import RESAMPLES, Grouping, Punct, Resample
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 METHODS = {"pearson": pearson, "spearman": spearman}
 LAYERS = ("measure", "variant", "method", "layer", "value", "low", "high", "n", "sentences", "documents")
 BASELINES = ("chain", "variant", "method", "value", "low", "high", "n", "sentences", "documents")
+FOLDS = 2
 
 
 class TreeDistances:
@@ -81,29 +82,27 @@ class TreeDistances:
     def rows(
         self,
         values: Float64[np.ndarray, "sentence variant method layer"],
-        said: dict[str, str],
+        names: dict[str, str],
         variants: Sequence[Variant] = VARIANTS,
         chosen: bool = False,
     ) -> list[dict[str, object]]:
-        """Rows of these variants, methods and layers; with `chosen`, also the best layer of the other half of the
-        documents.
-        """
+        """Rows of these variants, methods and layers; with `chosen` also the best layer by the other documents."""
         units, layers = self.kept.words("unit"), values.shape[3]
         if chosen:
             values = np.concatenate([values, held_out(values, units)[..., None]], -1)
-        found = mean(values, units, self.replicates, self.seed, (-1, 1))
+        means = mean(values, units, self.replicates, self.seed, (-1, 1))
         return [
             {
-                **said,
+                **names,
                 "variant": variant,
                 "method": method,
                 "layer": layer + 1 if layer < layers else None,
-                "value": float(found.value[row, column, layer]),
-                "low": float(found.low[row, column, layer]),
-                "high": float(found.high[row, column, layer]),
-                "n": int(found.n[row, column, layer]),
+                "value": float(means.value[row, column, layer]),
+                "low": float(means.low[row, column, layer]),
+                "high": float(means.high[row, column, layer]),
+                "n": int(means.n[row, column, layer]),
                 "sentences": len(values),
-                "documents": int(found.documents[row, column, layer]),
+                "documents": int(means.documents[row, column, layer]),
             }
             for row, variant in enumerate(variants)
             for column, method in enumerate(METHODS)
@@ -122,21 +121,37 @@ def kept_words(text: Encoded, punct: Punct) -> tuple[list[int], list[int]]:
 
 def _chain(heads: Sequence[int], gold: Sequence[Float64[np.ndarray, "word word"]]) -> Float[np.ndarray, "variant method"]:
     """What the distances in a chain would get for flow, in each variant."""
-    found = np.empty((len(VARIANTS), len(METHODS)), dtype=np.float32)
+    values = np.empty((len(VARIANTS), len(METHODS)), dtype=np.float32)
     for row, (variant, wanted) in enumerate(zip(VARIANTS, gold, strict=True)):
-        found[row] = correlations(-distances(heads, variant)[None], [wanted])[0, :, 0]
-    return found
+        values[row] = correlations(-distances(heads, variant)[None], [wanted])[0, :, 0]
+    return values
 
 
 def correlations(
     flow: Float64[np.ndarray, "layer word word"], gold: Sequence[Float64[np.ndarray, "word word"]]
 ) -> Float[np.ndarray, "variant method layer"]:
-    """Of each layer's flow with each of some matrices, over the pairs that it has a number for; NaN where there is
-    no correlation.
-    """
-    found = np.empty((len(gold), len(METHODS), len(flow)), dtype=np.float32)
+    """Correlations of each layer's flow with each matrix, over its finite pairs; NaN where there is none."""
+    values = np.empty((len(gold), len(METHODS), len(flow)), dtype=np.float32)
     for row, wanted in enumerate(gold):
         used = np.isfinite(wanted)
         for column, correlate in enumerate(METHODS.values()):
-            found[row, column] = correlate(flow[:, used], wanted[used])[0]
-    return found
+            values[row, column] = correlate(flow[:, used], wanted[used])[0]
+    return values
+
+
+def held_out(values: Float64[np.ndarray, "sentence *shape layer"], units: Sequence[str]) -> Float64[np.ndarray, "sentence *shape"]:
+    """Each sentence's value in the layer that is best, on average, over the sentences of the other half of the units.
+
+    The halves depend on the units' names alone. NaN where the other half has nothing to choose by.
+    """
+    fold = np.array([group_of(unit, FOLDS) for unit in units], dtype=np.int64)
+    values_of_best = np.full(values.shape[:-1], np.nan)
+    for number in range(FOLDS):
+        mine, others = values[fold == number], values[fold != number]
+        finite = np.isfinite(others)
+        with np.errstate(invalid="ignore"):
+            means = np.where(finite, others, 0).sum(0) / finite.sum(0)
+        best = np.where(np.isnan(means), -np.inf, means).argmax(-1)
+        picked = np.take_along_axis(mine, np.broadcast_to(best[None, ..., None], (*mine.shape[:-1], 1)), -1)[..., 0]
+        values_of_best[fold == number] = np.where(np.isnan(means).all(-1), np.nan, picked)
+    return values_of_best

@@ -20,12 +20,11 @@ from headscope.studies.flow.agreement import Agreement
 from headscope.studies.flow.attachment import Attachment
 from headscope.studies.flow.classes import PartsOfSpeech
 from headscope.studies.flow.coreference import CoreferenceFlow
-from headscope.studies.flow.forecast import Clock
+from headscope.studies.flow.findings import summary
 from headscope.studies.flow.influence import text_flow
-from headscope.studies.flow.jobs import FlowText, Jobs
+from headscope.studies.flow.jobs import FlowText, Jobs, work
 from headscope.studies.flow.spec import FlowSpec
 from headscope.studies.flow.subsets import SubsetDistances
-from headscope.studies.flow.summary import summary
 from headscope.studies.flow.trees import TreeDistances
 
 SHARD = 8  # texts per job
@@ -39,21 +38,23 @@ class FlowWork(Work):
     def __init__(self, spec: FlowSpec, context: StudyContext) -> None:
         super().__init__(spec, context)
         require_length(self.model, spec)
-        self._clock: Clock | None = None
+        if "G*" in spec.measures and spec.norm in ("frobenius", None):
+            self.advice = "; --measures A,G or --norm sum is faster"
+        self._texts = self._tokens = 0
 
     def prepare(self) -> None:
-        """Find the texts. They are listed beforehand, to forecast the time, unless they are those of a whole corpus."""
-        self._texts = Jobs(self.context.corpus, self.model, self.spec)
-        self.counts = self._texts.counts
-        self._listed: Iterable[FlowText] = self._texts
-        tell = self.context.tell
-        if tell is not None and (self.spec.limit is not None or self.spec.parts == ("coreference",)):
-            self._listed = listed = list(self._texts)
-            self._clock = Clock(listed, self.spec, tell)
+        """Find the texts."""
+        texts = Jobs(self.context.corpus, self.model, self.spec)
+        self._shards = list(_shards(texts))
+        self.counts = texts.counts
+
+    def costs(self) -> list[float]:
+        """The work of the texts of each shard."""
+        return [sum(work(text, self.spec) for text in shard) for shard in self._shards]
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[list[FlowText]]:
         """The texts, some at a time."""
-        for number, shard in enumerate(_shards(self._listed)):
+        for number, shard in enumerate(self._shards):
             if number == 0 and self.spec.mode == "train" and not drops(self.model.network, self.model.inputs([shard[0].text])):
                 name = self.model.name
                 self.notes.append(f"mode train: {name} has no dropout, so train mode changes nothing: all numbers are those of mode eval")
@@ -62,20 +63,17 @@ class FlowWork(Work):
     def do(self, job: list[FlowText]) -> States:
         """What every part of the study sees in the texts."""
         parts = FlowParts(self.spec)
-        for text in job:
+        costs = [work(text, self.spec) for text in job]
+        for number, text in enumerate(job, 1):
             parts.observe(text, text_flow(self.model, text.text, self.spec, text.pairs()))
-            if self._clock is not None:
-                self._clock.tick(text)
-            if self.context.progress is not None:
-                done = self._clock or self.counts
-                self.context.progress((self._clock or self._texts).share, done.texts, done.tokens)
+            self.skip([text])
+            self.meter.tell(sum(costs[:number]) / sum(costs), self._texts, self._tokens)
         return parts.states
 
     def skip(self, job: list[FlowText]) -> None:
         """Count the texts as done."""
-        if self._clock is not None:
-            for text in job:
-                self._clock.skip(text)
+        self._texts += len(job)
+        self._tokens += sum(len(text.text) for text in job)
 
     def tables(self, states: States) -> dict[str, Table]:
         """The tables of all parts."""
@@ -114,14 +112,14 @@ class FlowParts:
         if "agreement" in parts:
             self.others["agreement"] = Agreement(**common, kept=kept("agreement"))
 
-    def observe(self, job: FlowText, found: Flow) -> None:
+    def observe(self, job: FlowText, flow: Flow) -> None:
         """Take in the flow of a text."""
-        self.precision.observe(job.text, found)
+        self.precision.observe(job.text, flow)
         if self.coreference is not None and job.passage is not None:
-            self.coreference.observe(job.text, found.values, job.passage)
+            self.coreference.observe(job.text, flow.values, job.passage)
         for name, other in self.others.items():
             if ("trees" if name in ("subsets", "attachment") else name) in job.parts:
-                other.observe(job.text, found.values)
+                other.observe(job.text, flow.values)
 
     def _all(self) -> dict[str, Any]:
         first = {} if self.coreference is None else {"coreference": self.coreference}
@@ -133,9 +131,7 @@ class FlowParts:
         return {name: part.kept.state for name, part in self._all().items()}
 
     def tables(self) -> dict[str, Table]:
-        """The tables of all parts, called `flow_...`, since runs have tables of coreference, too; and a `summary` of
-        them.
-        """
+        """The tables of all parts, called `flow_...` since runs have tables of coreference, and a `summary`."""
         made = {name: table for part in self._all().values() for name, table in part.tables().items()}
         return {"summary": summary(made), **{f"flow_{name}": table for name, table in made.items()}}
 

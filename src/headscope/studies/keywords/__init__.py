@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.results.results import Results
-    from headscope.studies.keywords.spec import KeywordSpec
-    from headscope.studies.keywords.work import KeywordWork
     from headscope.studies.replicates import ReplicatedTables
 
 
@@ -20,6 +18,8 @@ class KeywordStudy(Study):
     verb = "probe keywords"
     function = "probe_keywords"
     folder = "keywords"
+    spec_class = "KeywordSpec"
+    work_class = "KeywordWork"
     help = """Find out which heads look at what is important, and how well all of them together find keyphrases (Štefánik).
 
     headscope probe keywords --out KEYS
@@ -84,19 +84,6 @@ class KeywordStudy(Study):
         ),
     )
     compared = (ComparedTable("keywords_scores", ("level", "system"), {"f1": BOUNDS}, "how well keywords are found", drawn=True),)
-
-    @property
-    def spec(self) -> type[KeywordSpec]:
-        """Its settings."""
-        from headscope.studies.keywords.spec import KeywordSpec
-
-        return KeywordSpec
-
-    def work(self, spec: Any, context: StudyContext) -> KeywordWork:
-        """One execution."""
-        from headscope.studies.keywords.work import KeywordWork
-
-        return KeywordWork(spec, context)
 
     def replicates(self, results: Results) -> ReplicatedTables:
         """F1 of each system, with replicates."""

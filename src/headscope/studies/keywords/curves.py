@@ -1,6 +1,4 @@
-"""F1 of the regression on heads as a curve (Štefánik): by the threshold above which a word is taken, and by how many
-heads are kept.
-"""
+"""F1 of the regression on heads (Štefánik) by the threshold of a word, and by the number of heads kept."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ def by_threshold(logits: Float64[np.ndarray, "word"], words: Words) -> Float64[n
 
 
 def by_heads(learnt_from: Words, held: Words, penalty: float, tuning: Bool[np.ndarray, "text"]) -> Float64[np.ndarray, "text size level 3"]:
-    """The same with a regression on the best heads alone, for each number of heads below all; thresholds are tuned
-    as for all heads.
-    """
+    """The same with a regression on the best heads alone, for each number of heads; thresholds are tuned each time."""
     rest, tried = tuning_parts(learnt_from, tuning)
     first, second = ranking(learnt_from, penalty), ranking(rest, penalty)
     steps = []
@@ -45,9 +41,7 @@ def by_heads(learnt_from: Words, held: Words, penalty: float, tuning: Bool[np.nd
 
 
 def ranking(words: Words, penalty: float) -> Int64[np.ndarray, "head"]:
-    """Heads by cross-entropy, the lowest first: that of a regression on one head, by the better way of summing up
-    what words receive.
-    """
+    """Heads by the cross-entropy of a regression on one head, lowest first, with the better of the two summaries."""
     flat = words.received.reshape(len(words.received), -1)
     x = Standard.learnt(flat).of(flat)
     slopes, bases = one_by_one(x, words.keys, penalty)

@@ -1,24 +1,28 @@
-"""What is known of each word of a text: how much of every head's attention it receives, where it stands, and how
-rare it is.
-"""
+"""The documents that have keyphrases, and of each word its received attention, its place and its rarity."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from headscope.core.batch import WORD
+from headscope.core.batch import IS_WORD
+from headscope.core.document import Document
+from headscope.core.tally import Tally
+from headscope.corpora import Corpus
+from headscope.corpora.tags import OUTSIDE, phrase_tags
 from headscope.encoding.batches import batches
-from headscope.encoding.texts import Encoded
+from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.words import WordGroups, word_map
 from headscope.errors import RunError
-from headscope.stats.keyphrases import phrase_kinds
-from headscope.studies.keywords.spec import Source
+from headscope.results.counts import Counts
+from headscope.stats.classification import phrase_kinds
+from headscope.studies.keywords.spec import KeywordSpec, Source
+from headscope.studies.picking import picked
 
 if TYPE_CHECKING:
     import torch
@@ -72,9 +76,7 @@ class Words:
         return np.stack([numbers / np.maximum(sizes, 1), np.log1p(numbers)], 1)
 
     def rarity(self, known: Rarity) -> Float64[np.ndarray, "word 1"]:
-        """One more than the logarithm of how often a word is in its text, times how rare it is in other texts; 0 for
-        signs.
-        """
+        """(1 + log of a word's count in its text) times its rarity in other texts; 0 for punctuation."""
         values = []
         for text in self.texts:
             forms = [word.form.casefold() for word in text.words]
@@ -129,7 +131,7 @@ def read_words(
         groups = WordGroups.build(batch, model.device)
         rows = torch.from_numpy(_rows(groups, source)).to(model.device)[:, None, :, None]
         streamed = torch.cat(_streamed(model, batch, groups, rows, chosen), 2).cpu().numpy()  # [how, text, head, word]
-        words = groups.side.chosen("word", lambda form, role: role == WORD)
+        words = groups.side.chosen("word", IS_WORD)
         for row, text in enumerate(batch):
             number = place[id(text)]
             received[starts[number] : starts[number + 1]] = streamed[:, row][:, :, np.flatnonzero(words[row])].transpose(2, 0, 1)
@@ -171,3 +173,29 @@ def _received(
 
     from_rows = maps * rows
     return torch.stack([from_rows.sum(2) / rows.sum(2).clamp_min(1), from_rows.amax(2)])
+
+
+def texts_with_keyphrases(corpus: Corpus, model: Model, spec: KeywordSpec, limit: int | None, counts: Counts) -> list[Encoded]:
+    """One text per document with a keyphrase that the model can read, at most `limit`; others are counted."""
+    length = min(spec.max_length, model.max_length or spec.max_length)
+    encoder = Encoder(model.tokenizer, "document", length, "truncate", decoder_start=model.decoder_start, tags="keyphrases")
+    texts, tally = [], counts.dropped
+    for text in picked(encoder.texts(_located(corpus, tally), tally), limit, seed=spec.seed, tally=tally, corpus=corpus):
+        if set(text.tags) <= {OUTSIDE}:
+            tally.add("texts whose keyphrases are all cut off left out", text.id)
+        else:
+            counts.add(text)
+            texts.append(text)
+    tally.update(corpus.skipped)
+    if len({text.document for text in texts}) < 2:
+        raise RunError(f"{len(texts)} documents have a keyphrase in their first {length} tokens", "Give at least two")
+    return texts
+
+
+def _located(corpus: Corpus, tally: Tally) -> Iterator[Document]:
+    """The documents in which a keyphrase stands."""
+    for document in corpus:
+        if set(phrase_tags(document)) <= {OUTSIDE}:
+            tally.add("texts without a keyphrase in them left out", document.id)
+        else:
+            yield document

@@ -1,6 +1,4 @@
-"""Keywords of any text: words weighed by all heads together, as a study has learnt them from texts whose keyphrases
-are known.
-"""
+"""Keywords of any text: words weighed by all heads together, with weights that a study has learnt."""
 
 from __future__ import annotations
 
@@ -25,13 +23,12 @@ from headscope.results.columns import StateColumns
 from headscope.results.counts import Counts
 from headscope.results.results import Results
 from headscope.results.specification import validated
-from headscope.stats.keyphrases import KeyphraseF1
+from headscope.stats.classification import KeyphraseF1
 from headscope.stats.logistic import LogisticFit
-from headscope.studies.keywords.features import Words, read_words
+from headscope.studies.keywords.features import Words, read_words, texts_with_keyphrases
 from headscope.studies.keywords.learning import SYSTEMS, TOGETHER, Standard, counts, folds_of, tuned, tuning
 from headscope.studies.keywords.phrases import Phrase, phrases
 from headscope.studies.keywords.spec import KeywordSpec, Source
-from headscope.studies.keywords.texts import texts_with_keyphrases
 
 if TYPE_CHECKING:
     from jaxtyping import Float64, Int64
@@ -86,9 +83,7 @@ class Finder:
 
     @classmethod
     def open(cls, folder: str | Path, model: Model | None = None, device: str | None = None) -> Finder:
-        """What a finished study of keywords learnt from all its documents. The model must be the one that it looked
-        at.
-        """
+        """What a finished study of keywords learnt from all its documents; the model must be the same."""
         return cls.of(Results.open(Path(folder)), model, device)
 
     @classmethod
@@ -200,9 +195,7 @@ def learn(model: Model, corpus: Corpus | None = None, name: str = SAMPLER, folds
 
 
 def kept_for_finder(words: Words, penalty: float) -> StateColumns:
-    """What a study keeps for finders: the regression on all heads, learnt from all documents, and how long its texts
-    were.
-    """
+    """What a study keeps for finders: the regression learnt from all documents, and how long its texts were."""
     system = SYSTEMS[TOGETHER]
     learnt = system(words, penalty)
     assert learnt.scale is not None
@@ -256,9 +249,7 @@ def windows(sizes: Sequence[int], room: int) -> list[Window]:
 
 
 def centrality(window: Window, words: int) -> Float64[np.ndarray, "word"]:
-    """How many words stand between each word of a window and its nearer edge; the ends of the text itself are no
-    edges.
-    """
+    """How many words stand between each word of a window and its nearer edge; ends of the text are no edges."""
     start, end = window
     places = np.arange(start, end)
     left = places - start if start > 0 else np.full(end - start, np.inf)

@@ -1,6 +1,4 @@
-"""What each head by itself tells of keywords: text by text, and by regressions that are tried on other texts than
-they were learnt from.
-"""
+"""What each head alone tells of keywords: text by text, and by regressions scored on held-out texts."""
 
 from __future__ import annotations
 
@@ -26,9 +24,7 @@ FLOOR = 1e-6  # a share of attention is kept this far from 0 and 1 where its log
 
 
 def observe(learnt_from: Words, words: Words, penalty: float, kept: StateColumns) -> None:
-    """Add what the texts show of each head, one row per text: means, effect, AUC, and losses of regressions learnt
-    from other texts.
-    """
+    """Add one row per text for each head: means, effect, AUC, and losses of regressions learnt from other texts."""
     from scipy.stats import rankdata
 
     flat, other = (part.received.reshape(len(part.received), -1) for part in (learnt_from, words))

@@ -1,21 +1,21 @@
-"""Ways to tell the words of keyphrases from the others: each learns from some texts, and then gives a score to words
-of others.
-"""
+"""Ways to find the words of keyphrases: each learns from some texts and scores the words of others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.core.document import Document, Sentence
+from headscope.corpora.tags import OUTSIDE, phrase_tags
 from headscope.errors import RunError
 from headscope.stats.bootstrap import group_of
-from headscope.stats.keyphrases import KeyphraseF1, Level
+from headscope.stats.classification import KeyphraseF1, Level
 from headscope.stats.logistic import LogisticFit, log_losses, logistic, one_by_one
 from headscope.studies.keywords.features import Rarity, Words
-from headscope.studies.keywords.peers import scores_by_yake
 
 if TYPE_CHECKING:
     import torch
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LEVELS: tuple[Level, ...] = ("token", "span")
 STEPS = 300  # of the scalar mix
 TUNING = 7  # one group of so many is what thresholds are tuned on
+LONGEST, MOST = 3, 40  # words of a phrase, and phrases of a text
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,7 @@ class Standard:
 
 @dataclass(frozen=True)
 class Learnt:
-    """A way of scoring words, and the weight of each feature of each head in it, if it has such; of a regression
-    also what it learnt.
-    """
+    """A way of scoring words, the weights of its features if it has some, and what a regression learnt."""
 
     score: Scoring
     weights: Float64[np.ndarray, "how head"] | None = None
@@ -105,9 +104,7 @@ def heads_and_more(words: Words, penalty: float) -> Learnt:
 
 
 def scalar_mix(words: Words, penalty: float) -> Learnt:
-    """One mix of all heads, with weights that are above 0 and sum to 1: log odds = γ Σ softmax(a) x + b, with the
-    penalty on a and γ.
-    """
+    """A mix of all heads, log odds = γ Σ softmax(a) x + b, with the penalty on a and γ."""
     import torch
     from scipy.optimize import minimize
 
@@ -133,9 +130,7 @@ def scalar_mix(words: Words, penalty: float) -> Learnt:
 
 
 def yake(words: Words, penalty: float) -> Learnt:
-    """YAKE (Campos et al. 2020), which learns nothing: a word is worth as much as the best of its phrases that hold
-    the word here.
-    """
+    """YAKE (Campos et al. 2020), which learns nothing: a word scores as the best of its phrases."""
     return Learnt(scores_by_yake)
 
 
@@ -174,17 +169,13 @@ def threshold(scores: Float64[np.ndarray, "word"], words: Words, level: Level, m
 
 
 def counts(scores: Float64[np.ndarray, "word"], words: Words, level: Level, cut: float) -> Float64[np.ndarray, "text 3"]:
-    """Of each text what is found, wrongly found and missed, if words from that score on are taken; neighbours are
-    one phrase.
-    """
+    """True positives, false positives and misses of each text at this score; neighbours form one phrase."""
     taken: Int64[np.ndarray, "word"] = (scores >= cut).astype(np.int64)
     return KeyphraseF1(level).counted(taken, words.kinds, words.text_of, len(words.texts))
 
 
 def folds_of(words: Words, number: int, seed: int) -> Iterator[tuple[Words, Words]]:
-    """To learn from and to try on, so that each document is tried once; which fold a document is in depends on its
-    name alone.
-    """
+    """Parts to learn from and to try on, each document tried once; the fold depends on its name alone."""
     fold = np.array([group_of(f"{seed}/{name}", number) for name in words.documents])
     if len(set(fold)) < 2:
         raise RunError(f"{len(words.texts)} documents all fall into one fold", "Give more documents, or a dev corpus")
@@ -204,9 +195,7 @@ def tuned(learn: Callable[[Words, float], Learnt], words: Words, penalty: float,
 
 
 def tuning_parts(words: Words, tuning: Bool[np.ndarray, "text"]) -> tuple[Words, Words]:
-    """The texts to learn from and those that thresholds are tuned on; where one part would be empty, both are all
-    texts.
-    """
+    """The texts to learn from and those to tune thresholds on; all texts for both if either would be empty."""
     return (words.some(~tuning), words.some(tuning)) if tuning.any() and not tuning.all() else (words, words)
 
 
@@ -214,3 +203,25 @@ def thresholds(learnt: Learnt, words: Words) -> Sequence[float]:
     """The best thresholds for words and for phrases in these texts."""
     scores = learnt.score(words)
     return [threshold(scores, words, level) for level in LEVELS]
+
+
+def has_yake() -> bool:
+    """Whether YAKE is installed."""
+    return find_spec("yake") is not None
+
+
+def scores_by_yake(words: Words) -> Float64[np.ndarray, "word"]:
+    """For each word minus the log of the smallest (best) YAKE score of the phrases that it is part of."""
+    from yake import KeywordExtractor  # type: ignore[import-not-found, unused-ignore]
+
+    extractor = KeywordExtractor(lan="en", n=LONGEST, top=MOST)
+    parts = []
+    for text in words.texts:
+        sentence = Sentence(text.words)
+        worth = np.full(len(text.words), -1e3)
+        for phrase, score in extractor.extract_keywords(sentence.text):
+            tags = phrase_tags(Document("", (sentence,), keyphrases=(phrase,)))
+            here = np.array([tag != OUTSIDE for tag in tags])
+            worth[here] = np.maximum(worth[here], -np.log(max(float(score), 1e-12)))
+        parts.append(worth)
+    return np.concatenate(parts) if parts else np.zeros(0)

@@ -1,6 +1,4 @@
-"""From weights of words to phrases: neighbours above a threshold, without function words at their ends, the same
-whatever their case.
-"""
+"""From weights of words to phrases: neighbours above a threshold, trimmed of function words, ignoring case."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ FUNCTION_WORDS = frozenset(_LISTED.split())
 
 @dataclass(frozen=True)
 class Phrase:
-    """A phrase as it is written where it first stands, its score, and all its places: words [start, end), counted
-    from 0.
-    """
+    """A phrase as first written, its score, and its places: words [start, end), counted from 0."""
 
     text: str
     score: float
@@ -58,9 +54,7 @@ def phrases(document: Document, weights: Float64[np.ndarray, "word"], cut: float
 
 
 def runs(document: Document, weights: Float64[np.ndarray, "word"], cut: float) -> Iterator[tuple[int, int]]:
-    """Words [start, end) that follow each other in a sentence without a sign between them, all from `cut` on,
-    trimmed at both ends.
-    """
+    """Runs [start, end) of words within a sentence without punctuation, all from `cut` on, trimmed at both ends."""
     forms = [word.form for word in document.words]
     taken = [bool(weight >= cut) and any(map(str.isalnum, form)) for weight, form in zip(weights, forms, strict=True)]
     begins = 0

@@ -14,9 +14,7 @@ BASELINES = ("every word", "position", "tf-idf", "yake")  # ways to find keyword
 
 
 class KeywordSpec(StudySpec):
-    """The settings of a study of keywords. Without `dev` documents, those of the corpus take turns: learnt from in
-    all folds but one.
-    """
+    """The settings of a study of keywords; without `dev` documents the corpus is cross-validated."""
 
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
         ("sampler",), description="file with keyphrases, or 'sampler' (embedded); may be repeated"

@@ -12,9 +12,9 @@ from headscope.results.columns import StateColumns
 from headscope.results.results import Results
 from headscope.results.table import Table, columns_of
 from headscope.stats.bootstrap import document_weights
+from headscope.stats.classification import KeyphraseF1
 from headscope.stats.contrast import contrast
 from headscope.stats.inference import Support, interval
-from headscope.stats.keyphrases import KeyphraseF1
 from headscope.stats.scores import ratio
 from headscope.studies.keywords.curves import THRESHOLDS, sizes
 from headscope.studies.keywords.features import HOWS
@@ -109,9 +109,7 @@ def ranking_table(heads: Table) -> Table:
 
 
 def weight_table(weights: Mapping[str, Float64[np.ndarray, "fold how head"]], heads: Sequence[HeadId]) -> Table:
-    """`keywords_weights`: the weight of each head's attention in a combination, its mean and spread over folds, and
-    its share of all.
-    """
+    """`keywords_weights`: the weight of each head in a combination, with its spread over folds and its share."""
     rows: list[dict[str, Any]] = []
     for name, folds in weights.items():
         mean = folds.mean(0)

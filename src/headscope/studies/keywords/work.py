@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,22 @@ import numpy as np
 from headscope.core.heads import HeadId
 from headscope.core.state import States
 from headscope.corpora import Corpus
+from headscope.encoding.texts import Encoded
 from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.studies.base import StudyContext, Work
 from headscope.studies.keywords.curves import by_heads, by_threshold
-from headscope.studies.keywords.features import Words, read_words
+from headscope.studies.keywords.features import Words, read_words, texts_with_keyphrases
 from headscope.studies.keywords.finder import kept_for_finder
 from headscope.studies.keywords.heads import head_table, observe
-from headscope.studies.keywords.learning import LEVELS, SYSTEMS, TOGETHER, counts, folds_of, tuned, tuning
-from headscope.studies.keywords.peers import has_yake
+from headscope.studies.keywords.learning import LEVELS, SYSTEMS, TOGETHER, counts, folds_of, has_yake, tuned, tuning
 from headscope.studies.keywords.spec import KeywordSpec
 from headscope.studies.keywords.tables import curve_table, ranking_table, score_table, summary, weight_table
-from headscope.studies.keywords.texts import texts_with_keyphrases
 
 Fold = tuple[Words, Words | None]  # to learn from and to try on; None: for finding keywords of any text
+
+
+READING, LAST = 0.5, 0.3  # the costs of reading, and of learning from all documents, for each fold and as a fold
 
 
 class KeywordWork(Work):
@@ -42,18 +44,33 @@ class KeywordWork(Work):
         return [head for head in self.model.layout.ids() if head.kind == ("encoder" if "encoder" in kinds else "decoder")]
 
     def prepare(self) -> None:
-        """Read the attention that all words receive."""
-        spec, dev = self.spec, self.context.corpora["dev"]
-        self.words = self._words(self.context.corpus, spec.limit)
-        self.folds = [(self.words, self._words(dev, None))] if dev is not None else [*folds_of(self.words, spec.folds, spec.seed)]
+        """Find the texts."""
+        dev = self.context.corpora["dev"]
+        self._texts = [self._found(self.context.corpus, self.spec.limit), self._found(dev, None) if dev is not None else []]
 
-    def _words(self, corpus: Corpus, limit: int | None) -> Words:
-        texts = texts_with_keyphrases(corpus, self.model, self.spec, limit, self.counts)
-        return read_words(self.model, texts, self.spec.source, progress=self.context.progress)
+    def _found(self, corpus: Corpus, limit: int | None) -> list[Encoded]:
+        return texts_with_keyphrases(corpus, self.model, self.spec, limit, self.counts)
 
-    def jobs(self, merged: Callable[[], States]) -> list[Fold]:
-        """The folds, and all documents."""
-        return [*self.folds, (self.words, None)]
+    def costs(self) -> list[float]:
+        """Reading the attention that words receive, with the first fold; the others alike, and the last one less."""
+        folds = 1 if self._texts[1] else self.spec.folds
+        return [READING * folds + 1.0, *[1.0] * (folds - 1), LAST]
+
+    def jobs(self, merged: Callable[[], States]) -> Iterator[Fold]:
+        """The folds, and all documents, once the attention that all words receive is read."""
+        every = sum(map(len, self._texts))
+
+        def words(texts: Sequence[Encoded], before: int) -> Words:
+            def tell(share: float | None, texts: int, tokens: int) -> None:
+                self.meter.tell(READING / (1 + READING) * (before + texts) / every, before + texts, tokens)
+
+            return read_words(self.model, texts, self.spec.source, progress=tell)
+
+        texts, tried = self._texts
+        self.words = words(texts, 0)
+        self.folds = [(self.words, words(tried, len(texts)))] if tried else [*folds_of(self.words, self.spec.folds, self.spec.seed)]
+        yield from self.folds
+        yield self.words, None
 
     def do(self, job: Fold) -> States:
         """What is learnt from the one part, tried on the other."""

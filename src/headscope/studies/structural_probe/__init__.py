@@ -1,17 +1,13 @@
-"""The structural probe of Hewitt & Manning (2019): whether trees lie in a model's vectors, as distances and as
-depths (METHODS §10).
-"""
+"""The structural probe of Hewitt & Manning (2019): trees as distances and depths of vectors (METHODS §10)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.results.results import Results
-    from headscope.studies.structural_probe.spec import StructuralSpec
-    from headscope.studies.structural_probe.work import StructuralProbeWork
 
 
 class StructuralProbeStudy(Study):
@@ -21,6 +17,8 @@ class StructuralProbeStudy(Study):
     verb = "probe structural"
     function = "probe_structural"
     folder = "structural"
+    spec_class = "StructuralSpec"
+    work_class = "StructuralProbeWork"
     help = """Train the structural probe (Hewitt & Manning 2019): a linear map under which distances between words are those of the tree.
 
     headscope probe structural --out PROBE
@@ -33,6 +31,7 @@ class StructuralProbeStudy(Study):
     corpora = ("corpus", "dev")
     annotation = "trees"
     doing = "probing"
+    stops_early = True
     title = "Trees in vectors"
     about = (
         "Is there a linear map under which squared distances between the vectors of words are their distances in the dependency tree, and "
@@ -80,19 +79,6 @@ class StructuralProbeStudy(Study):
         ComparedTable("structural", ("source", "metric", "layer"), {"value": BOUNDS}, "trees in vectors", drawn=True),
         ComparedTable("structural_ranks", ("source", "layer", "metric", "rank"), {"value": BOUNDS}, "trees in vectors, by rank"),
     )
-
-    @property
-    def spec(self) -> type[StructuralSpec]:
-        """Its settings."""
-        from headscope.studies.structural_probe.spec import StructuralSpec
-
-        return StructuralSpec
-
-    def work(self, spec: Any, context: StudyContext) -> StructuralProbeWork:
-        """One execution."""
-        from headscope.studies.structural_probe.work import StructuralProbeWork
-
-        return StructuralProbeWork(spec, context)
 
     def findings(self, results: Results) -> list[str]:
         """What was found, in plain sentences."""

@@ -29,9 +29,7 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """Vectors of the same sentences from several sources, one after the other: all of their layers, or the `chosen`
-    ones.
-    """
+    """Vectors of the same sentences from several sources in a row: all of their layers, or the `chosen` ones."""
 
     parts: tuple[tuple[str, HiddenStates], ...]
     device: torch.device
@@ -76,9 +74,7 @@ class Features:
 
 
 def batches(lengths: Sequence[int], order: Sequence[int], size: int, pool: int = 1) -> Iterator[list[int]]:
-    """Batches of `size` sentences in an order; those of `pool` batches that follow each other are sorted by length,
-    to pad less.
-    """
+    """Batches of `size` sentences in order; within each `pool` of batches they are sorted by length, to pad less."""
     place = {number: turn for turn, number in enumerate(order)}
     for parts in pooled(order, size, pool, lengths.__getitem__ if pool > 1 else place.__getitem__):
         yield from sorted(parts, key=lambda part: place[part[0]])  # short and long ones by turns, as they come

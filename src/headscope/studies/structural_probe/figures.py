@@ -1,6 +1,4 @@
-"""Hewitt & Manning's figures and their like: how much of trees lies in each layer, in how few dimensions, and some
-trees to look at.
-"""
+"""Hewitt & Manning's figures: trees by layer, by rank, and some trees to look at."""
 
 from __future__ import annotations
 
@@ -71,9 +69,7 @@ def ranks(results: Results, kind: str | None = None) -> Figure:
 
 
 def trees(results: Results, chosen: str | None = None) -> Figure:
-    """Some sentences: above, the edges of their trees; below, those of the spanning tree of predicted distances.
-    `chosen` as in `2,5`.
-    """
+    """Sentences with the edges of their trees above and of the predicted trees below; `chosen` as in `2,5`."""
     from matplotlib.figure import Figure
 
     table = results["structural_trees"]
@@ -85,20 +81,20 @@ def trees(results: Results, chosen: str | None = None) -> Figure:
             _sentence(axes, list(table.where(text=text)))
             axes.set_title(f"{every.index(text) + 1}. {label(text)}", fontsize=7, loc="left", color="0.4")
         layer = results.manifest["best_layer"]
-        said = (
+        title = (
             f"{len(some)} sentences. Above: the tree, its root bold; below: layer {layer}, edges of the tree blue, others orange and dashed"
         )
-        sign(figure, said, results.signature)
+        sign(figure, title, results.signature)
     return figure
 
 
 def _numbers(chosen: str | None, most: int) -> list[int]:
     if chosen is None:
         return list(range(1, min(SHOWN, most) + 1))
-    found = [int(part) for part in chosen.split(",") if part.strip().isdecimal()]
-    if not found or len(found) < len(chosen.split(",")) or not all(1 <= number <= most for number in found):
+    places = [int(part) for part in chosen.split(",") if part.strip().isdecimal()]
+    if not places or len(places) < len(chosen.split(",")) or not all(1 <= number <= most for number in places):
         raise RunError(f"{chosen!r} names no sentences", f"There are {most}: write numbers, as in --quantity 1,2")
-    return found
+    return places
 
 
 def _sentence(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -119,10 +115,10 @@ def _sentence(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.set_axis_off()
 
 
-def _arc(axes: Axes, one: float, other: float, way: int, colour: str, line: Any) -> None:
+def _arc(axes: Axes, start: float, other: float, way: int, colour: str, line: Any) -> None:
     angles = np.linspace(0, np.pi, 40)
-    height = 0.55 * abs(one - other) ** 0.5
-    across = (one + other) / 2 + (one - other) / 2 * np.cos(angles)
+    height = 0.55 * abs(start - other) ** 0.5
+    across = (start + other) / 2 + (start - other) / 2 * np.cos(angles)
     axes.plot(across, way * (0.5 + height * np.sin(angles)), color=colour, linewidth=1.1, linestyle=line)
 
 

@@ -28,9 +28,7 @@ _PLACE = {name: place for place, name in enumerate(COLUMNS)}
 
 @dataclass(frozen=True)
 class Scored:
-    """The numbers of every sentence under every probe, and the unit that is resampled which each sentence belongs
-    to.
-    """
+    """The numbers of every sentence under every probe, and the unit that is resampled for each sentence."""
 
     numbers: Float64[np.ndarray, "sentence probe 9"]
     units: Sequence[str]
@@ -38,9 +36,7 @@ class Scored:
     seed: int = 0
 
     def of(self, metric: str) -> Replicates:
-        """A metric of each probe: first as it is, then in each replicate. UUAS and Root% are shares, not
-        percentages.
-        """
+        """A metric of each probe, as it is and in each replicate; UUAS and Root% are shares, not percentages."""
         if metric == "UUAS":
             return _ratio(*(self._summed(name) for name in ("found", "edges")))
         if metric == "Root%":

@@ -66,9 +66,7 @@ def fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
 
 
 def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralSpec) -> StructuralProbeData:
-    """The sentences of a study. Without `dev` some documents are set aside to score on; and some to stop by, unless
-    `dev` serves.
-    """
+    """The sentences of a study; without `dev`, documents are set aside to score on and to stop by."""
     counts, notes = Counts(), []
     texts = _read(model, corpus, spec, counts, spec.limit)
     tested = _read(model, dev, spec, counts) if dev is not None else []
@@ -111,9 +109,7 @@ def _read(model: Model, corpus: Corpus, spec: StructuralSpec, counts: Counts, li
 
 
 def _divided(texts: Sequence[Encoded], share: float, what: str, seed: int) -> tuple[list[Encoded], list[Encoded], str]:
-    """The texts without a share of their documents, and that share, by names alone; sentences are divided where
-    documents are few.
-    """
+    """The texts without a share of their documents, and that share, by names alone; sentences if documents are few."""
     documents = list(dict.fromkeys(text.document for text in texts))
     whole = len(documents) >= FEW
     names = documents if whole else [text.id for text in texts]

@@ -1,6 +1,4 @@
-"""How well predicted distances and depths give the trees of sentences, sentence by sentence, so that documents can
-be resampled.
-"""
+"""Scores of predicted distances and depths, sentence by sentence, so that documents can be resampled."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ def score_distances(predicted: Float[torch.Tensor, "probe word word"], tree: Tre
 
 
 def spanning(predicted: Float[torch.Tensor, "probe word word"], tree: Tree) -> Int64[np.ndarray, "probe word"]:
-    """For each scored word the word it is joined to in the smallest spanning tree; -1 for the first, and for words
-    that are not scored.
-    """
+    """For each scored word its neighbour in the minimum spanning tree; -1 for the first and for unscored words."""
     values = predicted.clamp_min(0)
     joined: Int64[np.ndarray, "probe word"] = prim(
         (values.amax((-1, -2), keepdim=True) - values)[None], torch.from_numpy(tree.scored)[None]
@@ -48,9 +44,7 @@ def spanning(predicted: Float[torch.Tensor, "probe word word"], tree: Tree) -> I
 
 
 def score_depths(predicted: Float[torch.Tensor, "probe word"], tree: Tree, single: bool = False) -> Float64[np.ndarray, "probe 4"]:
-    """The next four of `COLUMNS` for one sentence. The root of one that has a `single` word to choose from counts
-    only if asked for.
-    """
+    """The next four of `COLUMNS` for one sentence; a root with one candidate counts only with `single`."""
     values = predicted.numpy()
     numbers = np.zeros((len(values), 4))
     if tree.scored.sum() > (0 if single else 1):
@@ -101,9 +95,7 @@ def predictions(
 def score(
     matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: SentenceVectors, single: bool = False
 ) -> Float64[np.ndarray, "sentence feature pair 9"]:
-    """`COLUMNS` of every sentence, feature, and pair of a distance and a depth matrix that have the same rank and
-    seed.
-    """
+    """`COLUMNS` of every sentence, feature, and pair of a distance and a depth matrix of one rank and seed."""
     pairs = paired(segments)
     numbers = np.zeros((len(sentences.trees), len(matrices), len(pairs), len(COLUMNS)))
     for number, predicted in predictions(matrices, segments, sentences):
@@ -124,9 +116,7 @@ def paired(segments: Segments) -> list[tuple[int, int]]:
 
 
 def score_chain(trees: Sequence[Tree], single: bool = False) -> Float64[np.ndarray, "sentence 9"]:
-    """`COLUMNS` of the linear baseline: words are as far apart as they stand, the first is the root, and depth grows
-    word by word.
-    """
+    """`COLUMNS` of the linear baseline: distance is that in the sentence, depth grows word by word from the first."""
     numbers = np.zeros((len(trees), len(COLUMNS)))
     for row, tree in zip(numbers, trees, strict=True):
         places = torch.arange(len(tree.depths), dtype=torch.float64)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 from pydantic import Field, field_validator
 
 from headscope.results.specification import Role
-from headscope.studies.hidden_states_spec import DType, HiddenStatesSpec
-from headscope.studies.spec import some_and_once
+from headscope.studies.spec import DType, HiddenStatesSpec, some_and_once
 
 if TYPE_CHECKING:
     from headscope.studies.structural_probe.training import StructuralRecipe

@@ -1,4 +1,4 @@
-"""One sweep: features and matrices over them, trained together, scored, and kept. A long training can be resumed."""
+"""One sweep: probes over features, trained together, scored and kept; a long training can be resumed."""
 
 from __future__ import annotations
 
@@ -11,32 +11,71 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from headscope.core.hashing import digest
 from headscope.errors import RunError
 from headscope.results.columns import StateColumns
 from headscope.results.files import open_arrays, seal_arrays, write_atomically
+from headscope.results.table import Table
 from headscope.studies.hidden_states import HiddenStates
-from headscope.studies.structural_probe.examples import choose, keep
 from headscope.studies.structural_probe.features import Features
 from headscope.studies.structural_probe.probe import KINDS, Segment, Segments
 from headscope.studies.structural_probe.reading import DataPart, StructuralProbeData
-from headscope.studies.structural_probe.scoring import paired, score
+from headscope.studies.structural_probe.scoring import paired, predictions, score, spanning
 from headscope.studies.structural_probe.spec import StructuralSpec
 from headscope.studies.structural_probe.training import Fit, SentenceVectors, sized, train
 
 if TYPE_CHECKING:
-    from jaxtyping import Float64
+    from jaxtyping import Float, Float64
 
+SHOWN = 12
+LENGTHS = range(6, 19)  # words of a sentence that is good to look at
+WORD_COLUMNS = ("text", "word", "form", "head", "joined", "depth", "predicted")
 MEASURED = 512  # sentences that say how long the vectors of a layer are
 EVERY = 20.0  # seconds of training that may be lost, if an epoch takes no longer
 
 Read = Callable[[DataPart], tuple[tuple[str, HiddenStates], ...]]
 
 
+def example_sentences(part: DataPart, seed: int) -> list[int]:
+    """Some sentences of middle length, by their names alone; any sentences where there are none."""
+    fit = [number for number, text in enumerate(part.texts) if len(text.words) in LENGTHS] or list(range(len(part)))
+    return sorted(fit, key=lambda number: digest(seed, part.texts[number].id))[:SHOWN]
+
+
+def keep_examples(
+    kept: StateColumns, matrices: Float[torch.Tensor, "row d"], segments: Segments, feature: int, sentences: SentenceVectors, part: DataPart
+) -> None:
+    """Keep the words of a part under `trees/...`, as the first pair of matrices of a feature sees them."""
+    distance, depth = paired(segments)[0]
+    for number, predicted in sorted(predictions(matrices[None], segments, sentences, [feature]), key=lambda prediction: prediction[0]):
+        text, tree = part.texts[number], part.trees[number]
+        kept.say("trees/text", [text.id] * len(text.words))
+        kept.say("trees/form", [word.form for word in text.words])
+        columns = {
+            "word": np.arange(len(text.words)) + 1,
+            "head": np.array(text.annotation.heads) + 1,
+            "joined": np.where(tree.scored, spanning(predicted[distance], tree)[0] + 1, -1),
+            "depth": tree.depths,
+            "predicted": predicted[depth][0].numpy(),
+        }
+        for name, values in columns.items():
+            kept.add(f"trees/{name}", values)
+
+
+def example_table(kept: StateColumns) -> Table:
+    """One row per word: its governor (0: it is the root), the word that the predicted spanning tree joins it to (0:
+    the tree begins here; none: punctuation), its depth, and the predicted depth.
+    """
+    numbers = {name: kept.numbers(f"trees/{name}").tolist() for name in ("word", "head", "joined", "depth", "predicted")}
+    whole = {name: [int(value) for value in numbers[name]] for name in ("word", "head", "joined", "depth")}
+    joined = [value if value >= 0 else None for value in whole["joined"]]
+    columns = {**numbers, **whole, "joined": joined, "text": kept.words("trees/text"), "form": kept.words("trees/form")}
+    return Table.of({name: columns[name] for name in WORD_COLUMNS})
+
+
 @dataclass(frozen=True)
 class Sweep:
-    """Probes over some features: `name` is `layers`, `random`, `baselines` or `ranks`; `read` gives the features of
-    a part.
-    """
+    """Probes over some features: `name` is layers, random, baselines or ranks; `read` gives a part's features."""
 
     name: str
     read: Read
@@ -91,13 +130,13 @@ class Sweep:
     def _show(self, kept: StateColumns, fit: Fit, features: Features, part: DataPart, spec: StructuralSpec) -> None:
         """Keep some sentences as the layer of least loss sees them."""
         best = int(fit.patience.loss[:, : spec.seeds].mean(1).argmin())  # distance comes first among segments
-        chosen = choose(part, spec.seed)
+        chosen = example_sentences(part, spec.seed)
         few = DataPart(tuple(part.texts[number] for number in chosen), tuple(part.trees[number] for number in chosen))
         states = tuple((source, states.some(chosen)) for source, states in features.parts)
         sentences = SentenceVectors(
             Features(states, features.device, features.scales, features.chosen), few.trees, [text.id for text in few.texts]
         )
-        keep(kept, fit.tensors["best"][best], fit.segments, best, sentences, few)
+        keep_examples(kept, fit.tensors["best"][best], fit.segments, best, sentences, few)
 
     def _kept(self, fit: Fit, features: Features, numbers: Float64[np.ndarray, "sentence feature pair 9"]) -> StateColumns:
         kept = StateColumns()
@@ -115,9 +154,7 @@ class Sweep:
 
 
 def lengths_of(read: Sequence[tuple[str, HiddenStates]], part: DataPart) -> Float64[np.ndarray, "feature"]:
-    """How far the vectors of each feature lie from their mean: the root of the mean square, over some sentences
-    chosen by name.
-    """
+    """The root mean square distance of each feature's vectors from their mean, over some sentences."""
     some = sorted(range(len(part)), key=lambda number: part.texts[number].id)[:: max(1, len(part) // MEASURED)]
     lengths = []
     for _, states in read:

@@ -26,16 +26,12 @@ class Tables:
         self._kept, self._units, self._replicates, self._seed = kept, units, replicates, seed
 
     def scores(self, *sweeps: str) -> Table:
-        """One row per source, layer, rank and metric: the mean over seeds, its interval over documents, and its
-        spread over seeds.
-        """
+        """One row per source, layer, rank and metric: mean over seeds, interval over documents, spread over seeds."""
         rows = [row for sweep in sweeps if len(self._numbers(sweep)) for row in self._rows(sweep)]
         return Table.from_rows(rows, COLUMNS)
 
     def training(self, *sweeps: str) -> Table:
-        """How each probe was trained: the mean loss on held-out sentences, in which epoch it was least, and how many
-        there were.
-        """
+        """How each probe was trained: its least mean loss on held-out sentences, in which epoch, and of how many."""
         rows = []
         for sweep in sweeps:
             for number, (source, layer, rank, seed) in enumerate(self._probes(sweep) if self._trained(sweep) else ()):
@@ -45,9 +41,7 @@ class Tables:
         return Table.of({name: [row[place] for row in rows] for place, name in enumerate(TRAINING)})
 
     def best(self) -> int:
-        """The layer of the model whose distance probes have the least loss on held-out sentences: the test has no
-        say in it.
-        """
+        """The layer of the model whose distance probes have the least held-out loss; the test has no say in it."""
         losses: dict[int, list[float]] = {}
         for (_, layer, _, _), loss in zip(self._probes("layers"), self._kept.numbers("layers/loss")[:, 0], strict=True):
             losses.setdefault(layer, []).append(float(loss))

@@ -52,9 +52,7 @@ class SentenceVectors:
 
 @dataclass
 class Fit:
-    """Probes in training. `patience` says when each was best by its loss on held-out sentences, and `best` are its
-    matrices then.
-    """
+    """Probes in training; `patience` says when each had its least held-out loss, `best` holds its matrices then."""
 
     matrices: Float[torch.Tensor, "feature row d"]
     segments: Segments
@@ -107,9 +105,7 @@ def train(
     after: Callable[[Fit], None] = lambda fit: None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Fit:
-    """Train until every probe has stopped or all epochs are over. `after` is called after each epoch, `progress`
-    within.
-    """
+    """Train until all probes stop or epochs end; `after` is called after each epoch, `progress` within."""
     while fit.epoch < recipe.epochs and fit.running[0]:
         _epoch(fit, train, shuffled(train.ids, recipe.seed, fit.epoch), recipe, progress)
         fit.epoch += 1
@@ -154,9 +150,7 @@ def _adam(fit: Fit, features: Sequence[int], slope: torch.Tensor, rate: Each) ->
 
 
 def _judge(fit: Fit, loss: Each, recipe: StructuralRecipe) -> None:
-    """After an epoch: keep what is best so far, lower the rate of probes without a gain, stop those without one for
-    long.
-    """
+    """After an epoch: keep the best, lower the rates of probes without a gain, stop those that ran out of patience."""
     known, running = fit.tensors, fit.patience.running
     known["epochs"][running] += 1
     better = fit.patience.check(loss, fit.epoch, recipe.least, recipe.patience)

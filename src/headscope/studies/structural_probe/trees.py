@@ -67,9 +67,7 @@ def ancestors(heads: Sequence[int]) -> Bool[np.ndarray, "word word"] | None:
 
 
 def smallest_tree(distances: Float[np.ndarray, "word word"], words: Sequence[int]) -> Iterable[Edge]:
-    """The edges of the smallest spanning tree over some words (Kruskal). Of equal distances the pair that comes
-    first is taken.
-    """
+    """The edges of the minimum spanning tree over some words (Kruskal); of equal distances the first pair is taken."""
     pairs = [(first, second) for place, first in enumerate(words) for second in words[place + 1 :]]
     group = {word: word for word in words}
 

@@ -1,6 +1,4 @@
-"""A structural probe over a corpus: states read once, probes of all layers trained together, scored, kept, written
-as tables.
-"""
+"""A structural probe over a corpus: states read once, all layers trained together, scored, written as tables."""
 
 from __future__ import annotations
 
@@ -22,13 +20,12 @@ from headscope.results.table import Table
 from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 from headscope.studies.hidden_states import HiddenStates, hidden_states
-from headscope.studies.hidden_states_spec import STATES_FOLDER
-from headscope.studies.structural_probe.examples import table as trees
+from headscope.studies.spec import STATES_FOLDER
+from headscope.studies.structural_probe.findings import summary
 from headscope.studies.structural_probe.reading import DataPart, fitted, material
 from headscope.studies.structural_probe.scoring import score_chain
 from headscope.studies.structural_probe.spec import StructuralSpec
-from headscope.studies.structural_probe.summary import summary
-from headscope.studies.structural_probe.sweep import Checkpoint, Sweep
+from headscope.studies.structural_probe.sweep import Checkpoint, Sweep, example_table
 from headscope.studies.structural_probe.tables import Tables
 
 if TYPE_CHECKING:
@@ -75,9 +72,22 @@ class StructuralProbeWork(Work):
             else:
                 yield SweepJob(number, self._sweep(name))
 
+    def costs(self) -> list[float]:
+        """Multiplications: of training, and of reading the sentences where a sweep is the first to need them."""
+        size, spec, parts = hidden_shape(self.model)[1], self.spec, self._material
+        layers, rank = len(spec.layers or ()), spec.rank or 1
+        rows = {"layers": layers * rank, "random": layers * rank, "baselines": len(self._averaged) * rank, "ranks": sum(spec.ranks or ())}
+        words = sum(len(tree.depths) for tree in parts.train.trees)
+        pairs = sum(len(tree.depths) ** 2 for tree in parts.train.trees)
+        reading = sum(self.reading_cost(part.texts) for part in (parts.train, parts.held_out, parts.test))
+        training = {name: 2 * spec.seeds * spec.epochs * rows[name] * (2 * words * size + 2 * pairs) for name in self._sweeps}
+        self._reading = {name: 0.0 if name == "ranks" else reading / (reading + training[name]) for name in self._sweeps}
+        return [training[name] / (1 - self._reading[name]) for name in self._sweeps]
+
     def do(self, job: SweepJob) -> States:
         """Train and score the probes of a sweep; a training that was interrupted goes on where it was."""
         folder, name = self.context.folder, job.sweep.name
+        self._present = name
         path = folder.path / "partial" / "training.safetensors" if folder is not None else None
         checkpoint = Checkpoint(path, f"{self.context.key}/{name}", self.context.resume)
         kept = job.sweep.run(self._material, self.spec, self.model.device, checkpoint, self._progress_of(job.number))
@@ -93,7 +103,7 @@ class StructuralProbeWork(Work):
         if self.spec.ranks:
             tables["structural_ranks"] = made.scores("ranks")
         tables["structural_training"] = made.training(*SWEEPS)
-        tables["structural_trees"] = trees(StateColumns(states["structural"]))
+        tables["structural_trees"] = example_table(StateColumns(states["structural"]))
         return {"summary": summary(tables, self._best, hidden_shape(self.model)[0] - 1), **tables}
 
     def measured(self) -> dict[str, Any]:
@@ -156,16 +166,19 @@ class StructuralProbeWork(Work):
             yield name, decay(embeddings, twice=self.spec.reference) if name == "decay" else projection(embeddings, self.spec.seed)
 
     def _read(self, source: str, part: DataPart) -> HiddenStates:
-        """The states of a part's words in the layers asked for. The control's layer 0 is the model's own, and is
-        left out.
-        """
+        """The states of a part's words in some layers; the control's layer 0 is the model's own and is left out."""
         if (source, id(part)) not in self._states:
             layers: Sequence[int] = (0,) if source == "embeddings" else self.spec.layers or ()
             model = self.model
             if source == "random":
                 model = self._control
                 layers = tuple(layer for layer in layers if layer > 0) or (0,)
-            folder = self.context.folder
+            folder, before = self.context.folder, sum(len(states) for (name, _), states in self._states.items() if name == source)
+            every = sum(map(len, (self._material.train, self._material.held_out, self._material.test)))
+
+            def tell(share: float | None, texts: int, tokens: int) -> None:
+                self.meter.tell(self._reading[self._present] * (before + texts) / every, before + texts, tokens)
+
             self._states[source, id(part)] = hidden_states(
                 model,
                 part.texts,
@@ -174,7 +187,7 @@ class StructuralProbeWork(Work):
                 level="word",
                 dtype=self.spec.store,
                 limit_bytes=self.spec.cache_bytes,
-                progress=self.context.progress,
+                progress=tell,
             )
         return self._states[source, id(part)]
 
@@ -184,14 +197,13 @@ class StructuralProbeWork(Work):
         return untrained(self.model, self.spec.seed)
 
     def _progress_of(self, number: int) -> Callable[[float], None]:
-        """What hears of the share of a sweep that is done, and tells of the share of all."""
-        train, sweeps = self._material.train, len(self._sweeps)
+        """What hears of the share of a sweep's training that is done."""
+        train, before = self._material.train, self._reading[self._sweeps[number]]
         texts, words = len(train), sum(len(text.words) for text in train.texts)
 
         def tell(share: float) -> None:
-            if self.context.progress is not None:
-                seen = share * self.spec.epochs
-                self.context.progress((number + min(share, 1.0)) / sweeps, int(seen * texts), int(seen * words))
+            seen = share * self.spec.epochs
+            self.meter.tell(before + (1 - before) * min(share, 1.0), int(seen * texts), int(seen * words))
 
         return tell
 

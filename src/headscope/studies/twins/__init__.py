@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyContext, StudyFigure
+from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 if TYPE_CHECKING:
     from headscope.corpora import Corpus
     from headscope.studies.twins.spec import TwinsSpec
-    from headscope.studies.twins.work import TwinsWork
 
 
 class TwinsStudy(Study):
@@ -20,6 +19,8 @@ class TwinsStudy(Study):
     verb = "twins"
     function = "twins"
     folder = "twins"
+    spec_class = "TwinsSpec"
+    work_class = "TwinsWork"
     help = """Say whether the heads of two models have twins in each other: heads that attend alike on the same texts.
 
     headscope twins mini bert-base-uncased
@@ -64,13 +65,6 @@ class TwinsStudy(Study):
         ComparedTable("twins", ("side", "kind", "layer", "head"), {"distance": BOUNDS}, "how far each head is from its twin"),
     )
 
-    @property
-    def spec(self) -> type[TwinsSpec]:
-        """Its settings."""
-        from headscope.studies.twins.spec import TwinsSpec
-
-        return TwinsSpec
-
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> TwinsSpec:
         """The settings with what one text is: a pair where the corpus comes as pairs of paragraphs, else a sentence."""
         corpus = corpora["corpus"]
@@ -78,9 +72,3 @@ class TwinsStudy(Study):
         unit = spec.unit or ("pair" if corpus.pairs else "sentence")
         resolved: TwinsSpec = super().resolve(spec, corpora).model_copy(update={"unit": unit})
         return resolved
-
-    def work(self, spec: Any, context: StudyContext) -> TwinsWork:
-        """One execution."""
-        from headscope.studies.twins.work import TwinsWork
-
-        return TwinsWork(spec, context)

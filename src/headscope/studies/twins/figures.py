@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.drawing.point_labels import limits, write_names
-from headscope.drawing.saving import render
-from headscope.drawing.theme import COLOURS, MARKERS, SEQUENTIAL, sign, theme
+from headscope.drawing.theme import COLOURS, MARKERS, SEQUENTIAL, render, sign, theme
 from headscope.results.folder import write_atomically
 from headscope.stats.embedding import STRESS
 from headscope.studies.twins.heads import TABLES, Twins

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def sentences(results: Results) -> list[str]:
-    """What was compared; how far heads are from their twins, beside their own model's and an untrained one's; who
-    has one; where.
-    """
+    """What was compared, how far heads are from their twins and from other heads, which have one, and where."""
     settings = results.manifest["settings"]
     told = (results.manifest["counts"]["texts"], settings["level"], settings["epsilons"], settings["least"])
     return list(filter(None, _Findings(results, *told).sentences()))

@@ -153,9 +153,7 @@ class Twins:
         return weights
 
     def _squares(self) -> Iterator[tuple[slice, Float64[np.ndarray, "replicate head head"]]]:
-        """The distances of all heads, those of `a` first, of some replicates at a time; infinite between a head and
-        itself.
-        """
+        """The distances of all heads, those of `a` first, some replicates at a time; infinite on the diagonal."""
         heads = len(self.a.ids) + len(self.b.ids)
         first, second = np.triu_indices(heads, 1)
         step = max(1, WORK // heads**2)
@@ -175,9 +173,7 @@ class Twins:
 
     @cached_property
     def _between(self) -> tuple[tuple[HeadTwins, HeadTwins], Float64[np.ndarray, "replicate+1 a b"], Float64[np.ndarray, "replicate+1"]]:
-        """What was found of the heads of both models, the mean distances of their layers, and the mean of all heads
-        of one to all of the other.
-        """
+        """What was found of the heads of both models, the mean distances of their layers, and the overall mean."""
         a = len(self.a.ids)
         parts: list[tuple[Nearest, Nearest]] = []
         layers, means = [], []
@@ -213,9 +209,7 @@ class Twins:
         return (self.a, self.b, first) if letter == "a" else (self.b, self.a, second)
 
     def mutual(self) -> list[tuple[HeadId, HeadId, float]]:
-        """The pairs of a head of `a` and one of `b` that are each other's twins, and their distances, the closest
-        first.
-        """
+        """The pairs of a head of `a` and one of `b` that are each other's twins, with distances, the closest first."""
         heads, others, nearest = self.of("a")
         pairs = [
             (heads.ids[head], others.ids[nearest.at[0, head]], float(nearest.twin[0, head]))
@@ -357,9 +351,9 @@ class Twins:
         return values
 
 
-def _nearest(distances: Float64[np.ndarray, "replicate head other"], own: Float64[np.ndarray, "replicate head head"]) -> Nearest:
-    alone = own.shape[1] == 1
-    return Nearest(distances.min(2), distances.argmin(2), np.full(own.shape[:2], np.nan) if alone else own.min(2))
+def _nearest(distances: Float64[np.ndarray, "replicate head other"], to_own_model: Float64[np.ndarray, "replicate head head"]) -> Nearest:
+    alone = to_own_model.shape[1] == 1
+    return Nearest(distances.min(2), distances.argmin(2), np.full(to_own_model.shape[:2], np.nan) if alone else to_own_model.min(2))
 
 
 def _mutual(at: Int64[np.ndarray, "replicate head"], back: Int64[np.ndarray, "replicate other"]) -> Bool[np.ndarray, "replicate head"]:

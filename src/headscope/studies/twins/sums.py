@@ -98,9 +98,7 @@ class SideBySide:
         return MOST.get(self._device.type, MOST["cpu"])
 
     def _add(self, batch: Sequence[Shared], of: Int64[np.ndarray, "text"]) -> None:
-        """A batch whose rows can be held; of a long text a block of rows at a time, for each of which the models run
-        again.
-        """
+        """Add a batch that fits in memory; a long text takes several blocks of rows, each with a pass of the models."""
         sizes = np.array([text.size for text in batch])
         texts = np.repeat(np.arange(len(batch)), sizes)
         rows = np.concatenate([np.arange(size) for size in sizes])
@@ -120,8 +118,8 @@ class SideBySide:
         for place, (watched, view) in enumerate(zip(self._watched, views, strict=True)):
             inputs = [text.inputs[watched.reading] for text in batch]
             sites = {site: index for index, site in enumerate(self._plans[place].chosen)}
-            given: list[torch.Tensor] = []
-            take = partial(self._take, place, sites, view, block, stacks, given)
+            shares: list[torch.Tensor] = []
+            take = partial(self._take, place, sites, view, block, stacks, shares)
             try:
                 watched.model.stream(watched.model.inputs(inputs), take, frozenset(sites))
             except HeadscopeError:
@@ -130,7 +128,7 @@ class SideBySide:
                 raise explain(watched.model, inputs, error) from error
             if place < len(self._sizes):
                 first = place * self._sizes[0]
-                words = torch.cat(given, 1).double().cpu().numpy()
+                words = torch.cat(shares, 1).double().cpu().numpy()
                 np.add.at(self.sums.words[:, first : first + self._sizes[place]], block.of, words)
         np.add.at(self.sums.rows, block.of, 1)
         self._divergences(stacks, block)
@@ -142,7 +140,7 @@ class SideBySide:
         view: _View,
         block: _Block,
         stacks: Sequence[RowStack],
-        given: list[torch.Tensor],
+        shares: list[torch.Tensor],
         site: int,
         weights: Float[torch.Tensor, "text head query key"],
         *_: object,
@@ -153,7 +151,7 @@ class SideBySide:
         for stack, (first, second) in zip(stacks, self._couples, strict=True):
             if place in (first, second):
                 stack.put(index + (len(self._plans[first].chosen) if place == second else 0), rows[:, :, None])
-        given.append(words)
+        shares.append(words)
 
     def _divergences(self, stacks: Sequence[RowStack], block: _Block) -> None:
         numbers, starts = np.unique(block.of, return_index=True)
@@ -172,9 +170,7 @@ class SideBySide:
 
 @dataclass(frozen=True)
 class _Block:
-    """Some rows of a batch: for each its text, its number among the shared rows of the text, its group of documents,
-    and its columns.
-    """
+    """Some rows of a batch: for each its text, its number among the shared rows, its group, and its columns."""
 
     texts: Int64[np.ndarray, "row"]
     rows: Int64[np.ndarray, "row"]

@@ -75,9 +75,7 @@ class Matcher:
                 yield shared
 
     def _matched(self, document: Document) -> Iterator[Shared]:
-        """Texts are the same if they are the same words of a document: their numbers differ once one model drops a
-        text.
-        """
+        """Texts match if they are the same words of a document: numbers differ once one model drops a text."""
         tallies = Tally(), Tally()
         read = [
             {text.annotation.positions: text for text in encoder.texts([document], tally)}
@@ -120,7 +118,7 @@ def _require_same(sides: Sequence[Encoded], where: str, names: Names) -> None:
         return
     at = next((at for at, (x, y) in enumerate(zip(first.pieces, second.pieces, strict=False)) if x != y), None)
     if at is not None:
-        said = f"token {at + 1} of {where} is {first.pieces[at]!r} in {names.a} and {second.pieces[at]!r} in {names.b}"
+        difference = f"token {at + 1} of {where} is {first.pieces[at]!r} in {names.a} and {second.pieces[at]!r} in {names.b}"
     else:
-        said = f"{where} has {len(first)} tokens in {names.a} and {len(second)} in {names.b}, or tokens of other roles"
-    raise RunError(f"the two models do not read the same tokens: {said}", "Compare words: --level word")
+        difference = f"{where} has {len(first)} tokens in {names.a} and {len(second)} in {names.b}, or tokens of other roles"
+    raise RunError(f"the two models do not read the same tokens: {difference}", "Compare words: --level word")

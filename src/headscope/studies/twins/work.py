@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.heads import Kind
-from headscope.core.names import title
+from headscope.core.paths import title
 from headscope.core.state import States
 from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.random import untrained
+from headscope.results.counts import warning
 from headscope.results.table import Table
-from headscope.results.unknown_tokens import warning
 from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 from headscope.studies.twins.heads import LETTERS, TABLES, Heads, Twins
@@ -62,9 +62,7 @@ class TwinsWork(Work):
         return load(self.spec.other, str(self.model.device), self.spec.dtype)
 
     def _begun_with(self) -> int | None:
-        """The size of the shards of a study to go on with, which are numbered: batches may be of another size,
-        shards may not.
-        """
+        """The shard size of a study to resume, since shards are numbered; batches may be of another size."""
         folder = self.context.folder
         if folder is None or not self.context.resume:
             return None
@@ -127,10 +125,12 @@ class TwinsWork(Work):
     def _count(self, job: list[Shared]) -> None:
         self._texts += len(job)
         self._tokens += sum(text.cost for text in job)
-        if self.context.progress is not None:
-            limit = self.spec.limit
-            shares = [self.context.corpus.share, self._texts / limit if limit is not None else None]
-            self.context.progress(max((share for share in shares if share is not None), default=None), self._texts, self._tokens)
+        self.meter.tell(1.0, self._texts, self._tokens)
+
+    def share(self) -> float | None:
+        """The share of the corpus that is read, or of the texts that are asked for."""
+        shares = [super().share(), self._texts / self.spec.limit if self.spec.limit is not None else None]
+        return max((share for share in shares if share is not None), default=None)
 
     def tables(self, states: States) -> dict[str, Table]:
         """All tables of twins, and a summary of them in words."""
@@ -166,16 +166,12 @@ def _names(models: tuple[Model, Model]) -> Names:
 
 
 def _path(name: str) -> str:
-    """The whole path of a model's folder, so that the model is called the same wherever the study is started; other
-    names as they are.
-    """
+    """The resolved path of a model's folder, which is the same wherever the study starts; other names unchanged."""
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def _kinds(models: tuple[Model, Model], asked: tuple[Kind, ...] | None) -> tuple[Kind, Kind]:
-    """The kinds of self-attention to look at: as asked for, or those with the most heads. Cross attention joins two
-    texts.
-    """
+    """The kinds of self-attention asked for, or those with the most heads; cross-attention joins two texts."""
     kinds: list[Kind] = []
     for model, wanted in zip(models, (asked[0], asked[-1]) if asked is not None else (None, None), strict=True):
         heads: dict[Kind, int] = {name: number for name, number in model.layout.heads().items() if name != "cross"}
@@ -203,9 +199,7 @@ _CLOSER = {
 
 
 def summary(table: Table) -> Table:
-    """One row per quantity of `twins_summary` that the heads of a model have, with the numbers of `a` and of `b`;
-    heads are shares.
-    """
+    """One row per quantity of `twins_summary`, with the numbers of `a` and of `b`; heads are shares."""
     rows: dict[str, dict[str, Any]] = {}
     for row in table:
         if row["side"] in LETTERS and (what := _what(row["quantity"])) is not None:

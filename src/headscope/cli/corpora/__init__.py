@@ -1,1 +1,0 @@
-"""`headscope corpus`: look at a corpus before running a model over it."""

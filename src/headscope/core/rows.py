@@ -1,0 +1,93 @@
+"""What is known of every row of attention without its map: statistics that a kernel adds up while it attends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Float, Int
+
+Test = Callable[[str, int], bool]  # of a position's form and role
+SINK, ENTROPY, LARGEST, FIRST = range(4)  # columns of statistics; those of groups and offsets follow
+
+
+@dataclass(frozen=True)
+class RowNeeds:
+    """What measures need of a row: the weight on groups of keys, each a name and a test, and on keys at some offsets;
+    over which groups of rows that is summed, beside all of a text; and whether they need the weights between the words
+    of each sentence.
+
+    Its entropy, its largest weight and the mass that a sink takes are always there.
+    """
+
+    groups: tuple[tuple[str, Test], ...] = ()
+    offsets: tuple[int, ...] = ()
+    rows: tuple[tuple[str, Test], ...] = ()
+    sentences: bool = False
+
+    def __or__(self, other: RowNeeds) -> RowNeeds:
+        groups, rows = (
+            tuple(sorted(dict((*one, *two)).items(), key=lambda item: item[0]))
+            for one, two in ((self.groups, other.groups), (self.rows, other.rows))
+        )
+        return RowNeeds(groups, tuple(sorted({*self.offsets, *other.offsets})), rows, self.sentences or other.sentences)
+
+    @property
+    def width(self) -> int:
+        """The number of columns of statistics."""
+        return FIRST + len(self.groups) + len(self.offsets)
+
+    def column(self, what: str | int) -> int:
+        """The column of a group, by its name, or of an offset."""
+        if isinstance(what, int):
+            return FIRST + len(self.groups) + self.offsets.index(what)
+        return FIRST + [name for name, _ in self.groups].index(what)
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """Statistics summed over the rows of each text, and over those of each group of rows of `needs`.
+
+    The statistics of a row are 1 minus its sum, the entropy of the row divided by its sum (in nats), its largest
+    weight, and its weight on each group and at each offset of `needs`. Rows of padding count for nothing.
+    """
+
+    needs: RowNeeds
+    values: Float[torch.Tensor, "batch head rows statistic"]
+
+    @classmethod
+    def of(
+        cls, needs: RowNeeds, values: Float[torch.Tensor, "batch head query statistic"], rows: Float[torch.Tensor, "batch rows query"]
+    ) -> RowSums:
+        """The sums of the statistics of rows, by one product; `rows` are all rows, and then those of each group."""
+        return cls(needs, rows[:, None] @ values)
+
+    def over(self, rows: str) -> Float[torch.Tensor, "batch head statistic"]:
+        """Those over a group of rows; `all` are all."""
+        place = 0 if rows == "all" else 1 + [name for name, _ in self.needs.rows].index(rows)
+        return self.values[:, :, place]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Which keys a row may attend to: at most `before` positions back and `after` ahead; None is without limit."""
+
+    before: int | None = None
+    after: int | None = None
+
+
+@dataclass(frozen=True)
+class AttentionScores:
+    """What attention weights are made of: queries, keys, their scale, what rows can see, how many rows and keys of each
+    text are no padding, and the log-sum-exp of each row. The weight of a pair it can see is e^(score - log).
+    """
+
+    query: Float[torch.Tensor, "batch head query d"]
+    key: Float[torch.Tensor, "batch kv_head key d"]
+    scale: float
+    reach: Reach
+    lengths: tuple[Int[torch.Tensor, "batch"], Int[torch.Tensor, "batch"]]
+    logs: Float[torch.Tensor, "batch head query"]

@@ -1,0 +1,110 @@
+"""How much of some work is done, and how long the rest of it takes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+WAITED, TOLD = 3.0, 10.0  # seconds of work before the rest is foretold, and of the rest if it is worth a line
+
+
+class TimeLeft:
+    """How long work still takes, by the shares of it that were done at some times.
+
+    The speed is that of the later half of the time so far: what is slow only at the beginning is forgotten, and a
+    change of speed is followed.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: deque[tuple[float, float]] = deque()
+        self._began: float | None = None
+        self.steps = 0  # times that the share has grown
+
+    def add(self, share: float) -> None:
+        """Take note of the share that is done now."""
+        now = self._clock()
+        if self._began is None:
+            self._began = now
+        elif share > self._seen[-1][1]:
+            self.steps += 1
+        else:
+            return
+        self._seen.append((now, share))
+        while len(self._seen) > 2 and self._seen[1][0] <= (self._began + now) / 2:
+            self._seen.popleft()
+
+    @property
+    def share(self) -> float:
+        """The share that is done."""
+        return self._seen[-1][1] if self._seen else 0.0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the first share was seen."""
+        return 0.0 if self._began is None else self._clock() - self._began
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds that are left; None while the share has not grown."""
+        if not self.steps:
+            return None
+        (first, before), (last, share) = self._seen[0], self._seen[-1]
+        return max(0.0, (1 - share) * (last - first) / (share - before) - (self._clock() - last))
+
+
+class JobProgress:
+    """How much is done of jobs of unequal costs: the share is told to `progress`, and once to `say` how long the rest
+    takes.
+
+    `costs` are those of all jobs in order, in a unit of any size; where they are None, `share` gives the share of
+    all work. `say` hears a line if the study takes long, with the `advice` what makes it shorter.
+    """
+
+    def __init__(
+        self,
+        costs: Sequence[float] | None,
+        share: Callable[[], float | None],
+        progress: Callable[[float | None, int, int], None] | None = None,
+        say: Callable[[str], None] | None = None,
+        advice: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ends = None if costs is None else list(accumulate(costs, initial=0.0))
+        self._share, self._progress, self._say, self._advice = share, progress, say, advice
+        self._left = TimeLeft(clock)
+        self._number, self._read = 0, (0, 0)
+
+    def begin(self, number: int) -> None:
+        """Take note that all jobs before this one are done."""
+        self._number = number
+        self.tell(0.0, *self._read)
+
+    def tell(self, of_job: float, texts: int, tokens: int) -> None:
+        """Take note of the share of the present job that is done, and of the texts and tokens read so far."""
+        self._read = texts, tokens
+        share = self._share() if self._ends is None else self._weighed(self._ends, of_job)
+        if share is not None:
+            self._left.add(share)
+        if self._progress is not None:
+            self._progress(share, texts, tokens)
+        left = self._left
+        if self._say is not None and left.steps > 1 and left.elapsed > WAITED:
+            if (seconds := left.seconds) is not None and seconds > TOLD:
+                self._say(f"about {spelled(seconds)} left{self._advice}. What is done is kept: --resume goes on with it")
+            self._say = None
+
+    def _weighed(self, ends: Sequence[float], of_job: float) -> float:
+        before, after = (ends[min(number, len(ends) - 1)] for number in (self._number, self._number + 1))
+        return (before + (after - before) * min(of_job, 1.0)) / (ends[-1] or 1.0)
+
+
+def spelled(seconds: float) -> str:
+    """A time in words, in the unit that suits it."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"

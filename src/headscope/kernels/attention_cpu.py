@@ -1,0 +1,182 @@
+"""Attention on a CPU with statistics of its rows and without maps, compiled.
+
+Scores come from a product of matrices, a block of rows at a time that stays in the cache. One loop then turns each row
+of them into weights and adds up its statistics (METHODS §19). The exponential is taken apart into a power of 2 and a
+polynomial, so that the compiler works on many keys at once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numba import prange
+
+from headscope.kernels.compiling import careful, using
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jaxtyping import Float, Float32, Int64
+
+CACHE = 1 << 19  # numbers of a block of scores
+KEYS = 1024  # of a row, whose sums are in single precision
+NO_LIMIT = 1 << 40
+# 2^f for f from -1/2 to 1/2, fitted by least squares at Chebyshev nodes: good to 2e-8.
+C0, C1, C2, C3, C4, C5, C6 = (np.float32(c) for c in (1.0, 0.6931472, 0.24022651, 0.055503294, 0.0096181291, 0.0013398875, 0.00015414552))
+BIAS, MANTISSA = np.int32(127), np.int32(23)
+HALF, LEAST, _ZERO = np.float32(0.5), np.float32(-126), np.float32(0)
+_LN2 = math.log(2)
+
+
+def attend(
+    query: Float[torch.Tensor, "text head query d"],
+    key: Float[torch.Tensor, "text kv_head key d"],
+    value: Float[torch.Tensor, "text kv_head key e"],
+    scale: float,
+    reach: tuple[int | None, int | None],
+    lengths: tuple[Int64[torch.Tensor, "text"], Int64[torch.Tensor, "text"]],
+    members: Float[torch.Tensor, "text key group"],
+    offsets: Sequence[int],
+) -> tuple[
+    Float[torch.Tensor, "text query head e"], Float[torch.Tensor, "text head query statistic"], Float[torch.Tensor, "text head query"]
+]:
+    """What the heads give, the statistics of their rows, and the logarithm of the sum of e^score of each row.
+
+    `reach` is how many keys before and after itself a row sees, None if all, and `lengths` are the rows and the keys of
+    each text that are no padding.
+    """
+    dtype = query.dtype
+    query, key, value = query.float(), key.float(), value.float()
+    (texts, heads, rows, _), keys = query.shape, key.shape[2]
+    before, after = (NO_LIMIT if limit is None else limit for limit in reach)
+    starts, places = _lists(members)
+    counts = tuple(length.numpy() for length in lengths)
+    numbers = np.array(offsets, dtype=np.int64)
+    output = query.new_empty((texts, rows, heads, value.shape[-1]))
+    statistics = query.new_empty((texts, heads, rows, 3 + members.shape[-1] + len(offsets)))
+    logs = query.new_empty((texts, heads, rows))
+    together = max(1, CACHE // (heads * rows * keys))  # texts
+    step = rows if heads * rows * keys <= 2 * CACHE else max(16, CACHE // (heads * keys))
+    buffer = query.new_empty(min(texts, together) * heads * min(rows, step) * keys)
+    factor = np.float32(scale / _LN2)
+    for first in range(0, texts, together):
+        part = slice(first, min(texts, first + together))
+        own = [_repeated(tensor[part], heads) for tensor in (key, value)]
+        for start in range(0, rows, step):
+            stop = min(rows, start + step)
+            low, high = max(0, start - before), min(keys, stop + after)  # what none of these rows sees is not looked at
+            size = (part.stop - part.start, heads, stop - start, max(0, high - low))
+            scores = buffer[: math.prod(size)].view(size)
+            torch.matmul(query[part, :, start:stop], own[0][:, :, low:high].transpose(-1, -2), out=scores)
+            block = statistics[part, :, start:stop]
+            inverse = np.empty(size[:3], np.float32)
+            with using(torch.get_num_threads()):
+                _rows(
+                    *(scores.numpy(), factor, start, low, before, after, counts[0][part], counts[1][part]),
+                    *(starts[part], places, numbers, block.numpy(), inverse, logs[part, :, start:stop].numpy()),
+                )
+            given = torch.matmul(scores, own[1][:, :, low:high]).mul_(torch.from_numpy(inverse)[..., None])
+            output[part, start:stop] = given.transpose(1, 2)
+    return output.to(dtype), statistics, logs
+
+
+def _repeated(tensor: Float[torch.Tensor, "text kv_head key d"], heads: int) -> Float[torch.Tensor, "text head key d"]:
+    """Keys or values of all heads, where some heads share them."""
+    return tensor if tensor.shape[1] == heads else tensor.repeat_interleave(heads // tensor.shape[1], 1)
+
+
+def _lists(members: Float[torch.Tensor, "text key group"]) -> tuple[Int64[np.ndarray, "text group+1"], Int64[np.ndarray, "n"]]:
+    """The keys of each group of each text, one list after the other, and where each begins."""
+    chosen = members.numpy().transpose(0, 2, 1) > 0
+    ends = np.cumsum(chosen.sum(-1).ravel()).reshape(chosen.shape[:2])
+    first = np.concatenate([[0], ends[:-1, -1]])[:, None] if chosen.shape[1] else np.zeros((len(chosen), 1), np.int64)
+    return np.concatenate([first, ends], 1).astype(np.int64), chosen.nonzero()[2].astype(np.int64)
+
+
+@careful
+def _rows(
+    scores: Float32[np.ndarray, "text head row key"],
+    factor: np.float32,
+    first_row: int,
+    first_key: int,
+    before: int,
+    after: int,
+    queries: Int64[np.ndarray, "text"],
+    keys: Int64[np.ndarray, "text"],
+    starts: Int64[np.ndarray, "text group+1"],
+    places: Int64[np.ndarray, "n"],
+    offsets: Int64[np.ndarray, "offset"],
+    out: Float32[np.ndarray, "text head row statistic"],
+    inverse: Float32[np.ndarray, "text head row"],
+    logs: Float32[np.ndarray, "text head row"],
+) -> None:
+    """Turn scores into exp(score - largest score of the row), in place, and write the statistics of each row and what
+    its weights are to be multiplied by. A score that is not finite makes its row's statistics NaN.
+    """
+    texts, heads, rows, width = scores.shape
+    groups = starts.shape[1] - 1
+    for number in prange(texts * heads):
+        text, head = number // heads, number % heads
+        power = np.empty(KEYS, np.float32)
+        bits = power.view(np.int32)
+        exponent = np.empty(KEYS, np.float32)
+        for row in range(rows):
+            line = scores[text, head, row]
+            place = first_row + row
+            low = max(0, place - before - first_key)
+            high = min(min(keys[text], place + after + 1) - first_key, width)
+            if place >= queries[text] or high <= low:
+                line[:] = 0
+                out[text, head, row] = 0
+                inverse[text, head, row] = 0
+                logs[text, head, row] = 0
+                continue
+            visible = line[low:high]
+            most = visible[0]
+            check = _ZERO
+            for k in range(len(visible)):
+                most = max(most, visible[k])
+                check += visible[k]
+            total = 0.0
+            weighted = 0.0
+            for start in range(0, len(visible), KEYS):
+                part = visible[start : min(len(visible), start + KEYS)]
+                for k in range(len(part)):
+                    x = max((part[k] - most) * factor, LEAST)
+                    exponent[k] = x
+                    bits[k] = (np.int32(x - HALF) + BIAS) << MANTISSA
+                sums = _ZERO
+                products = _ZERO
+                for k in range(len(part)):
+                    x = exponent[k]
+                    f = x - np.float32(np.int32(x - HALF))
+                    e = power[k] * ((((((C6 * f + C5) * f + C4) * f + C3) * f + C2) * f + C1) * f + C0)
+                    part[k] = e
+                    sums += e
+                    products += e * x
+                total += float(sums)
+                weighted += float(products)
+            share = 1.0 / total
+            inverse[text, head, row] = share
+            logs[text, head, row] = _LN2 * (math.log2(total) + most * factor)
+            statistics = out[text, head, row]
+            statistics[0] = 0
+            statistics[1] = _LN2 * (math.log2(total) - weighted * share)
+            statistics[2] = share
+            for group in range(groups):
+                mass = _ZERO
+                for at in range(starts[text, group], starts[text, group + 1]):
+                    k = places[at] - first_key
+                    if low <= k < high:
+                        mass += line[k]
+                statistics[3 + group] = mass * share
+            for at in range(len(offsets)):
+                k = place + offsets[at] - first_key
+                statistics[3 + groups + at] = line[k] * share if low <= k < high else 0.0
+            if not math.isfinite(check):
+                statistics[:] = np.nan
+            line[:low] = 0
+            line[high:] = 0

@@ -1,0 +1,148 @@
+"""The weights between the words of each sentence, and each word's favourite there, without the rest of the maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.kernels import kernel
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Bool, Float, Int
+
+    from headscope.core.batch import TokenMaps
+    from headscope.core.rows import AttentionScores
+    from headscope.measures.words import WordIndex
+
+LONGEST = 128  # tokens of a sentence that one program of a GPU looks at
+SIZES = (32, LONGEST)  # tokens: sentences of up to so many are looked at together, and longer ones by powers of 2
+
+
+@dataclass(frozen=True)
+class SentenceBlock:
+    """Some sentences: the text of each, its tokens, and its words by their tokens, counted from its first."""
+
+    text: Int[torch.Tensor, "sentence"]
+    token: Int[torch.Tensor, "sentence position"]  # places in the text; beyond the sentence that of its first token
+    inside: Bool[torch.Tensor, "sentence position"]
+    rows: Int[torch.Tensor, "side sentence word"]
+    columns: Int[torch.Tensor, "side sentence word"]
+    words: Bool[torch.Tensor, "sentence word"]
+    place: Int[torch.Tensor, "sentence word"]  # of words in the word maps of their texts
+    first: Int[torch.Tensor, "sentence"]  # the place in the text of the sentence's first token
+    counts: Int[torch.Tensor, "sentence"]  # of words
+
+    def put(self, chosen: Int[torch.Tensor, "direction batch head position"], tokens: TokenMaps) -> None:
+        """Write the favourites of the words of these sentences where they belong."""
+        import torch
+
+        if chosen.is_cuda and self.token.shape[1] <= LONGEST and (fast := kernel("sentences_cuda")) is not None:
+            scores = tokens.scores
+            parts = None if scores is None else (scores.query, scores.key, scores.logs, scores.scale)
+            reach = (None, None) if scores is None else (scores.reach.before, scores.reach.after)
+            places = (self.text, self.first, self.rows, self.columns, self.place, self.counts)
+            fast.favourites(chosen, tokens.weights, parts if tokens.weights is None else None, reach, *places, self.token.shape[1])
+            return
+        local = self._local(tokens)
+        sentence, word = self.words.nonzero(as_tuple=True)
+        picked = local[:, sentence, :, word]  # [word, direction, head]
+        places_of = self.place[sentence[:, None, None], picked.clamp_min(0)]
+        chosen[:, self.text[sentence], :, self.place[sentence, word]] = torch.where(picked >= 0, places_of, -1)
+
+    def _local(self, tokens: TokenMaps) -> Int[torch.Tensor, "direction sentence head word"]:
+        """The favourites by their numbers in the sentence."""
+        if tokens.weights is not None:
+            return self._favourites(self._of_maps(tokens.weights), tokens.longest)
+        assert tokens.scores is not None, "there are neither maps nor what they are made of"
+        compiled = self._by_kernel(tokens.scores)
+        return self._favourites(self._of_scores(tokens.scores), tokens.longest) if compiled is None else compiled
+
+    def _of_maps(self, weights: Float[torch.Tensor, "batch head query key"]) -> Float[torch.Tensor, "sentence head row column"]:
+        blocks = weights[self.text[:, None, None], :, self.token[:, :, None], self.token[:, None, :]]
+        return blocks.permute(0, 3, 1, 2).float()
+
+    def _of_scores(self, scores: AttentionScores) -> Float[torch.Tensor, "sentence head row column"]:
+        """e^(score - log of the row), 0 where the row does not see the column."""
+        text = self.text[:, None]
+        query = scores.query[text, :, self.token].transpose(1, 2).float()
+        key = scores.key[text, :, self.token].transpose(1, 2).float()
+        key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
+        logs = scores.logs[text, :, self.token].transpose(1, 2)
+        weights = (query @ key.transpose(-1, -2) * scores.scale - logs[..., None]).exp()
+        gap = self.token[:, None, :] - self.token[:, :, None]
+        visible = self.inside[:, None, :] & self.inside[:, :, None]
+        if scores.reach.before is not None:
+            visible = visible & (gap >= -scores.reach.before)
+        if scores.reach.after is not None:
+            visible = visible & (gap <= scores.reach.after)
+        return weights.masked_fill(~visible[:, None], 0)
+
+    def _by_kernel(self, scores: AttentionScores) -> Int[torch.Tensor, "direction sentence head word"] | None:
+        """As `_favourites`, by a compiled loop on a CPU."""
+        import torch
+
+        fast = kernel("sentences_cpu") if scores.query.device.type == "cpu" else None
+        if fast is None:
+            return None
+        reach = tuple(fast.NO_LIMIT if limit is None else limit for limit in (scores.reach.before, scores.reach.after))
+        arrays = (scores.query.float().numpy(), scores.key.float().numpy(), scores.logs.numpy())
+        places = (tensor.numpy() for tensor in (self.text, self.first, self.rows, self.columns, self.counts))
+        return torch.from_numpy(fast.favourites(*arrays, scores.scale, reach, *places, torch.get_num_threads()))
+
+    def _favourites(
+        self, weights: Float[torch.Tensor, "sentence head row column"], longest: int
+    ) -> Int[torch.Tensor, "direction sentence head word"]:
+        """The word each attends to most, and the one that attends to it most, among the others; -1 if none does."""
+        import torch
+
+        others = self.words[:, :, None] & self.words[:, None, :] & ~torch.eye(self.words.shape[1], dtype=torch.bool, device=weights.device)
+        between = self._between_words(weights, longest) * others[:, None]
+        strongest = [between.max(axis) for axis in (-1, -2)]
+        return torch.stack([where.masked_fill(most <= 0, -1) for most, where in strongest])
+
+    def _between_words(
+        self, weights: Float[torch.Tensor, "sentence head row column"], longest: int
+    ) -> Float[torch.Tensor, "sentence head word word"]:
+        """Means over the tokens of attending words of the sums over those of the words attended to."""
+        import torch
+
+        if weights.is_cuda and (fast := kernel("words_cuda")) is not None:
+            found: torch.Tensor = fast.word_map(weights, self.rows, self.columns, longest)
+            return found
+        token = torch.arange(weights.shape[-1], device=weights.device)
+        member = [((token >= side[0][..., None]) & (token < side[1][..., None])).float() for side in (self.rows, self.columns)]
+        share = member[0] / member[0].sum(-1, keepdim=True).clamp_min(1)
+        return share[:, None] @ weights @ member[1].transpose(-1, -2)[:, None]
+
+
+def sentence_blocks(words: WordIndex, tokens: TokenMaps, device: torch.device) -> list[SentenceBlock]:
+    """The sentences of a batch, those of about one length together."""
+    import torch
+
+    first_token, after_token = (side[words.text, words.place] for side in tokens.places)
+    first, after = words.bounds()
+    starts = np.unique(first)  # the first word of each sentence
+    begin, size = first_token[starts], after_token[after[starts] - 1] - first_token[starts]
+    bucket = np.searchsorted(SIZES, size)
+    bucket = np.where(size > SIZES[-1], np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64), bucket)
+    blocks = []
+    for number in np.unique(bucket):
+        chosen = bucket == number
+        start, origin = starts[chosen][:, None], begin[chosen][:, None]
+        count = after[starts[chosen]][:, None] - start
+        there = np.arange(count.max()) < count
+        place = words.place[np.where(there, start + np.arange(count.max()), start)]
+        position = np.arange(size[chosen].max())
+        inside = position < size[chosen][:, None]
+        arrays = (words.text[start[:, 0]], np.where(inside, origin + position, origin), inside, there, place, origin)
+        text, token, inside_, there_, place_, origin_ = (torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays)
+        rows, columns = ((side[:, text[:, None], place_] - origin_) * there_ for side in (tokens.rows, tokens.columns))
+        blocks.append(
+            SentenceBlock(
+                text, token, inside_, rows.contiguous(), columns.contiguous(), there_, place_, origin_[:, 0].contiguous(), there_.sum(1)
+            )
+        )
+    return blocks

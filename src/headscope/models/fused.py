@@ -1,0 +1,239 @@
+"""Attention without maps: what heads give, and statistics of their rows, in one go (METHODS §19).
+
+A layer's scores are scaled products of queries and keys within a row's reach, or the layer is not read this way. That
+is established twice: the mask of every pass must be one of a reach and of padding on the right, and the statistics of a
+dry run must be those of the maps of eager attention. On a CPU one compiled loop attends and adds up statistics; on CUDA
+a kernel adds them up beside fused attention. Weights of single pairs follow from the log-sum-exp of their row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import le
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from headscope.core.heads import Site
+from headscope.core.rows import AttentionScores, Reach
+from headscope.kernels import kernel
+from headscope.models import capture
+from headscope.stats.rows import row_statistics, score_statistics, seen
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+    from transformers import PreTrainedModel
+
+    Members = Float[torch.Tensor, "batch key group"]
+    Values = Float[torch.Tensor, "batch head query statistic"]
+
+# What takes a site's number, the statistics of its rows, and the scores they come from.
+RowConsumer = Callable[[int, "Values", AttentionScores], None]
+
+
+class OtherMask(Exception):
+    """A mask that hides other keys than padding and those out of reach: the layer's maps must be looked at."""
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How many rows and how many keys of each text are no padding, the most of each, and whether there is padding."""
+
+    rows: Int[torch.Tensor, "batch"]
+    keys: Int[torch.Tensor, "batch"]
+    longest: tuple[int, int]
+    padded: bool
+
+    @classmethod
+    def of(cls, rows: Sequence[int], keys: Sequence[int], device: torch.device) -> Lengths:
+        """Those of texts of so many tokens, padded to the longest of them."""
+        tensors = (torch.tensor(list(counts), dtype=torch.int64) for counts in (rows, keys))
+        first, second = (
+            tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device) for tensor in tensors
+        )
+        return cls(first, second, (max(rows), max(keys)), len({*rows}) > 1 or len({*keys}) > 1)
+
+
+def lengths_of(source: Sequence[int], target: Sequence[int], sites: Sequence[Site], device: torch.device) -> Callable[[int], Lengths]:
+    """The lengths of the rows and keys of each site, by its number, from those of what encoder and decoder read."""
+    sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+    known = {kind: Lengths.of(*sides[kind], device) for kind in {site.kind for site in sites}}
+    return lambda index: known[sites[index].kind]
+
+
+class Reaches:
+    """The reaches of the masks of a model, in the order in which layers meet them.
+
+    They are read off the masks of the longest texts so far. Later masks must be those of the same reaches: that is
+    looked at where the masks are, and `check` asks for the outcome, so that no pass waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Reach, tuple[int, int]]] = []
+        self._wrong: list[torch.Tensor] = []
+
+    def find(self, number: int, mask: torch.Tensor, lengths: Lengths, rows: int, keys: int) -> Reach:
+        """The reach of mask number `number` of a pass; an error if it is of another kind, now or when it is checked."""
+        if number < len(self._known) and all(map(le, lengths.longest, self._known[number][1])):
+            reach = self._known[number][0]
+            require_kind(mask, rows, keys)
+            self._wrong.append(differs(mask, reach, lengths))
+            return reach
+        reach = reach_of(mask, lengths, rows, keys)
+        self._known[number : number + 1] = [(reach, lengths.longest)]
+        return reach
+
+    def check(self) -> None:
+        """An error if a mask was not one of the reach it was taken for."""
+        wrong, self._wrong = self._wrong, []
+        if wrong and bool(torch.stack(wrong).any()):
+            self._known = []
+            raise OtherMask("the mask hides other keys than padding and those out of reach")
+
+
+class _RowTap:
+    """What happens at each attention call of one pass: attend, and hand over the statistics of the rows."""
+
+    def __init__(
+        self,
+        calls: capture.ExpectedCalls,
+        lengths: Callable[[int], Lengths],
+        members: Callable[[int], Members],
+        offsets: Sequence[int],
+        consume: RowConsumer,
+        wanted: frozenset[int] | None,
+        reaches: Reaches,
+    ) -> None:
+        self._expected, self._lengths, self._members, self._offsets = calls, lengths, members, offsets
+        self._consume, self._wanted, self._reaches = consume, wanted, reaches
+        self._seen: dict[int, tuple[Reach, torch.Tensor]] = {}
+        self.calls = 0
+
+    def __call__(self, sdpa: capture.Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+        index, self.calls = self.calls, self.calls + 1
+        if self._wanted is not None and index not in self._wanted:
+            return sdpa(module, *args, **kwargs)[0], None
+        self._expected.check(index, module)
+        (query, key, value), lengths = args[:3], self._lengths(index)
+        reach = self._reach(capture.mask_of(args, kwargs), _looks_back(module, query, kwargs), query.shape[2], key.shape[2], lengths)
+        scale = kwargs.get("scaling")
+        scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
+        members, counts = self._members(index), (lengths.rows, lengths.keys)
+        fast = kernel("attention_cpu") if query.device.type == "cpu" else None
+        if fast is not None:
+            limits = (reach.before, reach.after)
+            output, values, logs = fast.attend(query, key, value, scale, limits, counts, members, self._offsets)
+        else:
+            output = sdpa(module, *args, **kwargs)[0]
+            values, logs = statistics(query, key, scale, reach, counts, members, self._offsets)
+        self._consume(index, values, AttentionScores(query, key, scale, reach, counts, logs))
+        return output, None
+
+    def _reach(self, mask: torch.Tensor | None, causal: bool, rows: int, keys: int, lengths: Lengths) -> Reach:
+        """The reach of a mask, found once for all layers that share it."""
+        if mask is None:
+            if lengths.padded:
+                raise OtherMask("texts are padded, and nothing hides the padding")
+            return Reach(None, 0) if causal else Reach()
+        if id(mask) not in self._seen:  # the mask is kept, so that its id stays its own
+            self._seen[id(mask)] = self._reaches.find(len(self._seen), mask, lengths, rows, keys), mask
+        return self._seen[id(mask)][0]
+
+
+def statistics(
+    query: Float[torch.Tensor, "batch head query d"],
+    key: Float[torch.Tensor, "batch kv_head key d"],
+    scale: float,
+    reach: Reach,
+    lengths: tuple[Int[torch.Tensor, "batch"], Int[torch.Tensor, "batch"]],
+    members: Members,
+    offsets: Sequence[int],
+) -> tuple[Values, Float[torch.Tensor, "batch head query"]]:
+    """Statistics of rows of attention, and their log-sum-exp, from queries and keys: by a kernel where there is one."""
+    if query.is_cuda and (fast := kernel("attention_cuda")) is not None:
+        values, logs = fast.statistics(query, key, scale, (reach.before, reach.after), lengths, members, offsets)
+        return values, logs
+    return score_statistics(query, key, scale, reach, lengths, members, offsets)
+
+
+def _looks_back(module: torch.nn.Module, query: torch.Tensor, options: Mapping[str, Any]) -> bool:
+    """Whether a call without a mask hides what follows a row, as transformers' SDPA function decides it."""
+    causal = options.get("is_causal")
+    return query.shape[2] > 1 and bool(getattr(module, "is_causal", True) if causal is None else causal)
+
+
+def require_kind(mask: torch.Tensor, rows: int, keys: int) -> None:
+    """Refuse a mask that is no truth value for each row and key."""
+    if mask.dtype != torch.bool or mask.ndim != 4 or mask.shape[1] != 1 or mask.shape[-2:] != (rows, keys):
+        raise OtherMask("the mask is no truth value for each row and key, the same for all heads")
+
+
+def differs(mask: Bool[torch.Tensor, "batch 1 query key"], reach: Reach, lengths: Lengths) -> Bool[torch.Tensor, ""]:
+    """Whether a mask shows rows that are no padding other keys than those within reach."""
+    rows, keys = mask.shape[-2:]
+    expected = seen(reach, lengths.rows, lengths.keys, range(rows), keys)
+    valid = torch.arange(rows, device=mask.device) < lengths.rows[:, None]
+    return ((mask[:, 0] != expected) & valid[..., None]).any()
+
+
+def reach_of(mask: Bool[torch.Tensor, "batch 1 query key"], lengths: Lengths, rows: int, keys: int) -> Reach:
+    """The reach that a mask gives every row, beside hiding padding; an error if it hides anything else."""
+    require_kind(mask, rows, keys)
+    text = int(lengths.rows.argmax())
+    last, width = int(lengths.rows[text]) - 1, int(lengths.keys[text])
+    visible = mask[min(text, len(mask) - 1), 0]
+    first_seen, seen_ahead = int(visible[last].int().argmax()), int(visible[0, :width].sum())
+    reach = Reach(last - first_seen if first_seen > 0 else None, seen_ahead - 1 if seen_ahead < width else None)
+    if differs(mask, reach, lengths):
+        raise OtherMask("the mask hides other keys than padding and those out of reach")
+    return reach
+
+
+def stream_rows(
+    model: PreTrainedModel,
+    sites: Sequence[Site],
+    inputs: Mapping[str, torch.Tensor],
+    lengths: Callable[[int], Lengths],
+    members: Callable[[int], Members],
+    offsets: Sequence[int],
+    consume: RowConsumer,
+    wanted: frozenset[int] | None = None,
+    reaches: Reaches | None = None,
+) -> None:
+    """Run the model once, without maps, and hand the statistics of the rows of each wanted site to `consume`.
+
+    With `reaches` masks may be looked at later, when those are checked.
+    """
+    calls = capture.ExpectedCalls(model, sites)
+    tap = _RowTap(calls, lengths, members, offsets, consume, wanted, reaches or Reaches())
+    with torch.inference_mode(), capture.tapped(model, tap, "sdpa"):
+        model(**inputs, use_cache=False)
+    calls.check_number(tap.calls)
+
+
+def differences(
+    model: PreTrainedModel,
+    sites: Sequence[Site],
+    inputs: Mapping[str, torch.Tensor],
+) -> list[tuple[Site, Values, Values]]:
+    """For each site the statistics of a pass without maps and those of the maps of eager attention, for comparison."""
+    maps = [call.weights for call in capture.observe(model, inputs)[0]]
+    source = inputs["attention_mask"].sum(1).tolist()
+    target = inputs["decoder_attention_mask"].sum(1).tolist() if model.config.is_encoder_decoder else source
+    keys = torch.arange(max(weights.shape[-1] for weights in maps), device=maps[0].device)
+    groups = torch.stack([keys == 0, keys % 3 == 1, keys >= 0], -1).float()
+    members = [groups[None, : weights.shape[-1]].expand(len(weights), -1, -1).clone() for weights in maps]
+    offsets = (-2, -1, 0, 1)
+    pairs = []
+
+    def compare(index: int, values: Values, scores: AttentionScores) -> None:
+        weights = maps[index].float()
+        valid = torch.arange(weights.shape[2], device=weights.device) < scores.lengths[0][:, None]
+        hidden = torch.arange(weights.shape[3], device=weights.device) >= scores.lengths[1][:, None]
+        inside = members[index].masked_fill(hidden[..., None], 0)
+        pairs.append((sites[index], values, row_statistics(weights, valid, inside, offsets)))
+
+    lengths = lengths_of(source, target, sites, maps[0].device)
+    stream_rows(model, sites, inputs, lengths, lambda index: members[index], offsets, compare)
+    return pairs

@@ -1,0 +1,110 @@
+"""Runs of surface measures make no maps, and find what maps give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from headscope.core.state import States
+from headscope.core.tally import Tally
+from headscope.corpora import read
+from headscope.encoding.texts import Encoded, Encoder
+from headscope.engine.compute import ShardRunner
+from headscope.engine.plan import Plan
+from headscope.measures import make
+from headscope.models import capture, fused
+from headscope.models.model import Model
+
+MEASURES: list[tuple[str, dict[str, Any]]] = [
+    ("positions", {"offsets": (-3, 0, 1)}),
+    ("tokens", {"groups": ("cls", "sep", "punct", "word", "=the|a")}),
+    ("entropy", {}),
+    ("relations", {"least": 1}),
+]
+
+
+@pytest.fixture(scope="module")
+def texts(mini: Model) -> list[Encoded]:
+    return list(Encoder(mini.tokenizer, unit="sentence", max_length=128).texts(read("sampler"), Tally()))[:24]
+
+
+def states(model: Model, texts: list[Encoded], measures: list[tuple[str, dict[str, Any]]], layers: tuple[int, ...] | None = None) -> States:
+    plan = Plan.make([make(name, options) for name, options in measures], model.sites, layers)
+    return ShardRunner(model, plan, replicates=3, batch_tokens=300)(texts)
+
+
+def equal(found: States, expected: States) -> None:
+    for name, state in expected.items():
+        for key, array in state.arrays.items():
+            if name == "relations":
+                np.testing.assert_array_equal(found[name][key], array, err_msg=f"{name} {key}")
+            else:
+                np.testing.assert_allclose(found[name][key], array, rtol=1e-5, atol=1e-5, err_msg=f"{name} {key}")
+    assert found.keys() == expected.keys()
+
+
+@pytest.mark.parametrize("layers", [None, (2, 11)])
+def test_no_maps_are_made_and_the_numbers_are_those_of_maps(
+    mini: Model, texts: list[Encoded], layers: tuple[int, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(capture, "stream", lambda *_: pytest.fail("maps were made"))
+        found = states(mini, texts, MEASURES, layers)
+    with monkeypatch.context() as patch:
+        patch.setattr(Model, "needs_maps", "to compare")
+        expected = states(mini, texts, MEASURES, layers)
+    equal(found, expected)
+
+
+def test_a_measure_that_reads_maps_gets_them_and_changes_no_number(mini: Model, texts: list[Encoded]) -> None:
+    both = states(mini, texts, [*MEASURES, ("keywords", {})])
+    expected = states(mini, texts, MEASURES)
+    equal({name: both[name] for name in expected}, expected)
+
+
+def test_a_mask_of_another_kind_is_met_by_maps(mini: Model, texts: list[Encoded], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mask of a later layer is refused when half of the batch was seen: nothing is counted twice."""
+    expected = states(mini, texts, MEASURES)
+    _ = mini.needs_maps
+    calls = 0
+    reach = fused._RowTap._reach
+
+    def refuse(self: fused._RowTap, *given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 19:
+            raise fused.OtherMask
+        return reach(self, *given)
+
+    monkeypatch.setattr(fused._RowTap, "_reach", refuse)
+    equal(states(mini, texts, MEASURES), expected)
+    assert calls == 19
+
+
+def test_a_mask_that_turns_out_to_be_another_is_met_by_maps(mini: Model, texts: list[Encoded], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks of later batches are looked at on the device, and the outcome is asked for at the end of the shard."""
+    expected = states(mini, texts, MEASURES)
+    checked = 0
+
+    def differs(*_: object) -> torch.Tensor:
+        nonlocal checked
+        checked += 1
+        return torch.tensor(checked == 2)  # the first is that of the longest texts, and asked for at once
+
+    monkeypatch.setattr(fused, "differs", differs)
+    monkeypatch.setattr(capture, "stream", counting := _Counting(capture.stream))
+    equal(states(mini, texts, MEASURES), expected)
+    assert checked > 2
+    assert counting.calls == checked, "the whole shard is measured again, by maps"
+
+
+class _Counting:
+    def __init__(self, function: Any) -> None:
+        self.function, self.calls = function, 0
+
+    def __call__(self, *given: Any) -> None:
+        self.calls += 1
+        self.function(*given)

@@ -1,0 +1,90 @@
+"""What a study would take, by a try of it: a clock moved by hand, and lines of fixed numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headscope.cli.main import app
+from headscope.core.state import States
+from headscope.results.counts import Counts
+from headscope.results.results import Results
+from headscope.studies.base import Study
+from headscope.studies.plan import StudyEstimate, plan_study
+from headscope.studies.registry import REGISTRY
+from helpers.small import SmallStudies
+from helpers.toy import ToyWork
+
+WHOLE = StudyEstimate("toy", Counts(), 4, 5.0, 12.0, 0.25, 36.0, False, 40_000_000, 1_500_000_000, "with all libraries", True)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(toy: Study, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock by which each job of the toy takes two seconds, and the first one ten."""
+    clock, do = Clock(), ToyWork.do
+
+    def slow(work: ToyWork, job: list[object]) -> States:
+        clock.now += 2.0 if clock.now else 10.0
+        return do(work, job)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ToyWork, "do", slow)
+    return clock
+
+
+def test_a_try_that_is_given_up(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 19 documents ten are done in 28 s. The first one, which is slow, does not count: nine more take 18 s."""
+    monkeypatch.setattr(ToyWork, "costs", lambda work: [1.0] * 19, raising=False)
+    estimate = plan_study("toy", {"replicates": 10}, tried=28.0, clock=clock)
+    assert (estimate.jobs, estimate.complete, estimate.tried) == (19, False, 28.0)
+    assert estimate.share == pytest.approx(10 / 19)
+    assert estimate.left == pytest.approx(18.0)
+    assert estimate.seconds == pytest.approx(46.0)
+
+
+def test_a_study_that_is_done_in_time_is_done_whole(clock: Clock) -> None:
+    estimate = plan_study("toy", {"replicates": 10}, tried=1e6, clock=clock)
+    assert (estimate.complete, estimate.jobs, estimate.share, estimate.seconds) == (True, None, 1.0, 46.0)
+    assert estimate.counts.documents == 19
+
+
+def test_the_lines_of_an_estimate() -> None:
+    assert WHOLE.seconds == 53.0
+    assert WHOLE.lines() == [
+        "toy: 0 documents, 0 texts, 0 tokens, 0 words, 4 jobs",
+        "memory: 1.5 GB with all libraries so far, 40 MB of it weights",
+        "loading, reading and encoding: 5 s",
+        "tried: 25.0% of the work in 12 s, then given up",
+        "expected: 53 s in all, less if probes stop early",
+    ]
+
+
+def test_a_plan_has_the_jobs_of_the_study(study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A study that is planned whole does as many jobs as it has costs for, and writes nothing."""
+    monkeypatch.chdir(small.material)
+    before = {*small.material.iterdir()}
+    estimate = plan_study(study, small.settings(study.name), tried=1e6)
+    assert estimate.complete
+    done = Results.open(small.folder(study.name)).manifest["counts"]
+    assert estimate.jobs in (None, done["shards"])
+    assert estimate.counts.texts == done["texts"]
+    assert {*small.material.iterdir()} == before
+
+
+def test_every_verb_has_a_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("headscope.studies.plan.plan_study", lambda study, spec, device: WHOLE)
+    for study in REGISTRY.values():
+        given = ["mini", "mini"] if study.arguments else []
+        result = CliRunner().invoke(app, [*study.verb.split(), *given, "--plan"])
+        assert result.output.splitlines() == WHOLE.lines(), study.verb
+    assert CliRunner().invoke(app, ["importance", "--plan"]).output.splitlines() == WHOLE.lines()
+    assert not [*tmp_path.iterdir()]
