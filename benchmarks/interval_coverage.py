@@ -175,8 +175,10 @@ def best_heads(population: Population, number: int, trials: int) -> Iterator[Tri
         half = (np.cumsum(n > 0) - 1) % 2
         true = _mean_ability(population)[np.array(best.picks)][half]
         truth = np.array([(true * n).sum() / n.sum()])
-        drawn = share(best.right, best.n, poisson_weights(_names(trial, number), REPLICATES).T)[:, None]
-        yield _both(truth, drawn[0], drawn[1:], Support.of(best.n), "none")
+        weights = poisson_weights(_names(trial, number), REPLICATES).T
+        before, drawn = share(best.right, best.n, weights)[:, None], best.resampled(weights)[:, None]
+        fixed, after = (_both(truth, values[0], values[1:], Support.of(best.n), "none") for values in (before, drawn))
+        yield fixed[0], after[1]
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -210,7 +211,8 @@ def test_workers_of_other_versions_are_refused(nodes: Any, small_folder: Path, m
 def test_workers_that_find_no_place_are_told_of(nodes: Any, small_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
     said = refused(small_folder, gpus_per_worker=2)
-    assert "a place for none of 1 workers in 0.5 s: each asks for 1 CPU and 2 GPUs, and the cluster has 3 CPUs (" in said
+    # A node that another test killed may still be counted.
+    assert re.search(r"a place for none of 1 workers in 0.5 s: each asks for 1 CPU and 2 GPUs, and the cluster has [34] CPUs \(", said)
     assert "and 0 GPUs (0 free)" in said
     assert "workers on cuda need GPUs" in refused(small_folder, device="cuda")
 

@@ -136,7 +136,7 @@ class Contests:
             for label, n in self.listed(state, kind):
                 best = self.choose(n, state[f"right/{label}"][:, :, flat].reshape(GROUPS, -1))
                 support = self.support(state, kind, label)[None]
-                scores = Resampled(label, share(best.right, best.n, weights)[:, None], support, np.array([float(n.sum())]), share_interval)
+                scores = Resampled(label, best.resampled(weights)[:, None], support, np.array([float(n.sum())]), share_interval)
                 yield Champion(kind, label, names_of(ids, best.picks), scores)
 
     def support(self, state: State, kind: str, label: str) -> Support:
@@ -209,7 +209,7 @@ class Contests:
         seen = in_sample(n, right), in_sample(n, rules, late=True)
         fair = crossfit(n, right, folds=self.folds), crossfit(n, rules, late=True, folds=self.folds)
         head, rule = fair if self.selection == "crossfit" else seen
-        head_shares, rule_shares = share(head.right, head.n, weights), share(rule.right, rule.n, weights)
+        head_shares, rule_shares = head.resampled(weights), rule.resampled(weights)
         bounds = [
             share_interval(np.array(head.value), head_shares, support),
             share_interval(np.array(rule.value), rule_shares, support),

@@ -40,7 +40,7 @@ def systems_table(contests: Contests, state: State, layout: HeadLayout) -> Colum
 
         def add(system: str, direction: str, heads: str, label: str, scored: SelectedScore, kind: str = kind) -> None:
             support = contests.support(state, kind, label)
-            low, high = share_interval(np.array(scored.value), share(scored.right, scored.n, weights), support)
+            low, high = share_interval(np.array(scored.value), scored.resampled(weights), support)
             bounds = {"value": scored.value, "low": low, "high": high}
             names = {"kind": kind, "system": system, "direction": direction, "heads": heads, "label": label}
             rows.add(1, **names, **bounds, n=int(scored.n.sum()), documents=int(support.documents))

@@ -14,21 +14,49 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float64, Int, Int64
+    from jaxtyping import Bool, Float64, Int, Int64, Shaped
 
 
 @dataclass(frozen=True)
 class SelectedScore:
-    """Right answers and cases by group of documents, and the entrants that gave them: one, or one per fold."""
+    """Right answers and cases by group of documents, and the entrants that gave them: one, or one per fold.
+
+    Where each fold's pick was made on the other folds, `entrants` has the right answers of all entrants, and `fold`
+    the fold of each group.
+    """
 
     picks: tuple[int, ...]
     right: Int64[np.ndarray, "group"]
     n: Int64[np.ndarray, "group"]
+    entrants: Int64[np.ndarray, "group entrant"] | None = None
+    fold: Int[np.ndarray, "group"] | None = None
+    late: bool = False
 
     @property
     def value(self) -> float:
         """The share of right answers; NaN without cases."""
         return float(self.right.sum() / self.n.sum()) if self.n.sum() else float("nan")
+
+    def resampled(self, weights: Float64[np.ndarray, "replicate group"]) -> Float64[np.ndarray, "replicate"]:
+        """The share of right answers in each replicate of the groups; NaN where a replicate drew no case.
+
+        With folds, each replicate picks anew. What varies is how far the picked entrants deviate from their own share
+        in the data, not which entrants they are: two folds that overrate the same entrant pick it for each other, and
+        with fixed picks their errors would seem independent.
+        """
+        if self.entrants is None or self.fold is None or not self.picks:
+            return share(self.right, self.n, weights)
+        inside = [self.fold == side for side in range(len(self.picks))]
+        hits = np.stack([weights[:, part] @ self.entrants[part] for part in inside])
+        cases = np.stack([weights[:, part] @ self.n[part] for part in inside])
+        total, replicate = hits.sum(0), np.arange(len(weights))
+        deviation = np.zeros(len(weights))
+        for part, fold_hits, fold_cases in zip(inside, hits, cases, strict=True):
+            pick = _best(total - fold_hits, self.late)
+            expected = self.entrants[part].sum(0) / max(1, self.n[part].sum())
+            deviation += fold_hits[replicate, pick] - fold_cases * expected[pick]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(cases.sum(0) > 0, self.value + deviation / cases.sum(0), np.nan)
 
 
 def folds_of(used: Bool[np.ndarray, "group"], folds: int = 2) -> Int[np.ndarray, "group"]:
@@ -38,7 +66,7 @@ def folds_of(used: Bool[np.ndarray, "group"], folds: int = 2) -> Int[np.ndarray,
 
 def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False) -> SelectedScore:
     """The best entrant on all data, scored on the same data. Of equals the first is taken, or the last if `late`."""
-    pick = _best(right.sum(0), late)
+    pick = int(_best(right.sum(0), late))
     return SelectedScore((pick,), right[:, pick], n)
 
 
@@ -49,9 +77,9 @@ def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entr
     scored, cases = np.zeros_like(n), np.zeros_like(n)
     for side in range(fold.max() + 1) if np.count_nonzero(n) > 1 else ():
         other, held_out = fold != side, fold == side
-        picks.append(_best(right[other].sum(0), late))
+        picks.append(int(_best(right[other].sum(0), late)))
         scored[held_out], cases[held_out] = right[held_out, picks[-1]], n[held_out]
-    return SelectedScore(tuple(picks), scored, cases)
+    return SelectedScore(tuple(picks), scored, cases, right, fold, late)
 
 
 def share(
@@ -65,5 +93,6 @@ def share(
     return shares
 
 
-def _best(right: Int64[np.ndarray, "entrant"], late: bool) -> int:
-    return int(len(right) - 1 - right[::-1].argmax() if late else right.argmax())
+def _best(right: Shaped[np.ndarray, "*shape entrant"], late: bool) -> Int[np.ndarray, "*shape"]:
+    best: Int[np.ndarray, "*shape"] = right.shape[-1] - 1 - right[..., ::-1].argmax(-1) if late else right.argmax(-1)
+    return best
