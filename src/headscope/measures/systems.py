@@ -13,7 +13,7 @@ from headscope.measures.base import Columns, Rows
 from headscope.measures.contests import ALL, Contests, names_of
 from headscope.stats.bootstrap import group_weights
 from headscope.stats.inference import share_interval
-from headscope.stats.selection import SelectedScore, folds_of, share
+from headscope.stats.selection import SelectedScore, folds_of
 
 if TYPE_CHECKING:
     from jaxtyping import Int64
