@@ -60,3 +60,10 @@ def test_a_head_that_both_folds_overrate_widens_the_replicates() -> None:
         ratios.append(best.resampled(weights).std() / share(best.right, best.n, weights).std())
     assert np.mean(ratios) > 1.03
     assert in_sample(n, right).resampled(weights) == pytest.approx(share(right[:, in_sample(n, right).picks[0]], n, weights))
+
+
+def test_more_than_two_folds_keep_their_picks() -> None:
+    weights = np.random.default_rng(2).poisson(1.0, (30, len(N))).astype(float)
+    best = crossfit(N, RIGHT, folds=4)
+    assert len(best.picks) == 4
+    assert best.resampled(weights) == pytest.approx(share(best.right, best.n, weights), nan_ok=True)

@@ -90,6 +90,6 @@ def choice_note(results: Results, measure: str) -> str:
     )
     more = " More folds (--folds 5) lower this bias, and make intervals of rare labels too narrow." if folds == 2 else ""
     return (
-        f"{parts} The interval is for the heads chosen, not for the best head there is: the choice is held fixed. For rare labels the "
+        f"{parts} The interval is for the heads chosen, not for the best head there is. For rare labels the "
         f"score is biased low, since few cases often choose a head that is not the best.{more}"
     )

@@ -40,11 +40,11 @@ class SelectedScore:
     def resampled(self, weights: Float64[np.ndarray, "replicate group"]) -> Float64[np.ndarray, "replicate"]:
         """The share of right answers in each replicate of the groups; NaN where a replicate drew no case.
 
-        With folds, each replicate picks anew. What varies is how far the picked entrants deviate from their own share
-        in the data, not which entrants they are: two folds that overrate the same entrant pick it for each other, and
-        with fixed picks their errors would seem independent.
+        With two folds, each replicate picks anew. What varies is how far the picked entrants deviate from their own
+        share in the data, not which entrants they are: two folds that overrate the same entrant pick it for each other,
+        and with fixed picks their errors would seem independent. More folds are too small for this, and picks are fixed.
         """
-        if self.entrants is None or self.fold is None or not self.picks:
+        if self.entrants is None or self.fold is None or len(self.picks) != 2:
             return share(self.right, self.n, weights)
         inside = [self.fold == side for side in range(len(self.picks))]
         hits = np.stack([weights[:, part] @ self.entrants[part] for part in inside])
