@@ -2,7 +2,8 @@
 
 Parts: (a) all measures of the surface pass together against the bare eager forward pass; (b) each alone; (c) the
 Jensen-Shannon kernel against the paper's form; (d) peak memory; (e) scaling over processes and threads; (f) the same
-as (a) and (b) on a GPU, if there is one; (g) the start of the command line; (h) surface measures by length of texts.
+as (a) and (b) on a GPU, if there is one; (g) the start of the command line; (h) surface measures by length of texts;
+(i) other tools that give attention maps.
 The table is also written to `benchmarks/results/`, with the machine it was measured on. docs/performance.md says how to
 read it.
 """
@@ -22,6 +23,7 @@ import gpu
 import kernel
 import lengths
 import memory
+import peers
 import relations
 import scaling
 import startup
@@ -36,13 +38,14 @@ PARTS: dict[str, tuple[Callable[[bool], list[Row]], ...]] = {
     "f": (gpu.rows,),
     "g": (startup.rows,),
     "h": (lengths.rows,),
+    "i": (peers.rows,),
 }
 
 
 def main() -> None:
     """Read the options, measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="abcdefgh", help="letters of the parts to measure; a and b come together")
+    parser.add_argument("--parts", default="abcdefghi", help="letters of the parts to measure; a and b come together")
     parser.add_argument("--quick", action="store_true", help="smaller inputs and fewer rounds: whether it works, not how fast it is")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch and of the kernels")
     parser.add_argument("--out", type=Path, help="the file to write, instead of one named after the machine")

@@ -42,7 +42,7 @@ class SelectedScore:
 
         With two folds, each replicate picks anew. What varies is how far the picked entrants deviate from their own
         share in the data, not which entrants they are: two folds that overrate the same entrant pick it for each other,
-        and with fixed picks their errors would seem independent. More folds are too small for this, and picks are fixed.
+        and with fixed picks their errors would seem independent. More folds are too small for that: their picks stay.
         """
         if self.entrants is None or self.fold is None or len(self.picks) != 2:
             return share(self.right, self.n, weights)
