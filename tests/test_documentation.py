@@ -15,20 +15,18 @@ from headscope.cli.main import app
 from headscope.core.heads import HeadLayout
 from headscope.measures import REGISTRY, make
 from headscope.studies.twins.heads import TABLES
+from helpers.pages import FROM_THE_READER, README, ROOT, python_of
 
-ROOT = Path(__file__).parents[1]
 COMMON = {"kind", "layer", "head", "quantity", "value", "n"}  # columns that all tables share
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert code is not None
+    (code,) = python_of(README)
     monkeypatch.chdir(tmp_path)
-    names = {"attention": np.full((2, 2, 3, 3), 1 / 3), "tokens": ["[CLS]", "a", "[SEP]"]}
-    exec(code.group(1), names)
+    exec(FROM_THE_READER + code, {})
     assert (tmp_path / "report.html").stat().st_size > 10_000
     assert (tmp_path / "figure4.pdf").exists()
-    assert len([line for line in code.group(1).splitlines() if line.strip()]) <= 12
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
 
 
 def test_every_quantity_is_documented() -> None:

@@ -15,19 +15,9 @@ import typer
 
 import headscope as hs
 from headscope.cli.main import app
+from helpers.pages import README, ROOT, commands, python_of
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMAND = re.compile(r"(?:^ {4}(?:cat \S+ \| )?|`)(headscope [a-z][^`\n]*)", re.MULTILINE)
-
-
-def commands(page: Path) -> list[str]:
-    """The commands of a page, without comments, placeholders for more, and what their output goes to."""
-    found = []
-    for line in COMMAND.findall(page.read_text(encoding="utf-8")):
-        command = re.split(r"\s+#|\s{3,}|\s[|>]\s|…| \.\.\.", line)[0].strip()
-        found.append(re.sub(r"(?<=\w)\.\.\.", "", command))
-    return found
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @cache
@@ -121,12 +111,11 @@ def test_the_surface_patterns_of_the_exercises(syntax: hs.Run) -> None:
 
 
 def test_the_python_of_the_tour_runs(syntax: hs.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "tour.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert code is not None
+    code = python_of(ROOT / "docs" / "tour.md")[0]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hs, "run", lambda *given: syntax, raising=False)  # run once for all tests of this file
     names: dict[str, Any] = {}
-    exec(code.group(1), names)
+    exec(code, names)
     assert names["best"]["heads"] == ["8-4"]
     assert Path("obj.svg").stat().st_size > 10_000
     assert Path("keys.html").stat().st_size > 10_000

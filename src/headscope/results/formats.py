@@ -41,8 +41,8 @@ def format_of(path: str | Path) -> str:
         if ending in endings:
             return name
     known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
-    problem = f"ends in {ending!r}, which is no format of tables" if ending else "has no ending that names a format of tables"
-    raise RunError(f"{path} {problem}", f"Use a name that ends in {known}")
+    ending = repr(ending) if ending else "a file without an ending"
+    raise RunError(f"{path}: tables cannot be written as {ending}", f"Use a name that ends in {known}")
 
 
 def encode(table: pa.Table, format: str) -> bytes:
