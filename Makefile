@@ -52,7 +52,7 @@ check-bundle: frontend/node_modules/.stamp  ## fail if the committed JavaScript 
 	cmp frontend/node_modules/.rebuilt.js src/headscope/views/headscope.js
 
 check-wheel: .venv/dev.stamp  ## build the wheel, install it away from the sources, and run the README's commands with it
-	$(BIN)/python tests/packaging/check_wheel.py
+	$(BIN)/python tests/distribution/check_wheel.py
 
 frontend/node_modules/.stamp: frontend/package.json frontend/package-lock.json
 	cd frontend && npm ci --no-audit --no-fund --silent

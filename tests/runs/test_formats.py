@@ -43,6 +43,15 @@ def test_other_programs_get_every_digit() -> None:
         assert Table(read_back).metadata == {"signature": "headscope:1|model:mini"}
 
 
+def test_missing_numbers_are_empty_in_csv() -> None:
+    """So that every reader takes the column for numbers."""
+    table = Table.of({"name": ["a", "b", "c"], "low": [0.5, math.nan, None]})
+    assert table.to_csv() == '"name","low"\n"a",0.5\n"b",\n"c",\n'
+    assert table.to_text("tsv").splitlines()[2] == '"b"\t'
+    assert pl.read_csv(io.StringIO(table.to_csv()))["low"].to_list() == [0.5, None, None]
+    assert math.isnan(table["low"][1]), "the table itself stays as it is"
+
+
 def test_json_has_no_numbers_that_json_lacks() -> None:
     table = Table.of({"value": [math.nan, math.inf, 1.0], "pair": [[math.nan, 1.0], [2.0], []]})
     assert json.loads(table.to_text("json"), parse_constant=pytest.fail) == [

@@ -68,8 +68,14 @@ def is_text(table: pa.Table, column: str) -> bool:
 
 
 def _csv(table: pa.Table, delimiter: str = ",") -> bytes:
+    """Nothing between two delimiters where a number is missing: not all readers take `nan` for a number."""
+    import pyarrow.compute
     import pyarrow.csv
 
+    for place, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            numbers = table[field.name]
+            table = table.set_column(place, field, pa.compute.if_else(pa.compute.is_nan(numbers), None, numbers))
     sink = io.BytesIO()
     try:
         pyarrow.csv.write_csv(table, sink, pyarrow.csv.WriteOptions(delimiter=delimiter))

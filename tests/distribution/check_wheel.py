@@ -50,21 +50,27 @@ def build(folder: Path) -> Path:
     return wheel
 
 
+def package_files() -> set[str]:
+    """The files of the package in the source tree, as a wheel names them."""
+    files = (path.relative_to(SOURCES) for path in SOURCES.rglob("*") if path.is_file())
+    return {path.as_posix() for path in files if not {*path.parts} & {*NO_PART} and path.suffix not in (".pyc", ".tmp")}
+
+
 def look_at(wheel: Path) -> None:
     """An error unless the wheel holds all files of the package, nothing else, and a README without relative links."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         (about,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         metadata = archive.read(about).decode()
-    files = (path.relative_to(SOURCES) for path in SOURCES.rglob("*") if path.is_file())
-    expected = {path.as_posix() for path in files if not {*path.parts} & {*NO_PART} and path.suffix not in (".pyc", ".tmp")}
+    expected = package_files()
     content = {name for name in names if ".dist-info/" not in name}
     assert content == expected, f"lacking: {sorted(expected - content)}; too much: {sorted(content - expected)}"
     for needed in ("py.typed", "models/mini/config.json", "corpora/sampler/LICENSE", "views/headscope.js", "recipes/clark2019.toml"):
         assert f"headscope/{needed}" in content, needed
     links = re.findall(r"\]\(([^)\s]+)\)", metadata)
     assert links
-    assert not [link for link in links if not re.match(r"https://|#", link)], links
+    relative = [link for link in links if not re.match(r"https://|#", link)]
+    assert not relative, f"the README has relative links: {relative}"
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
     assert all(f"Project-URL: {name}, {url}" in metadata for name, url in urls.items())
 

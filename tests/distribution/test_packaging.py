@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import headscope as hs
+from distribution.check_wheel import look_at, package_files
 from headscope.cli import version as command
 from helpers.pages import README, ROOT
 
@@ -97,6 +99,29 @@ def test_one_address_and_one_version() -> None:
 
 def test_types_are_part_of_the_package() -> None:
     assert (ROOT / "src" / "headscope" / "py.typed").is_file()
+
+
+def wheel(path: Path, names: set[str], readme: str) -> Path:
+    """A wheel whose files are empty, with the README in its metadata."""
+    urls = "".join(f"Project-URL: {name}, {url}\n" for name, url in PROJECT["project"]["urls"].items())
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"")
+        archive.writestr("headscope-1.dist-info/METADATA", f"{urls}\n{readme}")
+    return path
+
+
+def test_a_wheel_that_lacks_something_is_noticed(tmp_path: Path) -> None:
+    files = package_files()
+    look_at(wheel(tmp_path / "good.whl", files, packaged_readme()))
+    for names, says in (
+        (files - {"headscope/views/headscope.js"}, r"lacking: \['headscope/views/headscope.js'\]; too much: \[\]"),
+        (files | {"tests/conftest.py"}, r"too much: \['tests/conftest.py'\]"),
+    ):
+        with pytest.raises(AssertionError, match=says):
+            look_at(wheel(tmp_path / "bad.whl", names, packaged_readme()))
+    with pytest.raises(AssertionError, match=r"docs/tour\.md"):
+        look_at(wheel(tmp_path / "bad.whl", files, README.read_text(encoding="utf-8")))
 
 
 def test_the_wheel_is_tried_in_ci() -> None:
