@@ -15,6 +15,7 @@ import typer
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.results.formats import display
 from helpers.pages import README, ROOT, commands, python_of
 
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
@@ -108,6 +109,16 @@ def test_the_surface_patterns_of_the_exercises(syntax: hs.Run) -> None:
     layers = syntax["tokens"].layers.where(quantity="to_sep")["value"]
     text = (ROOT / "docs" / "teachers.md").read_text(encoding="utf-8")
     assert " ".join(f"{value:.2f}".removeprefix("0") for value in layers) in text
+
+
+def test_the_latex_of_the_page_on_runs(syntax: hs.Run) -> None:
+    text = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^encoder & (\d+) & (\d+) & to\\_sep & ([\d.]+) .* & (\d+) & (\d+) & ([\d.]+) \\\\$", text, re.MULTILINE)
+    highest = syntax["tokens"].table.where(quantity="to_sep").sort("value", descending=True).head(3)
+    columns = ("layer", "head", "value", "n", "documents", "baseline")
+    assert rows == [tuple(display(row[name]) for name in columns) for row in highest]
+    means = syntax["tokens"].layers.where(quantity="to_sep")["value"]
+    assert f"layer {means.index(max(means)) + 1} has the highest mean, {max(means):.2f}" in text
 
 
 def test_the_python_of_the_tour_runs(syntax: hs.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
