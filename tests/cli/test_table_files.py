@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -96,7 +97,7 @@ def test_binary_formats_stay_out_of_the_terminal(folder: Path, monkeypatch: pyte
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr(tables.sys, "stdout", Terminal())
+    monkeypatch.setattr(sys, "stdout", Terminal())
     with pytest.raises(RunError, match=r"parquet is no text to be shown in a terminal\. Name a file with -o"):
         tables.table_format("parquet", None)
     assert tables.table_format("parquet", Path("x")) == "parquet"

@@ -79,7 +79,19 @@ def install(wheel: Path, folder: Path) -> Path:
     """The `bin` folder of a new environment that has the wheel, and the dependencies of this one."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", "--no-compile", wheel]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-compile",
+        wheel,
+    ]
     subprocess.run(pip, check=True)
     (place,) = folder.glob("lib/*/site-packages")
     (place / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
