@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint contract bench faults fuzz load docs figures bundle check-bundle clean
+.PHONY: demo test lint contract bench faults fuzz load docs figures bundle check-bundle check-wheel clean
 
 demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and write a report page
 	$(BIN)/headscope run --measures positions,tokens,entropy,saliency,relations,coreference,distances --out demo/run --overwrite
@@ -50,6 +50,9 @@ bundle: frontend/node_modules/.stamp  ## build the pages' JavaScript into the pa
 check-bundle: frontend/node_modules/.stamp  ## fail if the committed JavaScript is not what its sources give
 	cd frontend && npm run --silent check && npm run --silent build -- --out node_modules/.rebuilt.js
 	cmp frontend/node_modules/.rebuilt.js src/headscope/views/headscope.js
+
+check-wheel: .venv/dev.stamp  ## build the wheel, install it away from the sources, and run the README's commands with it
+	$(BIN)/python tests/distribution/check_wheel.py
 
 frontend/node_modules/.stamp: frontend/package.json frontend/package-lock.json
 	cd frontend && npm ci --no-audit --no-fund --silent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,20 +16,34 @@ from headscope.cli.main import app
 from headscope.core.heads import HeadLayout
 from headscope.measures import REGISTRY, make
 from headscope.studies.twins.heads import TABLES
+from helpers.pages import FROM_THE_READER, README, ROOT, python_of
 
-ROOT = Path(__file__).parents[1]
 COMMON = {"kind", "layer", "head", "quantity", "value", "n"}  # columns that all tables share
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert code is not None
+    (code,) = python_of(README)
     monkeypatch.chdir(tmp_path)
-    names = {"attention": np.full((2, 2, 3, 3), 1 / 3), "tokens": ["[CLS]", "a", "[SEP]"]}
-    exec(code.group(1), names)
+    exec(FROM_THE_READER + code, {})
     assert (tmp_path / "report.html").stat().st_size > 10_000
     assert (tmp_path / "figure4.pdf").exists()
-    assert len([line for line in code.group(1).splitlines() if line.strip()]) <= 12
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+
+
+def test_the_python_that_takes_results_elsewhere_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("duckdb")
+    (code,) = python_of(ROOT / "docs" / "runs.md")
+    monkeypatch.chdir(tmp_path)
+    maps = np.random.default_rng(0).dirichlet(np.ones(3), (2, 2, 3))
+    heads = hs.measure(maps, ["[CLS]", "a", "[SEP]"], ["tokens"], out="RUN")["tokens"].table
+    *lines, last = code.strip().splitlines()
+    names: dict[str, Any] = {}
+    exec("\n".join([*lines[:-3], *(f"{name} = {line}" for name, line in zip("abc", lines[-3:], strict=True)), last]), names)
+    to_sep = maps[..., 2].mean(-1)
+    assert names["a"].tolist() == pytest.approx(to_sep.mean(1), rel=1e-6)
+    assert names["b"]["value"].to_list() == pytest.approx(np.sort(to_sep, axis=None)[:0:-1], rel=1e-6)
+    assert names["c"].fetchall() == [(layer, pytest.approx(value, rel=1e-6)) for layer, value in enumerate(to_sep.max(1), 1)]
+    assert Path("to_sep.tex").read_text() == heads.where(quantity="to_sep").sort("value", descending=True).head(3).to_text("latex")
 
 
 def test_every_quantity_is_documented() -> None:

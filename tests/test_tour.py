@@ -15,19 +15,10 @@ import typer
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.results.formats import display
+from helpers.pages import README, ROOT, commands, python_of
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMAND = re.compile(r"(?:^ {4}(?:cat \S+ \| )?|`)(headscope [a-z][^`\n]*)", re.MULTILINE)
-
-
-def commands(page: Path) -> list[str]:
-    """The commands of a page, without comments, placeholders for more, and what their output goes to."""
-    found = []
-    for line in COMMAND.findall(page.read_text(encoding="utf-8")):
-        command = re.split(r"\s+#|\s{3,}|\s[|>]\s|…| \.\.\.", line)[0].strip()
-        found.append(re.sub(r"(?<=\w)\.\.\.", "", command))
-    return found
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @cache
@@ -120,13 +111,22 @@ def test_the_surface_patterns_of_the_exercises(syntax: hs.Run) -> None:
     assert " ".join(f"{value:.2f}".removeprefix("0") for value in layers) in text
 
 
+def test_the_latex_of_the_page_on_runs(syntax: hs.Run) -> None:
+    text = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^encoder & (\d+) & (\d+) & to\\_sep & ([\d.]+) .* & (\d+) & (\d+) & ([\d.]+) \\\\$", text, re.MULTILINE)
+    highest = syntax["tokens"].table.where(quantity="to_sep").sort("value", descending=True).head(3)
+    columns = ("layer", "head", "value", "n", "documents", "baseline")
+    assert rows == [tuple(display(row[name]) for name in columns) for row in highest]
+    means = syntax["tokens"].layers.where(quantity="to_sep")["value"]
+    assert f"layer {means.index(max(means)) + 1} has the highest mean, {max(means):.2f}" in text
+
+
 def test_the_python_of_the_tour_runs(syntax: hs.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "tour.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert code is not None
+    code = python_of(ROOT / "docs" / "tour.md")[0]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hs, "run", lambda *given: syntax, raising=False)  # run once for all tests of this file
     names: dict[str, Any] = {}
-    exec(code.group(1), names)
+    exec(code, names)
     assert names["best"]["heads"] == ["8-4"]
     assert Path("obj.svg").stat().st_size > 10_000
     assert Path("keys.html").stat().st_size > 10_000

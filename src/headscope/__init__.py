@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         view,
     )
 
+    __version__: str
+
 __all__ = [
     "Run",
     "StudyResult",
@@ -79,8 +81,12 @@ def __getattr__(name: str) -> Any:
     """Import the interface when it is first used: `import headscope` alone costs nothing."""
     if name in __all__:
         return getattr(import_module("headscope.api"), name)
+    if name == "__version__":
+        from headscope.core.versions import version_of
+
+        return version_of("headscope")
     raise AttributeError(f"module 'headscope' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*globals(), *__all__, "__version__"]

@@ -78,7 +78,7 @@ def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.StudyResult, tmp_p
     run = hs.run("mini", "sampler", ["entropy"], limit=3, replicates=0, gallery=0)
     both = run.report(tmp_path / "page.html", [flow, study]).read_text(encoding="utf-8")
     assert both.index('id="study-1"') < both.index("How words bear on each other", both.index('id="study-1"')) < both.index('id="study-2"')
-    assert repr(hs.open_study(study.results.path or "")) == repr(study)
+    assert str(hs.open_study(study.results.path or "")) == str(study)
 
 
 def test_sentences_by_hand() -> None:

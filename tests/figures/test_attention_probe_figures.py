@@ -74,7 +74,7 @@ def test_a_page_and_the_study_opened_again(study: hs.StudyResult) -> None:
     assert "What all heads together know of syntax" in text
     assert "A weighted sum of all heads finds the governors of" in text
     again = hs.open_study(study.results.path or "")
-    assert repr(again) == repr(study)
+    assert str(again) == str(study)
     assert "attention_probe_heads" in again.tables
 
 

@@ -87,7 +87,7 @@ def test_a_page_of_its_own(study: hs.StudyResult) -> None:
     for line in sentences(study.results):
         assert line.split(",")[0] in text.replace("&#39;", "'")
     assert "t 23.38" in text
-    assert repr(hs.open_study(path.parent)) == repr(study)
+    assert str(hs.open_study(path.parent)) == str(study)
 
 
 def test_sentences_by_hand() -> None:

@@ -83,8 +83,8 @@ def test_everything_is_written(found: TwinHeads, tmp_path: Path) -> None:
 
 
 def test_what_it_prints(found: TwinHeads) -> None:
-    assert repr(found).startswith("12 heads of large and 6 of little, encoder attention between words, 8 rows of 4 texts of 2 documents")
-    assert repr(found).endswith(found.signature)
+    assert str(found).startswith("12 heads of large and 6 of little, encoder attention between words, 8 rows of 4 texts of 2 documents")
+    assert str(found).endswith(found.signature)
 
 
 def test_the_figure_of_a_study_is_that_of_its_heads(found: TwinHeads) -> None:
@@ -97,6 +97,6 @@ def test_the_figure_of_a_study_is_that_of_its_heads(found: TwinHeads) -> None:
     assert render(draw("twins", results, sqrt=True), "svg") == render(found.plot(sqrt=True), "svg")
     (figure,) = REGISTRY["twins"].figures
     assert render(REGISTRY["twins"].draw(figure, results), "svg") == render(found.plot(), "svg")
-    assert repr(TwinHeads.of_study(results)) == repr(found)
+    assert str(TwinHeads.of_study(results)) == str(found)
     with pytest.raises(HeadscopeError, match="Make one with headscope twins A B"):
         draw("twins", Results(manifest, {}))

@@ -80,8 +80,8 @@ def test_expected_layers_that_mean_nothing_are_marked(edge_study: hs.StudyResult
     assert "expected layer 3.00, K" in told["pos"]
     lines = {name: len(axes.lines) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)}
     assert lines["pos"] == lines["coref"] + 1, "there is no dashed line at a layer that means nothing"
-    assert "expected layer 3.00 (means nothing)" in repr(doubted)
-    assert "coref" not in repr(doubted).splitlines()[0]
+    assert "expected layer 3.00 (means nothing)" in str(doubted)
+    assert "coref" not in str(doubted).splitlines()[0]
 
 
 @dataclass

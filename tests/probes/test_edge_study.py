@@ -111,7 +111,7 @@ def test_stopped_and_gone_on_with_it_is_the_same(
         assert again[name].to_text("csv") == edge_study[name].to_text("csv")
     opened = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
     assert len(turns) == 5
-    assert repr(opened) == repr(hs.open_study(tmp_path / "study"))
+    assert str(opened) == str(hs.open_study(tmp_path / "study"))
     with pytest.raises(RunError, match="seeds was 2 and is 1"):
         hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, seeds=1, **settings)  # type: ignore[arg-type]
 
@@ -186,7 +186,7 @@ def test_studies_are_joined_in_the_order_of_their_layers(edge_study: hs.StudyRes
     assert len(other["edge_examples"]) == 0
     with pytest.raises(RunError, match="no examples to show"):
         other.plot("tenney3")
-    assert "size: F1" in repr(other)
+    assert "size: F1" in str(other)
     earlier = {name: _without_baseline(other[name]) for name in other.results}
     whole = joined([edge_study.results, Results(other.results.manifest, earlier, None, states={})], tmp_path / "all")
     assert [row["linear"] for row in whole["edge_scores"].where(task="size")] == [None] * 13

@@ -211,7 +211,7 @@ def test_the_command_and_python(recipe: Path, material: tuple[str, str], tmp_pat
     assert "Better than an offset" in shown.output
     study = hs.open_study(folder)
     assert study["claims"]["id"] == ["next", "all"]
-    assert "Of 2 claims" in repr(study)
+    assert "Of 2 claims" in str(study)
     again = hs.replicate(recipe, material[0], {"text": material[1]}, folder, device="cpu", resume=True)
     assert again["claims"].to_text("csv") == study["claims"].to_text("csv")
     with pytest.raises(RunError, match="replication of several steps"):

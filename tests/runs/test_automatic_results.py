@@ -101,7 +101,7 @@ def test_a_study(automatic: Path, tmp_path: Path) -> None:
     study = hs.flow("mini", automatic, tmp_path / "study", measures=["A"], parts=["trees"], limit=4, replicates=0)
     assert PART in study.signature
     assert findings(study.results)[0].startswith(TOLD)
-    assert TOLD in repr(study)
+    assert TOLD in str(study)
     assert study.results.manifest["identity"]["annotation"].startswith("automatic; spaCy")
     page = study.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert f'<p class="mind" role="note">{TOLD}' in page

@@ -259,8 +259,8 @@ def test_p_values_are_those_of_t_and_corrected_by_holm() -> None:
 
 def test_in_python_and_as_pages(trained: hs.Run, untrained: hs.Run, third: hs.Run, tmp_path: Path) -> None:
     found = hs.compare(trained, str(untrained.results.path), third)
-    assert "mind: max_length is 128 in 1 and 2; 24 in 3" in repr(found)
-    assert "after Holm's correction for" in repr(found)
+    assert "mind: max_length is 128 in 1 and 2; 24 in 3" in str(found)
+    assert "after Holm's correction for" in str(found)
     page = found.report(tmp_path / "three.html").read_text()
     assert "Three runs side by side" in page
     assert all(results.signature in page for results in found.comparison.results)

@@ -138,7 +138,7 @@ def test_a_study_that_is_opened_again(whole: Results, models: tuple[Model, Model
     assert study.tables == ["summary", *TABLES]
     found = hs.twins(*models, **SETTINGS)
     assert isinstance(found, TwinHeads)
-    assert repr(found).splitlines()[:-1] == repr(study).splitlines()[len(study.results.warnings) : -1]
+    assert str(found).splitlines()[:-1] == str(study).splitlines()[len(study.results.warnings) : -1]
     again = TwinHeads.of_study(study.results)
     assert again.mutual() == found.mutual()
     assert (again.a, again.b) == (found.a, found.b)

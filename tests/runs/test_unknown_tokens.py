@@ -48,7 +48,7 @@ def test_a_few_are_counted_and_warned_of(small_folder: Path, tmp_path: Path) -> 
     run = hs.open_run(out)
     assert run.results.manifest["unknown_tokens"] == {"n": 1, "of": 20, "share": 0.05}
     assert run.results.manifest["readings"][0]["unknown_tokens"] == {"n": 1, "of": 20, "share": 0.05}
-    assert f"warning: {WARNED}" in repr(run)
+    assert f"warning: {WARNED}" in str(run)
     page = run.report().read_text(encoding="utf-8")
     assert f"<b>Warning.</b> {WARNED}" in page
     assert "1 of 20 tokens of words (5.0 %)" in page
@@ -144,7 +144,7 @@ def test_a_study_warns_too() -> None:
     with pytest.warns(HeadscopeWarning, match="1 of the 20 tokens"):
         study = hs.ablate("mini", texts((19, 1)), parts=["layers"], limit=1, replicates=0)
     assert study.results.manifest["unknown_tokens"]["share"] == 0.05
-    assert repr(study).startswith("warning: 1 of the 20 tokens")
+    assert str(study).startswith("warning: 1 of the 20 tokens")
 
 
 def test_twins_warn_of_both_models(small_model: Model) -> None:

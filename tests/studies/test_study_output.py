@@ -27,7 +27,8 @@ def compared(headscope: Headscope, *folders: Path) -> Mapping[str, Table]:
     except HeadscopeError:
         refusal(headscope, "compare", *folders)
         return {}
-    assert repr(found)
+    assert str(found)
+    assert "\n" not in repr(found)
     code, out, error = headscope("compare", *folders)
     assert code == 0, error
     assert all(f"({name})" in out for name in found.differences)
@@ -81,7 +82,7 @@ def test_findings_are_shown(study: Study, folder: Path, headscope: Headscope) ->
         assert not re.search(r"\b(nan|None)\b", finding), finding
     shown = headscope("show", folder)[1]
     assert all(finding in shown for finding in found)
-    assert all(finding in repr(hs.open_study(folder)) for finding in found)
+    assert all(finding in str(hs.open_study(folder)) for finding in found)
 
 
 def test_every_figure_is_drawn(study: Study, folder: Path, tmp_path: Path, headscope: Headscope) -> None:

@@ -51,7 +51,7 @@ def test_in_python(toy: Study, material: Path, tmp_path: Path) -> None:
     assert study["toy"]["tokens"] == expected
     assert study["summary"]["value"] == [pytest.approx(np.mean(expected))]
     assert study["summary"]["n"] == [len(expected)]
-    assert repr(study).splitlines()[0] == f"A sentence has {np.mean(expected):.1f} tokens on average."
+    assert str(study).splitlines()[0] == f"A sentence has {np.mean(expected):.1f} tokens on average."
     assert study.tables == ["summary", "toy"]
     assert len(study.plot("toy_lengths").axes) == 1
     assert study.report() == tmp_path / "out" / "report.html"

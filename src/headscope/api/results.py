@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from headscope.core import html
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.results.results import Results
 from headscope.results.table import Table
@@ -34,6 +35,23 @@ def warn(lines: Iterable[str]) -> None:
         frame, depth = frame.f_back, depth + 1
     for line in lines:
         warnings.warn(line, HeadscopeWarning, stacklevel=depth)
+
+
+def _subject(results: Results) -> str:
+    """Model and corpus by name, as in `mini on sampler`."""
+    from headscope.views.run import corpus_name, model_name
+
+    return " on ".join(filter(None, (model_name(results), corpus_name(results))))
+
+
+def _warnings(results: Results) -> list[str]:
+    return [f"warning: {line}" for line in results.warnings]
+
+
+def _warned(results: Results) -> str:
+    """How many warnings there are, for one line."""
+    number = len(results.warnings)
+    return f"; {number} warning{'s' if number > 1 else ''}" if number else ""
 
 
 class Measured:
@@ -70,7 +88,13 @@ class Measured:
         return draw(name, self._results, **choices)
 
     def __repr__(self) -> str:
+        return f"Measured({self.name!r} of {_subject(self._results)}: {len(self.table):,} rows)"
+
+    def __str__(self) -> str:
         return f"{self.name} of {self._results.signature}\n{self.table!r}"
+
+    def _repr_html_(self) -> str:
+        return html.card(f"{self.name} of {_subject(self._results)}", inside=self.table._repr_html_())
 
 
 class Run:
@@ -131,8 +155,17 @@ class Run:
         return self.results.warnings
 
     def __repr__(self) -> str:
+        return f"Run({_subject(self.results)}: {', '.join(self.measures)}{_warned(self.results)})"
+
+    def __str__(self) -> str:
         tables = ", ".join(f"{name}: {len(self.results[name])} rows" for name in self.measures)
         return "\n  ".join([f"Run({self.signature})", tables, *(f"warning: {line}" for line in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        names, layout = list(self.results), self.results.layout.spelled()
+        rows = [(name, f"{len(self.results[name]):,}", ", ".join(self.results[name].columns)) for name in names]
+        tables = html.table(("table", "rows", "columns"), rows, (True, False, True))
+        return html.card(f"Run of {_subject(self.results)}, {layout}", _warnings(self.results), tables, self.signature)
 
 
 class StudyResult:
@@ -178,9 +211,19 @@ class StudyResult:
         return write_report(self.results, Path(path) if path is not None else None)
 
     def __repr__(self) -> str:
+        return f"StudyResult({self.results.study} of {_subject(self.results)}: {', '.join(self.tables)}{_warned(self.results)})"
+
+    def __str__(self) -> str:
+        return "\n".join([*self._sentences(), self.signature])
+
+    def _repr_html_(self) -> str:
+        tables = f"tables: {', '.join(self.tables)}"
+        return html.card(f"{self.results.study} of {_subject(self.results)}", [*self._sentences(), tables], note=self.signature)
+
+    def _sentences(self) -> list[str]:
         from headscope.views.words import findings
 
-        return "\n".join([*(f"warning: {line}" for line in self.results.warnings), *findings(self.results), self.signature])
+        return [*_warnings(self.results), *findings(self.results)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -219,9 +262,17 @@ class TwinHeads(Twins):
         return save(self, Path(folder))
 
     def __repr__(self) -> str:
+        return f"TwinHeads({len(self.a.ids)} heads of {self.a.name} and {len(self.b.ids)} of {self.b.name})"
+
+    def __str__(self) -> str:
         from headscope.studies.twins.findings import of_twins
 
         return "\n".join([*of_twins(self), self.signature])
+
+    def _repr_html_(self) -> str:
+        from headscope.studies.twins.findings import of_twins
+
+        return html.card(f"Heads of {self.a.name} and {self.b.name}", of_twins(self), note=self.signature)
 
 
 class Compared:
@@ -268,9 +319,21 @@ class Compared:
         return write_comparison(self.comparison, Path(path))
 
     def __repr__(self) -> str:
-        first = next(iter(self.comparison.values))
+        return f"Compared({', '.join(self.names)}: {', '.join(self.values)})"
+
+    def __str__(self) -> str:
+        table, before, after = self._first()
+        return "\n".join([*before, repr(table), *after])
+
+    def _repr_html_(self) -> str:
+        table, before, after = self._first()
+        return html.card(", ".join(self.names), before, table._repr_html_(), "; ".join(after))
+
+    def _first(self) -> tuple[Table, list[str], list[str]]:
+        """The first table, with what is said before it and after it."""
+        name = next(iter(self.values))
         mind = [f"mind: {line}" for line in self.comparison.unlike]
-        return "\n".join([*mind, repr(self.wide(first)), self.comparison.counted(first), f"intervals: {self.comparison.how}"])
+        return self.wide(name), mind, [self.comparison.counted(name), f"intervals: {self.comparison.how}"]
 
 
 def compare(*runs: Run | StudyResult | TwinHeads | str | Path, to: int = 1, pairs: bool = False) -> Compared:

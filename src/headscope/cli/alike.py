@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from headscope.results.table import Table
     from headscope.stats.clusters import Grouping
 
-_ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex", ".parquet": "parquet"}
-
 
 def alike(
     run: Annotated[Path, typer.Argument(help="run folder, measured with distances")],
@@ -32,8 +30,13 @@ def alike(
         list[float] | None, typer.Option(help="list heads with another one closer than this, in the unit of the run; may be repeated")
     ] = None,
     pairs: Annotated[int, typer.Option(help="so many of the closest pairs", min=1)] = 10,
-    format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex: the table of heads to standard output")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="write the table of heads: .csv, .json, .md, .tex or .parquet")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="csv, tsv, json, markdown, latex, parquet or arrow: the table of heads to standard output, or to the file of -o"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="write the table of heads: .csv, .tsv, .json, .md, .tex, .parquet or .arrow")
+    ] = None,
 ) -> None:
     """Say which heads attend alike: layers, near twins, the closest pairs, groups and what their heads do.
 
@@ -45,34 +48,20 @@ def alike(
     headscope alike RUN --format latex > heads.tex
     headscope plot RUN clark6 -o figure6.pdf
     """
+    from headscope.cli.printing.tables import table_format, write_table
     from headscope.comparison.alike import alike as find
     from headscope.errors import RunError
     from headscope.results.results import Results
 
-    if out is not None and out.suffix.lower() not in _ENDINGS:
-        raise RunError(
-            f"tables cannot be written as {out.suffix or 'a file without an ending'!r}", f"Use a name that ends in {', '.join(_ENDINGS)}"
-        )
+    style = table_format(format, out)
     if epsilon is not None and min(epsilon, default=1) <= 0:
         raise RunError(f"an epsilon of {min(epsilon):g}", "Name a distance above 0")
     results = Results.open_run(run)
     likeness = find(results, kind)  # type: ignore[arg-type]
-    if out is not None or format is not None:
-        _table(likeness.table(embedding, sqrt, 0, groups, linkage), format, out)  # type: ignore[arg-type]
+    if style is not None:
+        write_table(likeness.table(embedding, sqrt, 0, groups, linkage), style, out)  # type: ignore[arg-type]
         return
     _print(results, likeness, likeness.groups(groups, linkage, sqrt), epsilon or [], pairs, chosen=groups is None)  # type: ignore[arg-type]
-
-
-def _table(table: Table, format: str | None, out: Path | None) -> None:
-    """The table of heads, to a file or to standard output."""
-    if out is None:
-        typer.echo(table.to_text(str(format)), nl=False)
-        return
-    from headscope.results.folder import write_atomically
-
-    style = format or _ENDINGS[out.suffix.lower()]
-    write_atomically(out, table.to_parquet() if style == "parquet" else table.to_text(style).encode())
-    typer.echo(out)
 
 
 def _print(results: Results, likeness: Alike, grouping: Grouping, epsilons: list[float], count: int, chosen: bool) -> None:

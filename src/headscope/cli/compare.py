@@ -22,7 +22,9 @@ def compare(
     quantity: Annotated[str | None, typer.Option(help="heads by their difference in this quantity")] = None,
     limit: Annotated[int, typer.Option(help="so many rows of each table", min=1)] = 20,
     change: Annotated[bool, typer.Option("--change", help="figure of ablation: what is lost, in percent, instead of scores")] = False,
-    format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex: a table to standard output [default: of heads]")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="csv, tsv, json, markdown, latex, parquet or arrow: a table to standard output [default: of heads]")
+    ] = None,
 ) -> None:
     """Set runs side by side: their numbers, and what differs, with intervals. Runs over the same corpus are compared
     document by document.
@@ -36,6 +38,7 @@ def compare(
     headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg # Michel et al., Figure 2: the same heads on several tasks
     headscope compare ABLATED1 ABLATED2 --change -o tasks.svg       # in percent of the score
     """
+    from headscope.cli.printing.tables import table_format
     from headscope.comparison.studies import compare_any
     from headscope.errors import RunError
 
@@ -45,6 +48,7 @@ def compare(
         raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
     if change and (out is None or out.suffix.lower() not in (".svg", ".pdf", ".png")):
         raise RunError("--change is for a figure", "Name a file for it, as in -o tasks.svg, or leave --change out")
+    format = table_format(format, None)
     comparison = compare_any(runs, to, pairs)
     study = comparison.results[0].study
     if study is not None and quantity is not None:
@@ -77,12 +81,15 @@ def _write(comparison: Comparison, out: Path, table: str | None, change: bool) -
 
 def _print_text(comparison: Comparison, name: str, quantity: str | None, format: str) -> None:
     """A table for another program, a difference a row, or for a paper, as it is printed."""
+    from headscope.cli.printing.tables import write_table
+    from headscope.results.formats import FOR_READING
+
     keys = _keys(comparison, name, quantity)
-    if format in ("csv", "json"):
-        table = comparison.differences[name]
-        typer.echo((table.where(quantity=quantity) if quantity is not None else table).to_text(format), nl=False)
+    if format in FOR_READING:
+        write_table(comparison.wide(name, keys), format, None)
     else:
-        typer.echo(comparison.wide(name, keys).to_text(format), nl=False)
+        table = comparison.differences[name]
+        write_table(table.where(quantity=quantity) if quantity is not None else table, format, None)
 
 
 def _keys(comparison: Comparison, name: str, quantity: str | None) -> list[tuple[Any, ...]] | None:

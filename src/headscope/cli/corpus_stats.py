@@ -20,7 +20,8 @@ from headscope.corpora.resolution.mentions import KINDS
 from headscope.corpora.stats import CoreferenceStats, Distribution, Offsets
 from headscope.errors import HeadscopeError
 from headscope.results.counts import warning
-from headscope.results.table import Table, display
+from headscope.results.formats import display
+from headscope.results.table import Table
 
 if TYPE_CHECKING:
     from headscope.results.counts import Counts

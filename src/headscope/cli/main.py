@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -21,6 +22,7 @@ from headscope.cli import (
     run,
     show,
     special_studies,
+    version,
     view,
 )
 from headscope.cli.options import examples
@@ -73,6 +75,22 @@ _VERBS = (
     models.train,
     inspect.doctor,
 )
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the versions of headscope, Python, torch and transformers, and the device.",
+            is_eager=True,
+            callback=version.print_version,
+        ),
+    ] = False,
+) -> None: ...
+
+
 for verb in _VERBS:
     app.command(help=examples(verb.__doc__))(verb)
 app.add_typer(corpus.app, name="corpus")

@@ -18,7 +18,13 @@ def show(
     head: Annotated[str | None, typer.Option(help="only this head, counted from 1: 8-10, cross/3-2")] = None,
     sort: Annotated[str | None, typer.Option(help="column to sort by, largest first")] = None,
     limit: Annotated[int | None, typer.Option(help="so many rows at most [default: 40 in the terminal, else all]", min=1)] = None,
-    format: Annotated[str | None, typer.Option(help="csv, json, markdown or latex, to standard output")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="csv, tsv, json, markdown, latex, parquet or arrow, to standard output or to the file of -o")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="write the table to a file: .csv, .tsv, .json, .md, .tex, .parquet or .arrow"),
+    ] = None,
 ) -> None:
     """Show what a run found.
 
@@ -27,14 +33,20 @@ def show(
     headscope show RUN entropy --head 8-10
     headscope show RUN relations_best
     headscope show RUN relations --head 8-10 --sort lift
-    headscope show RUN tokens_layers --format latex > table.tex
+    headscope show RUN tokens -o tokens.csv
+    headscope show RUN tokens_layers --quantity to_sep -o table.tex
+    headscope show RUN tokens --format json
     """
+    from headscope.cli.printing.tables import print_table, table_format, write_table
     from headscope.core.heads import HeadId
     from headscope.errors import RunError
     from headscope.results.results import Results
 
+    style = table_format(format, out)
     results = Results.open(run)
     if table is None:
+        if style is not None:
+            raise RunError("no table is named", f"Name one of {', '.join(results)}")
         _contents(results)
         return
     rows = results[table]
@@ -55,10 +67,9 @@ def show(
             raise RunError(f"the run has no head {head}")
     if sort is not None:
         rows = rows.sort(sort, descending=True)
-    if format is not None:
-        typer.echo((rows.head(limit) if limit else rows).to_text(format), nl=False)
+    if style is not None:
+        write_table(rows.head(limit) if limit else rows, style, out)
         return
-    from headscope.cli.printing.tables import print_table
     from headscope.results.notes import choice_note, cut_sentence
 
     shown = rows.head(limit or 40)
@@ -66,7 +77,7 @@ def show(
     choice = choice_note(results, measure) if table == f"{measure}_best" else None
     print_table(shown, title=table, caption="\n".join(filter(None, (cut_sentence(results, measure), choice, results.signature))))
     if len(shown) < len(rows):
-        typer.echo(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or --format csv for all")
+        typer.echo(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or -o FILE.csv for all")
 
 
 def _contents(results: Results) -> None:

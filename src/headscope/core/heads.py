@@ -75,6 +75,15 @@ class HeadLayout:
             kinds.setdefault(id.kind, []).append(number)
         return kinds
 
+    def spelled(self) -> str:
+        """Layers and heads in words: `12 layers × 12 heads`; where there are several kinds of attention, of each."""
+        parts = {}
+        for kind in self.by_kind():
+            sizes = [site.heads for site in self.sites if site.kind == kind]
+            layers = f"{len(sizes)} layer{'s' if len(sizes) > 1 else ''}"
+            parts[kind] = f"{layers} × {sizes[0]} heads" if len(set(sizes)) == 1 else f"{layers}, {sum(sizes)} heads"
+        return " + ".join(f"{kind} {part}" if len(parts) > 1 else part for kind, part in parts.items())
+
     def heads(self) -> dict[Kind, int]:
         """The number of heads of each kind."""
         return {kind: len(heads) for kind, heads in self.by_kind().items()}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from headscope.core import html
 from headscope.core.batch import WORD, Slope
 from headscope.core.heads import HeadLayout, Site
 from headscope.core.rows import ENTROPY, AttentionScores
@@ -46,6 +47,21 @@ class Model:
     whole: PreTrainedModel | None = None  # `network` with what it predicts with, if it was loaded so
     objective: Objective | None = None
     pruning: Pruning | None = None  # which heads were cut out, if some were
+
+    def __repr__(self) -> str:
+        """One line: name, architecture, layers and heads, type of the weights, device."""
+        return f"Model({self.name!r}, {type(self.network).__name__}, {self.layout.spelled()}, {self.dtype}, {self.device})"
+
+    def _repr_html_(self) -> str:
+        """The same and a little more as a table, for a notebook."""
+        size = sum(parameter.numel() for parameter in self.network.parameters())
+        rows = {
+            "architecture": f"{type(self.network).__name__}, {size / 1e6:.1f} million parameters",
+            "attention": self.layout.spelled(),
+            "longest text": f"{self.max_length:,} tokens" if self.max_length else "not limited by the model",
+            "weights": f"{self.dtype} on {self.device}",
+        }
+        return html.card(self.name, inside=html.table(("", ""), rows.items(), (True, True)))
 
     @property
     def layout(self) -> HeadLayout:

@@ -18,9 +18,9 @@ from headscope.report.sections import alike_section, figures, glance, section, s
 from headscope.report.summary import sentences
 from headscope.results.behaviour import BROAD
 from headscope.results.folder import write_atomically
+from headscope.results.formats import display
 from headscope.results.notes import counted, few_documents
 from headscope.results.results import Results, blame_folder
-from headscope.results.table import display
 from headscope.views.alike import measured
 from headscope.views.page import shell, templates
 from headscope.views.run import corpus_name, flat_heads, model_name, readable_gallery, run_data

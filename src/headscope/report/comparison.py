@@ -13,7 +13,7 @@ from headscope.drawing.theme import render
 from headscope.figures.compared import draw
 from headscope.report import style
 from headscope.results.folder import write_atomically
-from headscope.results.table import display
+from headscope.results.formats import display
 from headscope.studies.registry import REGISTRY
 from headscope.views.compare import described
 from headscope.views.page import shell

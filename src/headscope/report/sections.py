@@ -18,9 +18,10 @@ from headscope.comparison.alike import (
 from headscope.drawing.theme import render
 from headscope.figures import curves, draw
 from headscope.report.published import BEHAVIOURS, BEHAVIOURS_SOURCE, LAYERS
+from headscope.results.formats import display
 from headscope.results.notes import counted
 from headscope.results.results import BASELINES, Results
-from headscope.results.table import display, interval
+from headscope.results.table import interval
 from headscope.studies.registry import REGISTRY
 from headscope.views.alike import measured
 from headscope.views.words import about, findings, has_published, shown_columns

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from headscope.results.formats import display
 from headscope.results.results import Results
-from headscope.results.table import Table, display
+from headscope.results.table import Table
 from headscope.stats.inference import FEW, FEWEST
 
 MARK = "*"

@@ -6,10 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from headscope.core.versions import version_of
 from headscope.corpora import Corpus
 from headscope.corpora.automatic import joined, short
 from headscope.measures import Measure
@@ -22,15 +21,7 @@ PACKAGES = ("headscope", "torch", "transformers", "tokenizers", "numpy")
 
 def versions() -> dict[str, str]:
     """Versions of the packages whose change could change a number."""
-    return {package: _version(package) for package in PACKAGES}
-
-
-@cache
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
+    return {package: version_of(package) for package in PACKAGES}
 
 
 def identity(spec: Specification, device: str, contents: Mapping[str, str | None], measures: Sequence[Measure] = ()) -> dict[str, Any]:

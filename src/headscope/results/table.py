@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import io
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet
 
+from headscope.core import html
 from headscope.errors import RunError
+from headscope.results.formats import BINARY, display, encode, format_of, is_text
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-FORMATS = ("csv", "json", "markdown", "latex")
-_LATEX = str.maketrans({"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "|": r"\textbar{}"})
+SHOWN = 12  # rows that are printed of a longer table
+SHOWN_IN_NOTEBOOKS = 20
 
 
 class Table:
@@ -118,61 +117,75 @@ class Table:
 
         return polars.DataFrame(self.arrow)
 
-    def to_parquet(self) -> bytes:
-        """As the bytes of a Parquet file; the same bytes for the same table."""
-        sink = io.BytesIO()
-        pyarrow.parquet.write_table(self.arrow, sink, compression="zstd")
-        return sink.getvalue()
+    def to_arrow(self) -> pa.Table:
+        """As a table of pyarrow, whose metadata hold the signature."""
+        return self.arrow
 
-    def to_text(self, style: str) -> str:
-        """The whole table as `csv`, `json` (a list of rows), `markdown` or `latex` (booktabs)."""
-        if style == "csv":
-            sink = io.BytesIO()
-            try:
-                pyarrow.csv.write_csv(self.arrow, sink)
-            except pa.ArrowException as error:
-                raise RunError(f"the table cannot be written as csv ({str(error)[:200]})", "Use json") from None
-            return sink.getvalue().decode()
-        if style == "json":
-            rows = [{name: None if isinstance(v, float) and math.isnan(v) else v for name, v in row.items()} for row in self]
-            return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
-        cells = [[display(value) for value in row.values()] for row in self]
-        if style == "markdown":
-            escaped = [[cell.replace("|", "\\|") for cell in row] for row in cells]
-            lines = [self.columns, [":--" if self._is_text(name) else "--:" for name in self.columns], *escaped]
-            return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-        if style == "latex":
-            spec = "".join("l" if self._is_text(name) else "r" for name in self.columns)
-            body = "".join(" & ".join(cell.translate(_LATEX) for cell in row) + " \\\\\n" for row in cells)
-            head = " & ".join(name.translate(_LATEX) for name in self.columns)
-            return f"\\begin{{tabular}}{{{spec}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
-        raise RunError(f"format {style!r} is unknown", f"Use one of {', '.join(FORMATS)}")
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for any library that reads Arrow data: `pa.table(t)`, `pl.DataFrame(t)`, `duckdb.sql("FROM t")`."""
+        return self.arrow.__arrow_c_stream__(requested_schema)
 
-    def _is_text(self, column: str) -> bool:
-        return bool(pa.types.is_string(self.arrow.schema.field(column).type))
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | Path) -> None: ...
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """As CSV with complete numbers: the text, or, with a path, a file."""
+        if path is None:
+            return self.to_text("csv")
+        self.save(path, "csv")
+        return None
+
+    @overload
+    def to_parquet(self, path: None = None) -> bytes: ...
+    @overload
+    def to_parquet(self, path: str | Path) -> None: ...
+    def to_parquet(self, path: str | Path | None = None) -> bytes | None:
+        """As Parquet: the bytes, the same for the same table, or, with a path, a file."""
+        if path is None:
+            return encode(self.arrow, "parquet")
+        self.save(path, "parquet")
+        return None
+
+    def to_text(self, format: str) -> str:
+        """The whole table as `csv`, `tsv`, `json` (a list of rows), `markdown` or `latex` (booktabs). Markdown and
+        LaTeX have rounded numbers, the others complete ones.
+        """
+        if format in BINARY:
+            raise RunError(f"{format} is no text", "Use Table.save")
+        return encode(self.arrow, format).decode()
+
+    def save(self, path: str | Path, format: str | None = None) -> Path:
+        """Write the table to a file, whole or not at all, and return where it is. Without a format the ending of the
+        name decides: .csv, .tsv, .json, .md, .tex, .parquet or .arrow.
+        """
+        from headscope.results.files import write_atomically
+
+        target = Path(path)
+        write_atomically(target, encode(self.arrow, format or format_of(target)))
+        return target
 
     def __repr__(self) -> str:
-        shown = self.head(12)
+        shown = self.head(SHOWN)
         cells = [self.columns, *([display(value) for value in row.values()] for row in shown)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
         more = f"\n... {len(self) - len(shown)} more rows" if len(self) > len(shown) else ""
         return "\n".join(lines) + more
 
+    def _repr_html_(self) -> str:
+        """The first rows and the signature, for a notebook."""
+        size = "1 row" if len(self) == 1 else f"{len(self):,} rows"
+        size += f", of which the first {SHOWN_IN_NOTEBOOKS}" if len(self) > SHOWN_IN_NOTEBOOKS else ""
+        rows = ([display(value) for value in row.values()] for row in self.head(SHOWN_IN_NOTEBOOKS))
+        cells = html.table(self.columns, rows, [is_text(self.arrow, name) for name in self.columns])
+        return html.card(size, inside=cells, note=self.metadata.get("signature", ""))
+
 
 def columns_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str] | None = None) -> dict[str, list[Any]]:
     """The columns of rows by name: those named, also if there are no rows; without names, those of the first row."""
     rows = list(rows)
     return {name: [row[name] for row in rows] for name in (rows[0] if names is None and rows else names or ())}
-
-
-def display(value: object) -> str:
-    """A cell for reading: four decimals, or a power of ten for tiny numbers; a dash for what is missing."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:.1e}" if 0 < abs(value) < 0.00005 else f"{value:.4f}"
 
 
 def _need(package: str) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from headscope.errors import RunError
+from headscope.results.formats import BINARY, FORMATS, display, encode, format_of
 from headscope.results.notes import counted, note
-from headscope.results.table import Table, display
+from headscope.results.table import Table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -75,6 +79,25 @@ def _fitting(cells: Mapping[str, Sequence[str]], names: Sequence[str], width: in
             parts.append([first])
         parts[-1].append(name)
     return parts
+
+
+def table_format(format: str | None, out: Path | None) -> str | None:
+    """The format of a table that is to be written: the one named, or that of the file's ending; None for neither."""
+    if format is None:
+        return None if out is None else format_of(out)
+    if format not in FORMATS:
+        raise RunError(f"format {format!r} is unknown", f"Use one of {', '.join(FORMATS)}")
+    if out is None and format in BINARY and sys.stdout.isatty():
+        raise RunError(f"{format} is no text to be shown in a terminal", "Name a file with -o")
+    return format
+
+
+def write_table(table: Table, format: str, out: Path | None) -> None:
+    """Write a table to a file, whose path is printed, or else to standard output."""
+    if out is not None:
+        typer.echo(table.save(out, format))
+    else:
+        typer.echo(encode(table.arrow, format) if format in BINARY else table.to_text(format), nl=False)
 
 
 def print_markdown(table: Table, title: str) -> None:

@@ -63,9 +63,7 @@ def save(twins: Twins, folder: Path) -> list[Path]:
     written = []
     for name in TABLES:
         table = twins.table(name)
-        for path, data in ((folder / f"{name}.csv", table.to_text("csv").encode()), (folder / f"{name}.parquet", table.to_parquet())):
-            write_atomically(path, data)
-            written.append(path)
+        written += [table.save(folder / f"{name}.{ending}") for ending in ("csv", "parquet")]
     path = folder / "twins.svg"
     write_atomically(path, render(draw(twins), "svg"))
     return [*written, path]

@@ -1,0 +1,15 @@
+"""Versions of installed packages, read from their metadata: nothing is imported for it."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+
+@cache
+def version_of(package: str) -> str:
+    """The installed version of a package, or `unknown`."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
