@@ -37,8 +37,8 @@ class Annotation:
     in it. `trees` has the words' own tree first; then, where a control asks for them, those of other sentences, laid
     over each one, one per draw. `mentions` are those that lie wholly in the text, by its words, sorted. `singletons`
     are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
-    that stand in the text, be it in part; `subset` and `metadata` are the document's. `keywords` says of each word whether it is part
-    of a keyphrase; it is empty where the document has none.
+    that stand in the text, be it in part; `subset` and `metadata` are the document's. `keywords` says of each word
+    whether it is part of a keyphrase; it is empty where the document has none.
     """
 
     document: str
