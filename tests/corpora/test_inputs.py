@@ -14,8 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from typer.testing import CliRunner
 
 import headscope as hs
+from headscope.cli.main import app
 from headscope.core.document import Document
 from headscope.corpora import Corpus, read
 from headscope.corpora.spool import spool_of
@@ -28,7 +30,9 @@ ROWS: list[dict[str, Any]] = [
     {"id": "a", "text": "The cat sat. It ate a fish.\n\nThen it slept.", "genre": "news", "year": 2020, "label": "x"},
     {"id": "b", "text": "Rain fell on the old town.", "genre": "letter", "year": 2021, "label": "y"},
     {"id": "c", "text": "“Où est-il ?” she asked. Nobody knew.", "genre": "news", "year": 2021, "label": "x"},
-]
+    *({"id": f"d{n}", "text": f"Number {n} is a dog. The dog ate.", "genre": "list", "year": n, "label": "y"} for n in range(4)),
+]  # seven: with fewer than six there are no intervals
+RELATIONS = {"relations": {"least": 1}}
 TREES = """
     # newdoc id = a
     # genre = news
@@ -70,7 +74,7 @@ def a_pandas_frame() -> Any:
 
 
 def a_pandas_frame_with_an_index() -> Any:
-    return pytest.importorskip("pandas").DataFrame(columns(), index=[7, 3, 5])
+    return pytest.importorskip("pandas").DataFrame(columns(), index=[7, 3, 5, 1, 2, 4, 6])
 
 
 def a_polars_frame() -> Any:
@@ -106,10 +110,14 @@ KINDS = [
 ]
 
 
-def bits(model: Model, corpus: Any, **settings: Any) -> dict[str, bytes]:
-    """The tables of a run over two measures, as bytes."""
-    run = hs.run(model, corpus, ["tokens", "entropy"], replicates=20, gallery=0, **settings)
-    tables = {name: run[name].table.arrow.replace_schema_metadata(None) for name in ("tokens", "entropy")}
+def bits(model: Model, corpus: Any, measures: Any = ("tokens", "entropy"), **settings: Any) -> dict[str, bytes]:
+    """The tables of a run, as bytes."""
+    return bytes_of(hs.run(model, corpus, measures, replicates=20, gallery=0, **settings))
+
+
+def bytes_of(run: hs.Run) -> dict[str, bytes]:
+    tables = {name: run[name].table.arrow.replace_schema_metadata(None) for name in run.measures}
+    assert all(table.num_rows for table in tables.values())
     return {name: table.combine_chunks().to_batches()[0].serialize().to_pybytes() for name, table in tables.items()}
 
 
@@ -197,9 +205,7 @@ def test_token_lists_of_conllu(columns: Write, small_model: Model) -> None:
     corpus = read(lists)
     assert list(corpus) == list(read(path))
     assert next(iter(corpus)).metadata == {"genre": "news"}
-    settings: dict[str, Any] = {"replicates": 5, "gallery": 0}
-    tables = [hs.run(small_model, texts, ["relations"], **settings)["relations"].table.arrow for texts in (path, lists)]
-    assert tables[0].replace_schema_metadata(None).equals(tables[1].replace_schema_metadata(None))
+    assert bits(small_model, lists, RELATIONS) == bits(small_model, path, RELATIONS)
     assert hs.check_corpus(lists) == []
     lists[0][0]["deprel"] = "nonsense"
     assert [finding.line for finding in hs.check_corpus(lists) if not finding.note] == [5]
@@ -216,12 +222,8 @@ def test_spacy_docs(columns: Write, small_model: Model, tmp_path: Path) -> None:
     bin = spacy.tokens.DocBin(docs=docs, store_user_data=True)
     bin.to_disk(tmp_path / "docs.spacy")
     assert list(read(bin)) == list(read(tmp_path / "docs.spacy")) == expected
-    tables = [
-        hs.run(small_model, texts, ["relations"], replicates=5, gallery=0)["relations"].table.arrow.replace_schema_metadata(None)
-        for texts in (tmp_path / "trees.conllu", docs, tmp_path / "docs.spacy")
-    ]
-    assert tables[0].equals(tables[1])
-    assert tables[0].equals(tables[2])
+    expected_bits = bits(small_model, tmp_path / "trees.conllu", RELATIONS)
+    assert bits(small_model, docs, RELATIONS) == bits(small_model, tmp_path / "docs.spacy", RELATIONS) == expected_bits
 
 
 def test_spacy_docs_without_trees(small_model: Model) -> None:
@@ -428,3 +430,19 @@ def test_studies_and_other_functions_take_texts(small_model: Model) -> None:
         hs.check_corpus(texts)
     with pytest.raises(HeadscopeError, match="a replication reads its corpora from files"):
         hs.replicate("clark2019", "mini", {"treebank": Corpus.of([])})
+
+
+def test_the_command_line_reads_standard_input_and_named_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says how results are called, and what to do about a rerun."""
+    monkeypatch.chdir(tmp_path)
+    Path("posts.csv").write_text("post,body\n1,Snow fell.\n2,Rain came.\n")
+    few = ["--measures", "tokens", "--replicates", "5", "--gallery", "0", "--quiet"]
+    piped_in = "id,text\n1,Snow fell.\n2,Rain came.\n"
+    for corpus in (["-", "--corpus-format", "csv"], ["posts.csv?text=body&id=post"]):
+        assert CliRunner().invoke(app, ["run", "--corpus", *corpus, *few], input=piped_in).exit_code == 0
+    piped, named = hs.open_run("runs/mini-stdin"), hs.open_run("runs/mini-posts")
+    assert bytes_of(piped) == bytes_of(named)
+    assert "|corpus:-@" in piped.signature
+    with pytest.raises(HeadscopeError, match="was made of standard input, which no file holds"):
+        hs.rerun("runs/mini-stdin")
+    assert hs.rerun("runs/mini-posts").identical

@@ -72,6 +72,8 @@ def run(
     headscope run --corpus en.conllu.xz --measures relations --out RUN
     headscope run --corpus en.conllu.xz --measures relations --weights random --out CHANCE
     headscope run --corpus wiki.jsonl --preset reference -O tokens.groups='["sep","=the|a"]'
+    headscope run --corpus 'posts.parquet?text=body&id=post' --out POSTS
+    zcat notes.txt.gz | headscope run --corpus - --out NOTES
     headscope run study.toml --resume
     headscope run study.toml --plan
     headscope run study.toml --engine ray --address auto --workers 8
