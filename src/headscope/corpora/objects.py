@@ -40,6 +40,8 @@ def corpus_of(texts: Any, columns: Mapping[str, str], on_error: OnError = "raise
         from spacy.vocab import Vocab
 
         texts = list(texts.get_docs(Vocab()))
+    if hasattr(texts, "to_pylist"):  # an array of Arrow
+        texts = texts.to_pylist()
     if _is_doc(texts) or _is_token_list(texts) or isinstance(texts, Document):
         texts = [texts]
     if not isinstance(texts, Iterable):

@@ -26,15 +26,15 @@ _INDEX = "__index_level_"  # columns in which pandas keeps an index without a na
 def read_arrow(source: Source, parquet: bool = False) -> Iterator[Document]:
     """A document for each row."""
     source.unit = "row"
-    with opened(source.path, source.meter) as stream, closing(_batches(stream, source.path, parquet)) as batches:
-        yield from documents_of(source, ((number, partial(dict, row)) for number, row in enumerate(rows(batches), 1)), "rows")
+    with opened(source.path, source.meter) as stream, closing(_rows(stream, source.path, parquet)) as entries:
+        yield from documents_of(source, ((number, partial(dict, row)) for number, row in enumerate(entries, 1)), "rows")
 
 
 def holds_pairs(path: Path, columns: Mapping[str, str], parquet: bool = False) -> bool:
     """Whether the rows are pairs of texts; False if the file cannot be understood, which reading will report."""
     try:
-        with opened(path) as stream, closing(_batches(stream, path, parquet)) as batches:
-            names = [name for name in next(batches).schema.names if name not in columns.values()]
+        with opened(path) as stream, closing(_rows(stream, path, parquet)) as entries:
+            names = [name for name in next(entries) if name not in columns.values()]
             return len(text_fields([*columns, *names])) == 2
     except (HeadscopeError, StopIteration):
         return False
@@ -45,7 +45,7 @@ def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, object]]:
     import pyarrow as pa
 
     for batch in batches:
-        wanted = [field.name for field in batch.schema if not _passed_over(pa, field)]
+        wanted = [number for number, field in enumerate(batch.schema) if not _passed_over(pa, field)]
         for start in range(0, batch.num_rows, _ROWS):
             for row in batch.slice(start, _ROWS).select(wanted).to_pylist():
                 yield {name: plain(value) for name, value in row.items()}
@@ -58,7 +58,8 @@ def _passed_over(pa: Any, field: pa.Field) -> bool:
     )
 
 
-def _batches(stream: IO[bytes], path: Path, parquet: bool) -> Generator[Any]:
+def _rows(stream: IO[bytes], path: Path, parquet: bool) -> Generator[dict[str, object]]:
+    """The rows of a file; whatever is wrong with it is a CorpusError."""
     import pyarrow as pa
 
     try:
@@ -68,13 +69,17 @@ def _batches(stream: IO[bytes], path: Path, parquet: bool) -> Generator[Any]:
             batches = ParquetFile(stream).iter_batches(batch_size=_ROWS)
         else:
             batches = _ipc(stream)
-        for batch in batches:
-            batch.validate(full=True)  # offsets of a damaged file may point anywhere
-            yield batch
+        yield from rows(map(_validated, batches))
     except (pa.ArrowException, OSError, MemoryError, ValueError, KeyError) as error:
         kind = "Parquet" if parquet else "Arrow"
         said = str(error).strip().partition("\n")[0]
         raise CorpusError(path, None, f"this cannot be read as {kind} data ({said})", "Write or download the file again") from None
+
+
+def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch itself: offsets in a damaged file could point anywhere."""
+    batch.validate(full=True)
+    return batch
 
 
 def _ipc(stream: IO[bytes]) -> Iterator[Any]:
