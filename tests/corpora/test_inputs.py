@@ -131,7 +131,7 @@ def test_texts_in_memory_are_what_they_are_in_a_file(make: Callable[[], Any], fi
     assert corpus.names == ("memory",)
 
 
-@pytest.mark.parametrize("make", [a_list_of_dicts, a_polars_frame, a_streamed_dataset])
+@pytest.mark.parametrize("make", KINDS)
 def test_a_run_over_texts_in_memory_gives_the_same_bits(make: Callable[[], Any], file: Path, small_model: Model) -> None:
     assert bits(small_model, make()) == bits(small_model, file)
 
@@ -183,13 +183,14 @@ def test_csv_columns_are_named_in_the_name_of_the_file(write: Write) -> None:
         list(read(table, text="bdy"))
 
 
-def test_a_saved_dataset(file: Path, tmp_path: Path) -> None:
+def test_a_saved_dataset(file: Path, tmp_path: Path, small_model: Model) -> None:
     datasets = pytest.importorskip("datasets")
     datasets.disable_progress_bars()
     a_dataset().save_to_disk(str(tmp_path / "saved"), num_shards=2)
     corpus = read(tmp_path / "saved")
     assert list(corpus) == list(read(file))
     assert corpus.names == (str(tmp_path / "saved"),)
+    assert bits(small_model, tmp_path / "saved") == bits(small_model, file)
     datasets.DatasetDict({"train": a_dataset(), "test": a_dataset()}).save_to_disk(str(tmp_path / "splits"))
     assert list(read(tmp_path / "splits" / "train")) == list(read(file))
     with pytest.raises(HeadscopeError, match=r"several splits: test, train\. Name one of them, as in .*splits/test"):
@@ -284,7 +285,7 @@ def test_standard_input(stdin: Callable[[str], None], file: Path, small_model: M
         read("-")
 
 
-def test_a_folder_of_files(file: Path, tmp_path: Path) -> None:
+def test_a_folder_of_files(file: Path, tmp_path: Path, small_model: Model) -> None:
     (folder := tmp_path / "folder").mkdir()
     for number, row in enumerate(ROWS):
         (folder / f"{number}.jsonl").write_text(json.dumps(row), encoding="utf-8")
@@ -294,6 +295,7 @@ def test_a_folder_of_files(file: Path, tmp_path: Path) -> None:
     assert list(corpus) == list(read(file))
     assert corpus.skipped.lines() == ["1 files of a folder passed over: their names tell no format, or another (first: README.md)"]
     assert corpus.names == (str(folder),)
+    assert bits(small_model, folder) == bits(small_model, file)
     (folder / "notes.txt").write_text("Notes.")
     with pytest.raises(HeadscopeError, match=r"the files are of different formats: notes.txt is text, 0.jsonl is jsonl"):
         read(folder)
@@ -423,6 +425,7 @@ def test_studies_and_other_functions_take_texts(small_model: Model) -> None:
     texts = ["The cat sat on the mat.", "Dogs bark at night."]
     assert hs.corpus_stats(texts).documents == 2
     documents = list(read("sampler"))[:2]
+    assert bits(small_model, documents) == bits(small_model, list(read("sampler").paths)[:2])
     study = hs.flow(small_model, documents, measures=["A"], parts=["trees"], limit=2, replicates=0)
     assert study.signature.count("corpus:memory@") == 1
     assert hs.plan(small_model, texts, ["tokens"], tried=0).shards == 1
