@@ -20,10 +20,10 @@ class HeadscopeError(Exception):
 class CorpusError(HeadscopeError):
     """A corpus file that cannot be read as it stands."""
 
-    def __init__(self, path: str | Path, line: int | None, problem: str, remedy: str = "") -> None:
+    def __init__(self, path: str | Path, line: int | None, problem: str, remedy: str = "", unit: str = "line") -> None:
         self.path = str(path)
         self.line = line
-        where = f"line {line} of {path}" if line is not None else str(path)
+        where = f"{unit} {line} of {path}" if line is not None else str(path)
         super().__init__(f"{where}: {problem}", remedy)
 
 

@@ -95,6 +95,9 @@ def test_folders_tables_lines_and_standard_input(nlp: Language, tmp_path: Path, 
     assert [document.id for document in hs.annotate(folder)] == ["a.txt", "b.txt"]
     (folder / "a.key").write_text("a\n")
     assert [document.keyphrases for document in hs.annotate(folder)] == [("a",), ()]
+    (folder / "a.key").unlink()
+    (folder / "a.conllu").write_text("annotated already")
+    assert [document.id for document in hs.annotate(folder)] == ["a.txt", "b.txt"]
     (tmp_path / "t.tsv").write_text("sentence\tlabel\nIt works.\t1\nIt fails.\t0\n")
     assert [document.label for document in hs.annotate(tmp_path / "t.tsv")] == ["1", "0"]
     (tmp_path / "l.txt").write_text("Keys open\ndoors they say\n\nanother document\n")
@@ -106,7 +109,7 @@ def test_folders_tables_lines_and_standard_input(nlp: Language, tmp_path: Path, 
     assert told.stdout.startswith("# newdoc id = standard-input.txt\n# annotation = automatic; ")
     assert told.stdout.endswith("\n\n")
     (tmp_path / "empty").mkdir()
-    assert "there is no text in the folder" in refused("annotate", tmp_path / "empty")
+    assert "no file in this folder has a name that tells a format" in refused("annotate", tmp_path / "empty")
 
 
 def test_it_is_the_same_in_python_and_in_any_batches(

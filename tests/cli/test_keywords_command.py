@@ -127,6 +127,7 @@ def test_a_picture(learned: str, article: str, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_done_is_said(learned: str, article: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
     bad = tmp_path / "latin.txt"
     bad.write_bytes("Größe\n\nFine text here.".encode("latin-1"))
     cases: list[tuple[list[str], type[HeadscopeError], str]] = [
@@ -137,7 +138,7 @@ def test_what_cannot_be_done_is_said(learned: str, article: str, tmp_path: Path)
         ),
         ([article, "-o", "page.docx"], RunError, "cannot be written as 'page.docx'"),
         ([str(tmp_path / "nowhere.txt")], CorpusError, "there is no such file"),
-        ([str(tmp_path)], CorpusError, "this is a directory"),
+        ([str(tmp_path / "empty")], CorpusError, "no file in this folder has a name that tells a format"),
         ([str(bad)], CorpusError, "line 1 of .*is not UTF-8"),
         ([article, "--read-as", "conllu"], CorpusError, "line 1 of .*article.md"),
         ([article, article, "-o", "picture.svg"], RunError, "a picture shows one text, not 2"),

@@ -175,7 +175,7 @@ JSON_LINES = {
     '{"text": "x", "keyphrases": [1]}': "`keyphrases` is int 1 where a string is needed",
     '{"text": "x", "id": true}': "`id` is bool True where a string is needed",
     '{"text": "\\ud800"}': "`text` has half a surrogate pair",
-    '{"a": "x", "b": null}': "`b` is NoneType None where a string is needed",
+    '{"a": "x", "b": null}': "`b` is missing (null). Fill it in",
     '{"a": "x", "b": "y"}': "a pair in a file of texts",
 }
 

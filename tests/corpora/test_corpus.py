@@ -63,7 +63,7 @@ def test_arguments_that_make_no_corpus(write: Write, tmp_path: Path) -> None:
         read()
     with pytest.raises(CorpusError, match="there is no such file"):
         read(tmp_path / "none.txt")
-    with pytest.raises(CorpusError, match=r"this is a directory\. Name the files"):
+    with pytest.raises(HeadscopeError, match=r"different formats: a.txt is text, a.conllu is conllu"):
         read(tmp_path)
 
 

@@ -95,7 +95,7 @@ def test_lines_of_one_document(write: Write) -> None:
         ({"targets": [{"span1": [1, 1], "label": "x"}]}, r"`span1` is \[1, 1\] in a text of 3 words"),
         ({"targets": [{"span1": [-1, 1], "label": "x"}]}, r"`span1` is \[-1, 1\] in a text of 3 words"),
         ({"targets": [{"span1": [0, 1]}]}, "a target without a label"),
-        ({"targets": [{"span1": [0, 1], "label": ["x", None]}]}, "`label` is NoneType None where a string is needed"),
+        ({"targets": [{"span1": [0, 1], "label": ["x", None]}]}, r"`label` is missing \(null\)"),
         ({"targets": [{"span1": [0, 1], "label": " "}]}, "`label` is empty"),
         ({"targets": [{"span1": [0, 1], "label": "x", "task": 1}]}, "`task` is int 1 where a string is needed"),
         ({"tokens": []}, "`tokens` is list .* where a list of words, or of lists of words is needed"),

@@ -13,10 +13,10 @@ import pytest
 from headscope.core.document import Document
 from headscope.corpora import check, compare, read, stats
 from headscope.corpora.agreement import read_annotation
-from headscope.corpora.formats import resolve
+from headscope.corpora.inputs import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLER = resolve(("sampler",))[0].parent
+SAMPLER = resolve(("sampler",)).paths[0].parent
 GENRES = {"news", "encyclopedia", "recipe", "instructions", "fiction", "letter", "interview", "science", "review"}
 FLOOR = 25
 RELATIONS = [

@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from fuzz_engine import Target
 from mutations import Mutator
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 
 from headscope.cli.corpus_stats import print_stats
 from headscope.corpora import FORMATS, Corpus, check, compare, read, read_annotation, stats
@@ -81,6 +85,27 @@ SEEDS: dict[str, bytes] = {
     "keyphrases": "One two. Three\nfour “six”\n\ffour;\n\tone\n two; \xfcber\n".encode(),
     "brat": b"One two. Three\r\nfour\n\fT1\tTask 0 3\tOne\nT2\tTask 4 7;16 20\ttwo four\n*\tSame T1 T2\n#1\tNote T1\tx\n",
 }
+
+
+def _tables() -> dict[str, bytes]:
+    """A table as Parquet and as an Arrow stream."""
+    table = pa.table({"id": ["x", None], "text": ["One. Two", "Three"], "year": [1, 2], "keyphrases": [["One"], None]})
+    parquet, stream = io.BytesIO(), io.BytesIO()
+    pq.write_table(table, parquet)
+    with pa.ipc.new_stream(stream, table.schema) as sink:
+        sink.write_table(table)
+    return {"parquet": parquet.getvalue(), "arrow": stream.getvalue()}
+
+
+def _docbin() -> bytes:
+    """Two Docs, one of them with a tree."""
+    vocab = Vocab()
+    parsed = Doc(vocab, words=["Dogs", "bark"], heads=[1, 1], deps=["nsubj", "ROOT"], pos=["NOUN", "VERB"])
+    packed: bytes = DocBin(docs=[parsed, Doc(vocab, words=["One", "."])], store_user_data=True).to_bytes()
+    return packed
+
+
+SEEDS |= {**_tables(), "docbin": _docbin()}
 SEEDS["conllx"], SEEDS["lines"] = SEEDS["conllu"], SEEDS["text"]
 FOLDERS = {"keyphrases": ("a.txt", "a.uncontr"), "brat": ("a.txt", "a.ann")}
 TOKENS: dict[str, tuple[bytes, ...]] = {
@@ -131,7 +156,16 @@ TOKENS["winobias"] = TOKENS["conll2012"]
 SUFFIX = {"conllu": ".conllu", "conllx": ".conll", "text": ".txt", "lines": ".txt", "semeval": ".txt", "bio": ".bio", "csv": ".csv"}
 SUFFIX |= {"tsv": ".tsv", "jsonl": ".jsonl", "spans": ".jsonl", "spr": ".json", "conll2012": ".gold_conll", "winobias": ".v4_gold_conll"}
 # What is said of a file as a whole; everything else must name a line.
-WHOLE = ("the file is empty", "there is no document", "there is no text", "is not sound", "ends too early", "unpack", "does not tell")
+WHOLE = (
+    "the file is empty",
+    "there is no document",
+    "there is no text",
+    "is not sound",
+    "ends too early",
+    "unpack",
+    "does not tell",
+    "cannot be read as",
+)
 PLAIN = ("text", "lines")
 Mode = Literal["raise", "skip"]
 MODES: tuple[Mode, ...] = ("raise", "skip")

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
-from headscope.corpora.formats import resolve
+from headscope.corpora.inputs import resolve
 from headscope.models.load import _locate
 from headscope.replication.recipe import Recipe, Step
 
@@ -43,7 +43,7 @@ def save_small(folder: Path, layers: int = 12) -> Path:
 def save_slice(folder: Path, sentences: int = 7) -> Path:
     """The first sentences of some documents of the sampler, trees, mentions and keyphrases included."""
     texts = []
-    for path in resolve(("sampler",))[:DOCUMENTS]:
+    for path in resolve(("sampler",)).paths[:DOCUMENTS]:
         texts.append("\n\n".join(path.read_text(encoding="utf-8").split("\n\n")[:sentences]) + "\n")
     (folder / "slice.conllu").write_text("\n".join(texts), encoding="utf-8")
     return folder / "slice.conllu"

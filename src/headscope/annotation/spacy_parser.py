@@ -12,12 +12,12 @@ from spacy.util import get_installed_models
 
 from headscope.annotation.trees import UNIVERSAL, ParsedTree, Token, scheme
 from headscope.core.paths import kind_of
+from headscope.corpora.readers.spacy_docs import heads_of, space_after
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Span
-    from spacy.tokens import Token as SpacyToken
 
 _WEB = ("en", "zh")  # languages whose pipelines are called xx_core_web_sm, where others are xx_core_news_sm
 
@@ -79,9 +79,8 @@ def _first_line(error: Exception) -> str:
 
 
 def _tokens(span: Span) -> list[Token]:
-    """The words of a sentence. White space is no word of CoNLL-U: what hangs on it hangs on its head."""
+    """The words of a sentence. White space is no word of CoNLL-U."""
     words = [token for token in span if not token.text.isspace()]
-    place = {token.i: number for number, token in enumerate(words, 1)}
     return [
         Token(
             form=token.text,
@@ -89,23 +88,9 @@ def _tokens(span: Span) -> list[Token]:
             upos=token.pos_,
             xpos=token.tag_,
             feats="|".join(sorted(str(token.morph).split("|"), key=str.casefold)),  # spaCy puts NumType before Number
-            head=place.get(_governor(token).i, 0),
+            head=head,
             relation=token.dep_,
-            space_after=_space_after(token),
+            space_after=space_after(token),
         )
-        for token in words
+        for token, head in zip(words, heads_of(words), strict=True)
     ]
-
-
-def _governor(token: SpacyToken) -> SpacyToken:
-    """The nearest word above a word; itself at the root."""
-    above = token.head
-    while above.text.isspace() and above.head.i != above.i:
-        above = above.head
-    return token if above.text.isspace() else above
-
-
-def _space_after(token: SpacyToken) -> bool:
-    """Whether white space follows; the end of a text is the end of a paragraph."""
-    following = token.i + 1
-    return bool(token.whitespace_) or following == len(token.doc) or token.doc[following].text.isspace()

@@ -9,11 +9,11 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol
 
 from headscope.core.paths import printable
+from headscope.corpora.readers.spacy_docs import ROOT, UNSPECIFIED
 from headscope.corpora.tags import RELATIONS
-from headscope.corpora.tree import tree_faults
+from headscope.corpora.tree import single_root
 from headscope.errors import HeadscopeError
 
-ROOT, UNSPECIFIED = "root", "dep"  # `dep` is said by UD, and by the scheme of ClearNLP, of what has no better name
 PARSERS = ("spacy", "stanza")
 UNIVERSAL = "UD labels"
 # Labels by which schemes that are not UD's are known: ClearNLP's of the English pipelines of spaCy, TIGER's of the
@@ -55,16 +55,11 @@ class ParsedTree:
     @classmethod
     def of(cls, tokens: Sequence[Token], written: Sequence[Written] = ()) -> ParsedTree:
         """The sentence as a tree with one root: other roots, and a word of each cycle, become its `dep`."""
-        heads = [token.head if token.head != place else 0 for place, token in enumerate(tokens, 1)]
-        heads = [head if 0 <= head <= len(heads) else 0 for head in heads]
-        for fault in list(tree_faults(heads)):
-            heads[fault.word - 1] = 0
-        top = heads.index(0) + 1
-        moved = tuple(place for place, head in enumerate(heads, 1) if head == 0 and place != top)
+        heads, moved = single_root([token.head for token in tokens])
         placed = []
         for place, (token, head) in enumerate(zip(tokens, heads, strict=True), 1):
-            relation = ROOT if place == top else UNSPECIFIED if place in moved else token.relation
-            placed.append(replace(token, head=top if place in moved else head, relation=relation))
+            relation = ROOT if head == 0 else UNSPECIFIED if place in moved else token.relation
+            placed.append(replace(token, head=head, relation=relation))
         return cls(tuple(placed), tuple(written), moved)
 
     @property

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, Any
 
 from headscope.annotation.trees import ParsedTree, Parser
 from headscope.core.document import Document
@@ -20,53 +17,31 @@ from headscope.core.tally import Tally
 from headscope.corpora import Corpus, OnError, read
 from headscope.corpora.automatic import KEY, mark
 from headscope.corpora.files import base_name
-from headscope.corpora.formats import guess_format
+from headscope.corpora.formats import by_name
+from headscope.corpora.inputs import names_files, split_columns
 from headscope.corpora.readers.folders import TEXTS, folder_format
-from headscope.errors import CorpusError, HeadscopeError
+from headscope.corpora.readers.metadata import PREFIX
+from headscope.errors import HeadscopeError
 
-INPUT = "-"
-FORMATS = ("text", "lines", "jsonl", "csv", "tsv", "keyphrases", "brat")  # that hold raw text
+FORMATS = ("text", "lines", "jsonl", "csv", "tsv", "parquet", "arrow", "keyphrases", "brat")  # that hold raw text
 _BATCH = 100_000  # characters that are parsed together
 _PIECE = 50_000  # characters of a paragraph, which is cut after a sentence if it has more
 Told = Callable[[float | None, int, int], None]
 
 
-@contextmanager
-def raw_texts(names: Sequence[str | Path], format: str | None = None, on_error: OnError | str = "raise") -> Iterator[Corpus]:
-    """The corpus in these files, as long as the block runs; standard input is kept on disk till then."""
-    with TemporaryDirectory(prefix="headscope-") as folder:
-        paths: list[Path] = []
-        for name in names:
-            paths += [_kept(Path(folder))] if name == INPUT else _files(Path(name))
-        yield read(*paths, format=format or _format(paths), on_error=on_error)  # type: ignore[arg-type]
+def raw_texts(*texts: Any, format: str | None = None, on_error: OnError | str = "raise") -> Corpus:
+    """The corpus to be annotated, of what `read` takes; files whose names tell no format are plain text."""
+    names = texts[0] if len(texts) == 1 and not isinstance(texts[0], str | Path) else texts
+    untold = format is None and (names is texts or names_files(names)) and _untold(names)
+    return read(*texts, format="text" if untold else format, on_error=on_error)  # type: ignore[arg-type]
 
 
-def _format(paths: Sequence[Path]) -> str | None:
-    """Plain text where no file's name tells of a format; else what the names tell."""
-    try:
-        guess_format(paths[0])
-    except CorpusError:
-        return "text" if all(kind_of(path) == "file" for path in paths) else None
-    return None
-
-
-def _files(path: Path) -> list[Path]:
-    """The file itself; of a folder that is no corpus as a whole, the plain texts in it."""
-    if kind_of(path) != "folder" or folder_format(path) is not None:
-        return [path]
-    texts = sorted(file for file in path.iterdir() if kind_of(file) == "file" and base_name(file).lower().endswith(TEXTS))
-    if not texts:
-        raise HeadscopeError(f"there is no text in the folder {path}", f"Put files that end in {' or '.join(TEXTS)} into it")
-    return texts
-
-
-def _kept(folder: Path) -> Path:
-    path = folder / "standard-input.txt"
-    if path.exists():
-        raise HeadscopeError("standard input is named twice", f"Name {INPUT} once")
-    with path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    return path
+def _untold(names: Sequence[str | Path]) -> bool:
+    """Whether the first is a file whose name tells no format, or a folder with plain texts in it but no keys."""
+    first = Path(split_columns(str(names[0]))[0]) if names else Path()
+    if kind_of(first) == "folder":
+        return folder_format(first) is None and any(base_name(path).lower().endswith(TEXTS) for path in first.iterdir())
+    return kind_of(first) == "file" and by_name(first) is None
 
 
 @dataclass
@@ -105,7 +80,7 @@ def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: b
             if progress is not None:
                 progress(corpus.share, done.documents, done.words)
         if not done.words:
-            raise HeadscopeError(f"{parser.name} finds no word in {', '.join(map(str, corpus.paths)) or 'the corpus'}", "Check the files")
+            raise HeadscopeError(f"{parser.name} finds no word in {', '.join(corpus.names)}", "Check the files")
     done.tally.update(corpus.skipped)
     return done
 
@@ -153,6 +128,7 @@ def _lines(document: Document, parsed: Sequence[tuple[int, list[ParsedTree]]], n
             done.tally.add("semicolons in keyphrases written as commas, since they part keyphrases", document.id, parted)
     if document.label is not None:
         yield _comment("label", document.label)
+    yield from (_comment(f"{PREFIX}{key}", str(value)) for key, value in document.metadata.items())
     last = None
     for number, (paragraph, tree) in enumerate(trees, 1):
         if paragraph != last:
@@ -170,7 +146,9 @@ def _lines(document: Document, parsed: Sequence[tuple[int, list[ParsedTree]]], n
 
 
 def _comment(key: str, value: str) -> str:
-    return f"# {key} = {printable(' '.join(value.split()))}\n"
+    """A comment on one line; an equals sign in its key would end the key."""
+    name = printable("_".join(key.replace("=", " ").split()))
+    return f"# {name if key.startswith(PREFIX) else key} = {printable(' '.join(value.split()))}\n"
 
 
 class _Names:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from contextlib import nullcontext
+from collections.abc import Collection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from headscope.corpora import Corpus, OnError, read
+from headscope.corpora.inputs import names_files
+from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
     from headscope.corpora import Finding, Stats
     from headscope.engine.shards import Progress
 
-Texts = Corpus | str | Path | Sequence[str | Path]
+Texts = Any  # what `read` takes: a corpus, names of files, a list of texts, a table, a dataset, ...
+CHECKED = ("conllu", "conll2012")
 
 
 def annotate(
@@ -43,17 +45,16 @@ def annotate(
     from headscope.annotation import load_parser
     from headscope.annotation.writing import raw_texts
 
-    names = [texts] if isinstance(texts, str | Path) else texts
-    opened = nullcontext(names) if isinstance(names, Corpus) else raw_texts(names, format, on_error)
-    with TemporaryDirectory(prefix="headscope-") as folder, opened as corpus:
+    corpus = raw_texts(texts, format=format, on_error=on_error)
+    with TemporaryDirectory(prefix="headscope-") as folder:
         path = Path(out) if out is not None else Path(folder) / "annotated.conllu"
         write(corpus, load_parser(parser, pipeline, language), path, overwrite, progress)
         return read(path) if out is not None else Corpus.of(read(path))
 
 
-def check_corpus(*paths: str | Path, level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
-    """What is wrong in annotated files, with file, line, value and rule; level 1 is the format, 3 everything
-    (docs/checking.md).
+def check_corpus(*texts: Texts, level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
+    """What is wrong in annotated files, or in token lists of `conllu`, with file, line, value and rule; level 1 is the
+    format, 3 everything (docs/checking.md).
 
     >>> import headscope as hs
     >>> [finding for finding in hs.check_corpus("sampler") if not finding.note]
@@ -61,7 +62,12 @@ def check_corpus(*paths: str | Path, level: int = 3, ignore: Collection[str] = (
     """
     from headscope.corpora import check
 
-    return check(paths, level, ignore)
+    if all(isinstance(name, str | Path) for name in texts):
+        return check(texts, level, ignore)
+    corpus = read(*texts)
+    if corpus.format not in CHECKED:
+        raise HeadscopeError(f"{', '.join(corpus.names)} (read as {corpus.format}) has no lines to check", f"Check {', '.join(CHECKED)}")
+    return check(corpus.paths, level, ignore)
 
 
 def corpus_stats(corpus: Texts = "sampler") -> Stats:
@@ -74,11 +80,9 @@ def corpus_stats(corpus: Texts = "sampler") -> Stats:
     """
     from headscope.corpora import stats
 
-    return stats(opened(corpus))
+    return stats(read(corpus))
 
 
-def opened(named: Texts) -> Corpus:
-    """A corpus that is given as it is, or by its files."""
-    if isinstance(named, Corpus):
-        return named
-    return read(named) if isinstance(named, str | Path) else read(*named)
+def corpus_or_names(texts: Texts, on_error: OnError = "raise") -> Texts:
+    """Texts in memory as a corpus; anything else as it is: a corpus, and names of files, which results keep."""
+    return texts if isinstance(texts, Corpus) or names_files(texts) else read(texts, on_error=on_error)

@@ -8,10 +8,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.corpora import Texts, opened
+from headscope.api.corpora import Texts, corpus_or_names
 from headscope.api.results import Run, StudyResult, warn
 from headscope.core.profile import profiling
-from headscope.corpora import Corpus
+from headscope.corpora import Corpus, read
 from headscope.errors import MeasureError, ModelError
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def train(
     known = [field.name for field in fields(TrainingRecipe)]
     if unknown := [name for name in recipe if name not in known]:
         raise ModelError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(known)}")
-    texts = opened(corpus)
-    return train_model(texts, out, model, None if dev is None else opened(dev), TrainingRecipe(**recipe), device, overwrite, progress)
+    texts = read(corpus)
+    return train_model(texts, out, model, None if dev is None else read(dev), TrainingRecipe(**recipe), device, overwrite, progress)
 
 
 def run(
@@ -106,8 +106,10 @@ def run(
     profile: bool = False,
     **settings: Any,
 ) -> Run:
-    """Measure a model's heads over a corpus in one pass. `settings` are those of a specification: `unit`, `preset`,
-    `limit`, ...
+    """Measure a model's heads over a corpus in one pass.
+
+    `corpus` is what `read` takes: names of files, a list of texts, a table, a dataset, ... `settings` are those of a
+    specification: `unit`, `preset`, `limit`, ...
 
     `measures` are names, names with options (`{"entropy": {"level": "word"}}`), or measures of your own: classes, or
     where they are, as in `"reach.py:Reach"` (docs/adding-a-measure.md). `gallery` is the number of texts looked at
@@ -120,6 +122,7 @@ def run(
     """
     from headscope.runs.execute import execute
 
+    corpus = corpus_or_names(corpus, settings.get("on_error", "raise"))
     spec = _spec(model, corpus, measures, settings)
     if engine != "local" and (typed := [name for name in spec.own if name.startswith("__main__:")]):
         raise MeasureError(f"{typed[0].partition(':')[2]} is only known here", "For other processes put it into a file: reach.py:Reach")
@@ -166,6 +169,7 @@ def plan(
     """
     from headscope.runs.estimate import plan_run
 
+    corpus = corpus_or_names(corpus, settings.get("on_error", "raise"))
     return plan_run(
         _spec(model, corpus, measures, settings),
         model=None if isinstance(model, str | Path) else model,
@@ -354,13 +358,13 @@ def _finder(
     model = model or load("mini", device)
     if learned is None:
         return learn(model, progress=progress)
-    return learn(model, learned, ", ".join(path.name for path in learned.paths) or "memory", progress=progress)
+    return learn(model, learned, ", ".join(Path(name).name for name in learned.names), progress=progress)
 
 
 def named(model: Model | str | Path, corpus: Texts) -> tuple[str, tuple[str, ...]]:
     """What a model and a corpus are called in a specification."""
     named = [corpus] if isinstance(corpus, str | Path) else corpus
-    paths = tuple(str(path) for path in (named.paths or ("memory",) if isinstance(named, Corpus) else named))
+    paths = tuple(str(path) for path in (named.names if isinstance(named, Corpus) else named))
     return str(model) if isinstance(model, str | Path) else model.name, paths
 
 

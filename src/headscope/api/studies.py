@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.api.corpora import Texts
+from headscope.api.corpora import Texts, corpus_or_names
 from headscope.api.results import StudyResult, TwinHeads, warn
 from headscope.api.running import named
 from headscope.corpora import Corpus
+from headscope.corpora.inputs import names_files
+from headscope.errors import RunError
 from headscope.results.results import Results
 
 if TYPE_CHECKING:
@@ -116,7 +118,8 @@ def _given(name: str, model: Model | str | Path, settings: dict[str, Any]) -> tu
     from headscope.studies.registry import REGISTRY
 
     kind = REGISTRY[name]
-    texts = {corpus: given for corpus in kind.corpora if (given := settings.pop(corpus, None)) is not None}
+    on_error = settings.get("on_error", "raise")
+    texts = {corpus: corpus_or_names(given, on_error) for corpus in kind.corpora if (given := settings.pop(corpus, None)) is not None}
     names = {corpus: named(model, given)[1] for corpus, given in texts.items()}
     in_hand: dict[str, Any] = {corpus: given for corpus, given in texts.items() if isinstance(given, Corpus)}
     options = {option: settings.pop(option) for option in [*settings] if option not in kind.spec.model_fields and option in kind.takes}
@@ -236,7 +239,7 @@ def prune(
     model: str | Path,
     keep: float,
     out: str | Path | None = None,
-    corpus: str | Path | Sequence[str | Path] = "sampler",
+    corpus: Texts = "sampler",
     *,
     by: str = "importance",
     run: str | Path | None = None,
@@ -260,11 +263,12 @@ def prune(
     from headscope.models.prune import save
     from headscope.studies.ablation.prune import prune_model, require_new_folder
 
-    names = [str(path) for path in ([corpus] if isinstance(corpus, str | Path) else corpus)]
-    asked = {"model": str(model), "corpus": names, **settings}
+    texts = corpus_or_names(corpus, settings.get("on_error", "raise"))
+    asked = {"model": str(model), "corpus": named(model, texts)[1], **settings}
     if out is not None:
         require_new_folder(Path(out))
-    result = prune_model(asked, keep, by, Path(run) if run is not None else None, device, progress)
+    corpus = texts if isinstance(texts, Corpus) else None
+    result = prune_model(asked, keep, by, Path(run) if run is not None else None, device, progress, corpus)
     if out is not None:
         save(result.smaller, Path(out), keep_shape)
     return result
@@ -297,28 +301,16 @@ def replicate(
     from headscope.replication.study import usual_folder
 
     by_role = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus}
+    named_by = [given for given in by_role.values() if not isinstance(given, list | tuple) or given]
+    if in_memory := [given for given in named_by if not names_files(given)]:
+        raise RunError(
+            f"a replication reads its corpora from files, and {type(in_memory[0]).__name__} is none", "Save it, and name the file"
+        )
     files = {role: [str(one) for one in ([given] if isinstance(given, str | Path) else given)] for role, given in by_role.items()}
     files = {role: paths for role, paths in files.items() if paths}
     folder = Path(out) if out is not None else usual_folder(recipe, str(model), files)
     how = {"device": device, "full": full, "resume": resume, "overwrite": overwrite}
     return _warned(study(recipe, folder, model=str(model), corpora=files, **how))  # type: ignore[arg-type]
-
-
-def _studied(
-    study: Callable[..., Results],
-    make: Callable[[Mapping[str, Any]], Any],
-    model: Model | str | Path,
-    texts: Mapping[str, Texts | None],
-    out: str | Path | None,
-    settings: Mapping[str, Any],
-    how: Mapping[str, Any],
-) -> StudyResult:
-    """A study of a model and of corpora, each by its name or in hand."""
-    names = {name: named(model, given)[1] for name, given in texts.items() if given is not None}
-    in_hand = {name: given if isinstance(given, Corpus) else None for name, given in texts.items()}
-    spec = make({"model": named(model, ())[0], **names, **settings})
-    loaded = None if isinstance(model, str | Path) else model
-    return _warned(study(spec, Path(out) if out is not None else None, model=loaded, **in_hand, **how))
 
 
 def _warned(results: Results) -> StudyResult:

@@ -42,10 +42,10 @@ def annotate(
     from headscope.cli.printing.progress import bar
 
     format = format or old_format
-    with raw_texts(files, format, on_error) as corpus:
-        loaded = load_parser(parser, pipeline, language)
-        with bar("annotating", hidden=quiet) as progress:
-            done = write(corpus, loaded, out if out is not None else sys.stdout.buffer, overwrite, progress)
+    corpus = raw_texts(*files, format=format, on_error=on_error)
+    loaded = load_parser(parser, pipeline, language)
+    with bar("annotating", hidden=quiet) as progress:
+        done = write(corpus, loaded, out if out is not None else sys.stdout.buffer, overwrite, progress)
     if not quiet:
         _summarise(done, out, loaded.scheme)
 

@@ -12,7 +12,7 @@ import typer
 from headscope.cli.options import examples
 from headscope.corpora import Finding
 from headscope.corpora.automatic import marks, sentence, summed_up
-from headscope.corpora.formats import resolve
+from headscope.corpora.inputs import resolve
 from headscope.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ app = typer.Typer(help="Look at a corpus before running a model over it.", no_ar
 
 
 def stats(
-    paths: Annotated[list[str], typer.Argument(help="files, or 'sampler'")],
+    paths: Annotated[list[str], typer.Argument(help="files, folders, - for standard input, or 'sampler'")],
     format: Annotated[
         str | None, typer.Option("--corpus-format", help="conllu, conll2012, jsonl, bio, spans or another, if the file does not tell")
     ] = None,
@@ -41,6 +41,7 @@ def stats(
     corpora, side by side.
 
     headscope corpus stats en.conllu.xz
+    zcat reviews.jsonl.gz | headscope corpus stats - --corpus-format jsonl
     headscope corpus stats wiki.jsonl --model bert-base-uncased --max-length 512
     headscope corpus stats sampler --beside en_ewt-ud-dev.conllu.xz --beside en_gum-ud-dev.conllu.xz
     headscope corpus stats sampler --beside en.conllu --all --model none --markdown > table.md
@@ -59,7 +60,7 @@ def stats(
 
 
 def check(
-    paths: Annotated[list[str], typer.Argument(help="CoNLL-U or CoNLL-2012 files, or 'sampler'")],
+    paths: Annotated[list[str], typer.Argument(help="CoNLL-U or CoNLL-2012 files, folders of them, - for standard input, or 'sampler'")],
     level: Annotated[
         int, typer.Option(min=1, max=3, help="1: the layout of the file; 2: also columns, comments and trees; 3: also UD's guidelines")
     ] = 3,
@@ -107,7 +108,7 @@ def print_findings(findings: Sequence[Finding], paths: Sequence[str], limit: int
 def whose(paths: Sequence[str]) -> dict[str, str]:
     """What is said of each file that a parser annotated, as far as it can be read."""
     sources = {}
-    for path in resolve(tuple(paths)):
+    for path in resolve(tuple(paths), "conllu").paths:
         try:
             summary = summed_up(marks(path))
         except CorpusError:  # which the check has found, too

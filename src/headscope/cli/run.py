@@ -21,7 +21,9 @@ Option = typer.Option
 def run(
     spec: Annotated[Path | None, typer.Argument(help="TOML file with settings; options override it")] = None,
     model: Annotated[str | None, Option(help=f"{MODEL_HELP} [default: mini]")] = None,
-    corpus: Annotated[list[str] | None, Option(help="file, or 'sampler' (embedded); may be repeated [default: sampler]")] = None,
+    corpus: Annotated[
+        list[str] | None, Option(help="file, folder, - (standard input) or 'sampler'; may be repeated [default: sampler]")
+    ] = None,
     measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations; your own: FILE.py:CLASS")] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
     option: Annotated[list[str] | None, Option("--option", "-O", help="option of a measure: -O entropy.level=word")] = None,
@@ -72,6 +74,8 @@ def run(
     headscope run --corpus en.conllu.xz --measures relations --out RUN
     headscope run --corpus en.conllu.xz --measures relations --weights random --out CHANCE
     headscope run --corpus wiki.jsonl --preset reference -O tokens.groups='["sep","=the|a"]'
+    headscope run --corpus 'posts.parquet?text=body&id=post' --out POSTS
+    zcat notes.txt.gz | headscope run --corpus - --out NOTES
     headscope run study.toml --resume
     headscope run study.toml --plan
     headscope run study.toml --engine ray --address auto --workers 8
@@ -79,6 +83,7 @@ def run(
     """
     from headscope.cli.options import numbers
     from headscope.cli.printing.summary import summarise
+    from headscope.core.paths import default_folder
     from headscope.errors import RunError
 
     format = format or old_format
@@ -99,7 +104,7 @@ def run(
             raise RunError("--resume, --limit, --layers and --profile say nothing about --maps", "Leave them out")
         results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite, gallery)
     else:
-        usual = Path("runs") / "-".join(Path(name).name.split(".")[0] for name in (final.model, final.corpus[0]))
+        usual = default_folder(final.model, final.corpus[0])
         who = {"device": device, "engine": engine, "workers": workers, "address": address, "gpus_per_worker": gpus_per_worker}
         who["readers"] = readers
         results = _execute(final, out or folder or usual, quiet, who, resume, overwrite, gallery, profile)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from headscope.comparison.identical import Sameness, compare
 from headscope.core.paths import kind_of
 from headscope.corpora import Corpus, read
+from headscope.corpora.inputs import split_columns
+from headscope.corpora.spool import INPUT, MEMORY
 from headscope.errors import RunError
 from headscope.models import EMBEDDED
 from headscope.results.folder import Folder
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
 _EMBEDDED = ("sampler", *EMBEDDED)
-Texts = Corpus | str | Path | Sequence[str | Path]
+UNNAMED = {MEMORY: "texts in memory", INPUT: "standard input"}  # corpora by the names that specifications have for them
+Texts = Any  # what `headscope.read` takes
 
 
 def refuse(results: Results) -> None:
@@ -57,15 +60,16 @@ class Places:
             return name
         path = Path(name).expanduser()
         places = [path] if path.is_absolute() or self._base is None else [self._base / path, path]
-        return next((str(place) for place in places if kind_of(place) in ("file", "folder")), None)
+        bare = ((str(place), split_columns(str(place))[0]) for place in places)
+        return next((place for place, file in bare if kind_of(file) in ("file", "folder")), None)
 
     def corpus(self, names: Sequence[str], option: str, settings: Mapping[str, Any]) -> Corpus:
         """The corpus of these names; an error that says what is not found."""
         places = []
         for name in names:
-            if name == "memory":
-                problem = f"{self._run} was made of a corpus in memory, which has no name"
-                raise RunError(problem, f"Give the corpus itself: headscope.rerun({str(self._run)!r}, {option}=...)")
+            if name in UNNAMED:
+                problem = f"{self._run} was made of {UNNAMED[name]}, which no file holds"
+                raise RunError(problem, f"Give the texts again: headscope.rerun({str(self._run)!r}, {option}=...)")
             place = self.find(name)
             if place is None:
                 where = f" in {self._base}" if self._base is not None and not Path(name).is_absolute() else ""
@@ -86,7 +90,7 @@ def require_corpus(results: Results, corpus: Corpus, option: str) -> None:
     """Refuse a corpus that is not the one that was read; `option` is `corpus`, `dev` or `look`."""
     identity = results.manifest["identity"]
     then = identity.get(option) or identity["settings"].get(option)
-    name = ", ".join(map(str, corpus.paths)) or f"the {option} given"
+    name = f"the {option} given" if corpus.names[0] in UNNAMED else ", ".join(corpus.names)
     require_same(results, "sha256", then, corpus.hash(), name)
 
 
@@ -202,10 +206,7 @@ def _corpora(then: Results, places: Places, replaced: Mapping[str, Texts]) -> di
     corpora = {}
     for name in names:
         if name in replaced:
-            texts = replaced[name]
-            paths = [texts] if isinstance(texts, str | Path) else texts
-            options = {"format": settings["format"], "on_error": settings["on_error"]}
-            corpora[name] = paths if isinstance(paths, Corpus) else read(*paths, **options)
+            corpora[name] = read(replaced[name], format=settings["format"], on_error=settings["on_error"])
         elif settings.get(name):
             corpora[name] = places.corpus(settings[name], name, settings)
         if name in corpora:

@@ -86,6 +86,11 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def default_folder(*names: str) -> Path:
+    """Where results of these things go if nobody says: `runs/mini-sampler`. `-` is standard input."""
+    return Path("runs") / "-".join("stdin" if name == "-" else Path(name).name.split(".")[0] for name in names)
+
+
 def title(path: str) -> str:
     """The name of a file, a folder or a model: the last part of its path, or two where that is no name."""
     parts = [part for part in printable(path).split("/") if part not in ("", ".")]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from headscope.core.paths import kind_of
 from headscope.corpora.agreement import AgreementReport, AnnotationDifference, compare, read_annotation
 from headscope.corpora.check import Finding, check
 from headscope.corpora.corpus import Corpus, OnError
-from headscope.corpora.formats import READERS, SAMPLER, common_format, resolve
+from headscope.corpora.formats import READERS, common_format
+from headscope.corpora.inputs import SAMPLER, names_files, resolve
+from headscope.corpora.objects import corpus_of
+from headscope.corpora.readers.fields import require_known
 from headscope.corpora.stats import Stats, stats
+from headscope.errors import HeadscopeError
 
 FORMATS = tuple(READERS)
 
@@ -29,8 +35,13 @@ __all__ = [
 ]
 
 
-def read(*paths: str | Path, format: str | None = None, on_error: OnError = "raise") -> Corpus:
-    """The corpus in these files, in this order. `sampler` names the corpus that comes with headscope.
+def read(*texts: Any, format: str | None = None, on_error: OnError = "raise", **columns: str) -> Corpus:
+    """The corpus in these files, in this order, or of texts in memory.
+
+    Files are named; `sampler` names the corpus that comes with headscope, `-` standard input, a folder the files in
+    it. Texts in memory are a list of strings or of dicts (`text`, `id`, as in JSON lines), a table of pandas, polars
+    or Arrow, a dataset of Hugging Face, spaCy `Doc`s, or token lists of `conllu` (docs/corpora.md). `columns` are the
+    names that a table has for `text`, `id`, `label` and others; further columns are metadata.
 
     The format follows from the file names unless it is named. With `on_error="skip"`, bad sentences are left out and
     counted in `Corpus.skipped` instead of raising a CorpusError.
@@ -40,6 +51,21 @@ def read(*paths: str | Path, format: str | None = None, on_error: OnError = "rai
     >>> document = next(iter(corpus))
     >>> document.id, len(document.sentences), document.words[0].form
     ('sampler_news_ferry', 16, 'The')
+    >>> [document.metadata for document in hs.read([{"body": "The cat sat.", "genre": "news"}], text="body")]
+    [{'genre': 'news'}]
     """
-    resolved = resolve(paths)
-    return Corpus(resolved, common_format(resolved, format), on_error)
+    require_known(columns)
+    if len(texts) == 1 and not names_files(texts[0]):
+        if isinstance(texts[0], Corpus):
+            return texts[0]
+        return corpus_of(texts[0], columns, on_error)
+    names = list(texts[0]) if len(texts) == 1 and not isinstance(texts[0], str | Path) else list(texts)
+    if wrong := [name for name in names if not isinstance(name, str | Path)]:
+        raise HeadscopeError(f"{type(wrong[0]).__name__} is no name of a file", "Name files, or give one list or table of texts")
+    resolved = resolve(names, format)
+    both = {**resolved.columns, **columns}
+    corpus = Corpus(resolved.paths, common_format(resolved.paths, format), on_error, both)
+    corpus.passed_over = resolved.passed_over
+    if any(kind_of(name) == "folder" for name in names):
+        corpus.names = tuple(map(str, names))
+    return corpus

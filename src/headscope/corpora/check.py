@@ -18,10 +18,12 @@ from headscope.corpora.checks.sentence import CheckedNode, CheckedSentence, tree
 from headscope.corpora.checks.syntax import shape_problems, word_problems
 from headscope.corpora.checks.values import value_problems
 from headscope.corpora.files import lines
-from headscope.corpora.formats import guess_format, resolve
+from headscope.corpora.formats import guess_format
+from headscope.corpora.inputs import resolve
 from headscope.corpora.readers.blocks import Comment, LineBlock, blocks
 from headscope.corpora.readers.conll2012 import read_conll2012
 from headscope.corpora.source import Flaw, Source
+from headscope.corpora.spool import spool_of
 from headscope.errors import CorpusError, HeadscopeError
 
 LEVELS = (1, 2, 3)
@@ -50,7 +52,9 @@ class Finding:
         return RULES[self.rule].note
 
     def __str__(self) -> str:
-        place = f"line {self.line} of {self.path}" if self.line else str(self.path)
+        spool = spool_of(self.path)
+        whole = str(self.path) if spool is None else spool.whole
+        place = f"line {self.line} of {whole}" if self.line else whole
         name = f" ({_short(self.sentence_id)})" if self.sentence_id else ""
         return f"{place}{name}: {self.rule}{', a note' if self.note else ''}: {_short(self.problem)}. {self.remedy}"
 
@@ -70,7 +74,7 @@ def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] =
             raise HeadscopeError(f"there is no rule {name!r}", f"Did you mean {close}?" if close else "docs/checking.md lists the rules")
     sentence_ids: dict[str, str] = {}
     findings: list[Finding] = []
-    for path in resolve(tuple(paths)):
+    for path in resolve(tuple(paths), "conllu").paths:
         findings += _read_through(path) if _is_conll2012(path) else _Checker(path, level, sentence_ids).run()
     return [finding for finding in findings if finding.level <= level and finding.rule not in ignore]
 

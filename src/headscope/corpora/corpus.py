@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import astuple, replace
 from functools import cached_property
@@ -13,12 +13,15 @@ from typing import Literal
 
 from headscope.core.document import Document
 from headscope.core.hashing import Unique
+from headscope.core.paths import printable
 from headscope.core.tally import Tally
 from headscope.corpora.automatic import SOUGHT, marks, summed_up
 from headscope.corpora.files import Meter, digest, joint_hash
 from headscope.corpora.formats import PAIRED, PLAIN, READERS
+from headscope.corpora.inputs import with_columns
 from headscope.corpora.readers.folders import KEYS, folder_hash, listing, stems
 from headscope.corpora.source import Source
+from headscope.corpora.spool import MEMORY, ONCE, spool_of
 from headscope.errors import CorpusError, HeadscopeError
 
 OnError = Literal["raise", "skip"]
@@ -33,13 +36,20 @@ class Corpus:
     `skipped` tells what the last iteration, complete or not, passed over.
     """
 
-    def __init__(self, paths: tuple[Path, ...], format: str, on_error: OnError = "raise") -> None:
+    def __init__(self, paths: tuple[Path, ...], format: str, on_error: OnError = "raise", columns: Mapping[str, str] | None = None) -> None:
+        """`columns` are the names that tables have for `text`, `id` and others."""
         if on_error not in ("raise", "skip"):
             raise HeadscopeError(f"on_error is {on_error!r}", "Take raise or skip")
+        if columns and format not in PAIRED:
+            problem = f"columns are named ({', '.join(columns)}), and {format} has none that could be named"
+            raise HeadscopeError(problem, f"Name columns of {', '.join(PAIRED)} files, or of tables in memory")
         self.paths = paths
         self.format = format
         self.on_error = on_error
+        self.columns = dict(columns or {})
+        self.passed_over: tuple[Path, ...] = ()  # files of a folder that are no corpora
         self.skipped = Tally()
+        self._spools = [spool for path in paths if (spool := spool_of(path)) is not None]  # which last as long as the corpus
         self._memory: tuple[Document, ...] | None = None
         self._meter = Meter(())
         self._watch = Watch(self._as_hashed)
@@ -53,10 +63,28 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Document]:
         # A tally of its own for each iteration, so that an older one still running does not write into this one's.
-        self.skipped = Tally()
+        self.skipped = self.new_tally()
         self._meter = Meter(self._files)
         self._watch.begin(self._files)
         return _unique(self._read(self.skipped, self._meter) if self._memory is None else iter(self._memory))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the corpus is called in specifications: its files, `-` for standard input, or `memory`."""
+        if self._memory is not None:
+            return (MEMORY,)
+        spools = ((path, spool_of(path)) for path in self.paths)
+        return tuple(with_columns(str(path), self.columns) if spool is None else spool.called for path, spool in spools)
+
+    def new_tally(self) -> Tally:
+        """A tally for one pass, with what is known before it."""
+        tally = Tally()
+        for spool in self._spools:
+            if spool.once:
+                tally.add(ONCE, spool.whole, read=True)
+        for path in self.passed_over:
+            tally.add("files of a folder passed over: their names tell no format, or another", printable(path.name))
+        return tally
 
     @property
     def share(self) -> float | None:
@@ -66,7 +94,7 @@ class Corpus:
     @cached_property
     def pairs(self) -> bool:
         """Whether each document is a pair of paragraphs: all files are JSONL or tables, and begin with a pair."""
-        return self.format in PAIRED and all(map(PAIRED[self.format], self.paths))
+        return self.format in PAIRED and all(PAIRED[self.format](path, self.columns) for path in self.paths)
 
     def layers(self, wanted: set[str]) -> set[str]:
         """Which of the wanted layers (`trees`, `mentions`, `labels`) there are; it reads on until it has seen all."""
@@ -85,15 +113,18 @@ class Corpus:
     def _hash(self) -> str:
         if self._memory is None:
             if self.format not in KEYS:
-                return joint_hash([self._digests[path][0] for path in self.paths])
+                named = [json.dumps(self.columns, sort_keys=True)] if self.columns else []
+                return joint_hash([*(self._digests[path][0] for path in self.paths), *named])
             self._watch.begin(self._files)
             digest_of_all = joint_hash([folder_hash(path, self.format) for path in self.paths])
             self._watch.begin(self._files)
             return digest_of_all
         sha = hashlib.sha256()
         for document in self._memory:
-            # Without its last field, where that says nothing: such hashes are older than the field.
-            sha.update(json.dumps(astuple(document)[: None if document.automatic else -1]).encode() + b"\n")
+            # Without its last fields, where they say nothing: such hashes are older than the fields.
+            older = 0 if document.metadata else 1 if document.automatic else 2
+            fields = astuple(document)
+            sha.update(json.dumps(fields[: len(fields) - older], sort_keys=True).encode() + b"\n")
         return sha.hexdigest()
 
     @cached_property
@@ -131,14 +162,16 @@ class Corpus:
         before = tally.counts.total()
         empty = True
         files = stems(path, self.format) if self.format in KEYS else {}
-        with closing(Source(path, self.on_error == "skip", tally, meter)) as source:
+        with closing(Source(path, self.on_error == "skip", tally, meter, self.columns)) as source:
             for document in READERS[self.format](source):
                 empty = False
                 for file in files.get(document.id, (path,)):
                     self._watch.check(file)
                 yield document
         if empty and tally.counts.total() == before:
-            raise CorpusError(path, None, f"there is no document in it (read as {self.format})", "Check the file and its format")
+            spool = spool_of(path)
+            whole = path if spool is None else spool.whole
+            raise CorpusError(whole, None, f"there is no document in it (read as {self.format})", "Check the file and its format")
 
     def check(self, path: Path) -> None:
         """An error if a file is not as it was when the corpus was first looked at."""
@@ -197,6 +230,6 @@ def pick_sentence(corpus: Corpus, name: str) -> Document:
             if name == str(count):
                 numbered = document.part(place, place + 1)
     if numbered is None:
-        where = ", ".join(path.name for path in corpus.paths) or "the corpus"
+        where = ", ".join(Path(name).name for name in corpus.names)
         raise HeadscopeError(f"{where} has no sentence {name!r}", f"Use its id (# sent_id) or a number from 1 to {count}")
     return numbered

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
 from headscope.core.document import Document
 from headscope.core.paths import kind_of
 from headscope.corpora.files import base_name, lines, require_file
-from headscope.corpora.readers import jsonl, tables
+from headscope.corpora.readers import arrow, jsonl, tables
+from headscope.corpora.readers.arrow import read_arrow
 from headscope.corpora.readers.bio import looks_tagged, read_bio
 from headscope.corpora.readers.conll2012 import read_conll2012
 from headscope.corpora.readers.conllu import read_conllu
@@ -21,6 +21,7 @@ from headscope.corpora.readers.folders import KEYS, folder_format, read_folder
 from headscope.corpora.readers.gap import read_gap
 from headscope.corpora.readers.jsonl import read_jsonl
 from headscope.corpora.readers.semeval import looks_like_item, read_semeval
+from headscope.corpora.readers.spacy_docs import read_docbin
 from headscope.corpora.readers.spans import read_spans
 from headscope.corpora.readers.tables import read_table
 from headscope.corpora.readers.text import read_lines, read_text
@@ -28,7 +29,6 @@ from headscope.corpora.readers.winobias import read_winobias
 from headscope.corpora.source import Source
 from headscope.errors import CorpusError, HeadscopeError
 
-SAMPLER = "sampler"
 READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "conllu": read_conllu,
     "conllx": partial(read_conllu, universal=False),
@@ -38,6 +38,9 @@ READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "jsonl": read_jsonl,
     "csv": partial(read_table, separator=","),
     "tsv": partial(read_table, separator="\t"),
+    "parquet": partial(read_arrow, parquet=True),
+    "arrow": read_arrow,
+    "docbin": read_docbin,
     "gap": read_gap,
     "winobias": read_winobias,
     "bio": read_bio,
@@ -47,10 +50,12 @@ READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     **{format: partial(read_folder, format=format) for format in KEYS},
 }
 PLAIN = ("text", "lines")  # formats without any annotation
-PAIRED: dict[str, Callable[[Path], bool]] = {
+PAIRED: dict[str, Callable[[Path, Mapping[str, str]], bool]] = {  # of tables, whose columns can be named
     "jsonl": jsonl.holds_pairs,
     "csv": partial(tables.holds_pairs, separator=","),
     "tsv": partial(tables.holds_pairs, separator="\t"),
+    "parquet": partial(arrow.holds_pairs, parquet=True),
+    "arrow": arrow.holds_pairs,
 }
 _NAMES = {
     "*.conllu": "conllu",
@@ -66,18 +71,26 @@ _NAMES = {
     "gap*.tsv": "gap",
     "*.csv": "csv",
     "*.tsv": "tsv",
+    "*.parquet": "parquet",
+    "*.arrow": "arrow",
+    "*.feather": "arrow",
+    "*.spacy": "docbin",
 }
 _LINES = 20  # enough to get past a heading
+
+
+def by_name(path: Path) -> str | None:
+    """The format that a file's name alone stands for."""
+    name = base_name(path).lower()
+    return next((format for pattern, format in _NAMES.items() if fnmatchcase(name, pattern)), None)
 
 
 def guess_format(path: Path) -> str:
     """The format that a file's name stands for, unless its first lines show another; of a folder what lies in it."""
     if kind_of(path) == "folder" and (folder := folder_format(path)) is not None:
         return folder
-    name = base_name(path).lower()
-    for pattern, format in _NAMES.items():
-        if fnmatchcase(name, pattern):
-            return sniffed(path, format)
+    if (format := by_name(path)) is not None:
+        return sniffed(path, format)
     known = ", ".join(f"{pattern} ({format})" for pattern, format in _NAMES.items())
     remedy = f"Name one with --corpus-format: {', '.join(READERS)}"
     raise CorpusError(path, None, f"the name does not tell the format; known are {known}", remedy)
@@ -98,25 +111,6 @@ def common_format(paths: tuple[Path, ...], format: str | None) -> str:
             f"the files are of different formats: {listed}", "Read them one at a time, or name one format with --corpus-format"
         )
     return next(iter(guesses))
-
-
-def resolve(names: tuple[str | Path, ...]) -> tuple[Path, ...]:
-    """The files, or folders of texts with keys, meant: `sampler` stands for the corpus in the package."""
-    if not names:
-        raise HeadscopeError("no corpus is named", f"Name files, or `{SAMPLER}` for the corpus that comes with headscope")
-    paths = [path for name in names for path in (_sampler() if name == SAMPLER else (Path(name),))]
-    for path in paths:
-        if kind_of(path) != "folder" or folder_format(path) is None:
-            require_file(path)
-    return tuple(paths)
-
-
-def _sampler() -> list[Path]:
-    folder = Path(str(files("headscope.corpora"))) / SAMPLER
-    paths = sorted(folder.glob("*.conllu"))
-    if not paths:
-        raise CorpusError(folder, None, "the sampler corpus is missing", "Install headscope again, or name a file as ./sampler")
-    return paths
 
 
 def sniffed(path: Path, format: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from headscope.core.paths import printable
 from headscope.core.tally import Tally
 from headscope.corpora.files import Line, Meter, base_name, lines
+from headscope.corpora.spool import spool_of
 from headscope.errors import CorpusError
 
 _DIGITS = 9  # that a number has at most
@@ -27,12 +28,17 @@ class Flaw(Exception):
 
 @dataclass
 class Source:
-    """A corpus file, whether its faults stop the reading or are left out, and the tally of what was left out."""
+    """A corpus file, whether its faults stop the reading or are left out, and the tally of what was left out.
+
+    `columns` are the names that a table has for `text`, `id` and others; `unit` is what faults are counted by.
+    """
 
     path: Path
     skip: bool = False
     tally: Tally = field(default_factory=Tally)
     meter: Meter | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    unit: str = "line"
     _read: list[Generator[Line]] = field(default_factory=list, repr=False)
 
     @property
@@ -52,7 +58,8 @@ class Source:
 
     def where(self, line: int) -> str:
         """A place in the file, without its folder: tallies are printed in reports that travel."""
-        return f"line {line} of {self.path.name}"
+        spool = spool_of(self.path)
+        return f"{self.unit} {line} of {self.path.name}" if spool is None else f"{spool.unit} {line} of {spool.whole}"
 
     def note(self, reason: str, line: int, n: int = 1, *, read: bool = False) -> None:
         """Count something that is no fault, or that follows from one reported; `read` if nothing is left out for it."""
@@ -62,7 +69,9 @@ class Source:
         """Raise a CorpusError for the flaw or, when faults are skipped, count one `unit` as left out."""
         if not self.skip:
             remedy = f"{flaw.remedy}, or pass --on-error skip to leave such {unit} out"
-            raise CorpusError(self.path, flaw.line, flaw.problem, remedy) from None
+            if (spool := spool_of(self.path)) is not None:
+                raise CorpusError(spool.whole, flaw.line, flaw.problem, remedy, spool.unit) from None
+            raise CorpusError(self.path, flaw.line, flaw.problem, remedy, self.unit) from None
         self.note(f"{unit} left out: {flaw.kind}", flaw.line)
 
 

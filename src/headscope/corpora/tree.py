@@ -34,6 +34,24 @@ def tree_faults(heads: Sequence[int | None]) -> Iterator[TreeFault]:
             word = head
 
 
+class RootedTree(NamedTuple):
+    """Heads with one root; `moved` are the words, counted from 1, that had no place in a single tree."""
+
+    heads: list[int]
+    moved: tuple[int, ...]
+
+
+def single_root(given: Sequence[int]) -> RootedTree:
+    """Heads as a tree with one root: other roots, and a word of each cycle, become its dependents."""
+    heads = [head if head != place else 0 for place, head in enumerate(given, 1)]
+    heads = [head if 0 <= head <= len(heads) else 0 for head in heads]
+    for fault in list(tree_faults(heads)):
+        heads[fault.word - 1] = 0
+    top = heads.index(0) + 1
+    moved = tuple(place for place, head in enumerate(heads, 1) if head == 0 and place != top)
+    return RootedTree([top if place in moved else head for place, head in enumerate(heads, 1)], moved)
+
+
 def roots(heads: Sequence[int | None]) -> int:
     """The number of words attached to the root."""
     return list(heads).count(0)

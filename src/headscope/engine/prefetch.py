@@ -16,7 +16,7 @@ import os
 import pickle
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing.connection import Connection
@@ -148,7 +148,7 @@ class Prefetcher:
         tally.
         """
         corpus = self._corpus
-        corpus.skipped = skipped = Tally()
+        corpus.skipped = skipped = corpus.new_tally()
         sizes = [path.stat().st_size if kind_of(path) == "file" else 0 for path in corpus.paths]
         names, passed = Unique(), 0
         for path in corpus.paths:
@@ -205,7 +205,9 @@ class _Reader:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe(duplex=False)
         files = corpus.paths[first::step]
-        self._process = context.Process(target=_read, args=(theirs, files, corpus.format, corpus.on_error, encoder), daemon=True)
+        self._process = context.Process(
+            target=_read, args=(theirs, files, corpus.format, corpus.on_error, corpus.columns, encoder), daemon=True
+        )
         with uninterrupted():
             self._process.start()
         theirs.close()
@@ -251,13 +253,13 @@ class _Reader:
         self._pipe.close()
 
 
-def _read(pipe: Connection, files: Sequence[Path], format: str, on_error: str, encoder: Encoder) -> None:
+def _read(pipe: Connection, files: Sequence[Path], format: str, on_error: str, columns: Mapping[str, str], encoder: Encoder) -> None:
     """What a reading process does: documents in lists of some, and for each file, at its end, what was left out of
     it.
     """
     end_with_parent()
     gc.freeze()  # what is imported stays: it need not be looked through for what is no longer used
-    corpus = Corpus(tuple(files), format, on_error)  # type: ignore[arg-type]
+    corpus = Corpus(tuple(files), format, on_error, columns)  # type: ignore[arg-type]
     parcels: list[PackedDocument] = []
     try:
         for path in files:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from headscope.core.paths import kind_of
+from headscope.core.paths import default_folder, kind_of
 from headscope.corpora import read
 from headscope.corpora.files import joint_hash
 from headscope.engine.opening import prepare
@@ -275,4 +275,4 @@ def corpora_by_role(corpora: Sequence[str]) -> dict[str, list[str]]:
 def usual_folder(recipe: str | Path, model: str, corpora: Mapping[str, Sequence[str]]) -> Path:
     """Where results go if nobody says."""
     first = next((paths[0] for paths in corpora.values() if paths), "sampler")
-    return Path("runs") / "-".join(Path(name).name.split(".")[0] for name in (str(recipe), model, first))
+    return default_folder(str(recipe), model, first)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.paths import kind_of
+from headscope.corpora.inputs import split_columns
 from headscope.errors import RunError
 from headscope.results.folder import Folder
 
@@ -54,5 +55,5 @@ def _named(settings: Mapping[str, Any]) -> Iterator[str]:
 
 def _relative(name: str) -> bool:
     """Whether a name is that of a file or folder by a relative path; `own` names FILE.py:CLASS."""
-    path = Path(name.split(".py:")[0] + ".py" if ".py:" in name else name)
+    path = Path(name.split(".py:")[0] + ".py" if ".py:" in name else split_columns(name)[0])
     return not path.is_absolute() and kind_of(path) in ("file", "folder")

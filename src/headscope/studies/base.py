@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from headscope.core.paths import default_folder
 from headscope.core.timing import JobProgress
 from headscope.errors import RunError
 
@@ -269,4 +270,4 @@ class Study:
     def usual_folder(self, spec: StudySpec) -> Path:
         """Where results go if nothing else is said."""
         names = [*(getattr(spec, name) for name in self.arguments or ("model",)), spec.corpus[0]]
-        return Path("runs") / "-".join([self.folder, *(Path(name).name.split(".")[0] for name in names)])
+        return default_folder(self.folder, *names)

@@ -28,7 +28,9 @@ class StudySpec(Specification):
 
     model: Annotated[str, Role.CONTENT] = Field("mini", description=MODEL_HELP)
     dtype: Literal["float32", "float16", "bfloat16"] = Field("float32", description="float32, float16 or bfloat16 weights")
-    corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(("sampler",), description="file, or 'sampler' (embedded); may be repeated")
+    corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
+        ("sampler",), description="file, folder, - (standard input) or 'sampler'; may be repeated"
+    )
     format: str | None = Field(None, description="format of the corpus, if the file name does not tell")
     on_error: Literal["raise", "skip"] = Field("raise", description="raise, or skip bad sentences and count them")
     max_length: int = Field(128, ge=8, description="tokens a text may have")

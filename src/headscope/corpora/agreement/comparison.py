@@ -14,7 +14,8 @@ from headscope.corpora.agreement.counts import COLUMNS, RELATION, counted, pairs
 from headscope.corpora.agreement.differences import AnnotationDifference, differences
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.files import base_name
-from headscope.corpora.formats import common_format, resolve
+from headscope.corpora.formats import common_format
+from headscope.corpora.inputs import resolve
 from headscope.errors import CorpusError, HeadscopeError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0)
 def read_annotation(name: str | Path, format: str | None = None) -> Corpus:
     """The corpus in a file, or in all CoNLL-U files of a folder."""
     if kind_of(name) != "folder":
-        paths = resolve((name,))
+        paths = resolve((name,)).paths
     else:
         paths = tuple(sorted(path for path in Path(name).iterdir() if base_name(path).endswith(".conllu")))
         if not paths:

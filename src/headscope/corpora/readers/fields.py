@@ -6,6 +6,8 @@ from collections.abc import Container, Mapping
 
 from headscope.core.document import Sentence
 from headscope.corpora.readers.text import plain_words, split_paragraph, text_paragraphs
+from headscope.corpora.source import Flaw, quoted
+from headscope.errors import HeadscopeError
 
 PAIRS = (
     ("a", "b"),
@@ -18,12 +20,36 @@ PAIRS = (
 NAMES = f"text or sentence, or for a pair of texts {', '.join(' and '.join(pair) for pair in PAIRS)}"
 NO_CLASS = {"gold_label": "-"}  # what SNLI and MultiNLI write where annotators did not agree
 _LABELS = ("label", "gold_label")
+_TOKENS = ("tokens", "words")
 
 
 def text_fields(names: Container[str]) -> tuple[str, ...]:
     """The names of the text, or of the two texts of a pair, among all names; () if there is none."""
     known = (("text",), *PAIRS, ("sentence",))
     return next((fields for fields in known if all(name in names for name in fields)), ())
+
+
+def token_field(entry: Mapping[str, object]) -> str | None:
+    """The name of a list of words, where there is one in the place of a text."""
+    return next((name for name in _TOKENS if isinstance(entry.get(name), list)), None)
+
+
+def require_known(columns: Mapping[str, str]) -> None:
+    """An error for a name that is given to no column, or that no column is read by."""
+    known = ("text", "id", "label", "keyphrases", "sentence", "title", "gold_label", *_TOKENS, *(name for pair in PAIRS for name in pair))
+    for name, column in columns.items():
+        if name not in known or not isinstance(column, str):
+            raise HeadscopeError(f"{name}={column!r} names no column", f"Name columns for {', '.join(dict.fromkeys(known))}")
+
+
+def renamed(entry: Mapping[str, object], columns: Mapping[str, str], line: int) -> Mapping[str, object]:
+    """The entry with its columns under the names that they are read by; `columns` has the table's name for each."""
+    if not columns:
+        return entry
+    if missing := [name for name in columns.values() if name not in entry]:
+        raise Flaw(line, "missing column", f"no column is called {missing[0]!r}: {quoted(list(entry), 200)}", "Name one of these")
+    others = {name: value for name, value in entry.items() if name not in columns.values() and name not in columns}
+    return {name: entry[column] for name, column in columns.items()} | others
 
 
 def label_field(names: Container[str]) -> str | None:

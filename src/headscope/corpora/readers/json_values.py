@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
+from datetime import date, time
+from decimal import Decimal
+from itertools import accumulate
 
+from headscope.core.document import Sentence, Word
 from headscope.corpora.files import Line
 from headscope.corpora.source import Flaw, quoted, sound
 
@@ -27,6 +33,8 @@ def whole(value: object) -> str | None:
 
 def string(value: object, key: str, line: int) -> str:
     """A string with something in it that can be written as UTF-8 (JSON's escapes can spell half a character)."""
+    if value is None:
+        raise Flaw(line, "missing value", f"`{key}` is missing (null)", "Fill it in")
     if not isinstance(value, str):
         raise wrong(key, value, "a string", line)
     if not value.strip():
@@ -41,3 +49,47 @@ def string(value: object, key: str, line: int) -> str:
 def wrong(key: str, value: object, needed: str, line: int) -> Flaw:
     """The flaw that `key` has a value of another kind than needed."""
     return Flaw(line, "wrong type", f"`{key}` is {type(value).__name__} {quoted(value)} where {needed} is needed", f"Make `{key}` {needed}")
+
+
+def plain(value: object) -> object:
+    """A value as JSON has it: dates as text, numbers of numpy as those of Python; None for what JSON does not have."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bool | int):
+        return value
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return plain(float(value))
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    of_numpy = getattr(value, "tolist", None)
+    return plain(of_numpy()) if callable(of_numpy) and type(value).__module__.startswith("numpy") else None
+
+
+def token_sentences(tokens: object, key: str, text: str | None, line: int) -> tuple[Sentence, ...]:
+    """The sentences of words given under `key`, as a list or as lists; their `text` tells where spaces stand."""
+    parts: list[object] = tokens if isinstance(tokens, list) and all(isinstance(part, list) for part in tokens) else [tokens]
+    filled = [part for part in parts if isinstance(part, list) and part]
+    if not parts or len(filled) < len(parts):
+        raise wrong(key, tokens, "a list of words, or of lists of words", line)
+    forms = [[string(form, key, line) for form in part] for part in filled]
+    spaces = iter(_spaces([form for part in forms for form in part], text))
+    return tuple(Sentence(tuple(Word(form, space_after=next(spaces)) for form in part)) for part in forms)
+
+
+def _spaces(forms: list[str], text: str | None) -> list[bool]:
+    """Whether a space follows each word: as the text has it, where it holds these words and nothing else."""
+    if text is None or "".join("".join(forms).split()) != "".join(text.split()):
+        return [True] * len(forms)
+    passed, parted = 0, set()  # how many signs stand before each space
+    for sign in text:
+        if sign.isspace():
+            parted.add(passed)
+        passed += not sign.isspace()
+    ends = list(accumulate(len("".join(form.split())) for form in forms))
+    return [end in parted for end in ends[:-1]] + [True]

@@ -1,47 +1,53 @@
-"""JSON Lines: texts `{"text": ...}`, with `id`, `keyphrases` and `label` if known, or pairs of paragraphs `{"a":
-..., "b": ...}`.
+"""JSON Lines: texts `{"text": ...}`, with `id`, `keyphrases` and `label` if known, their words `{"tokens": [...]}`, or
+pairs of paragraphs `{"a": ..., "b": ...}`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypedDict
 
-from headscope.core.document import Document
-from headscope.corpora.files import Line, lines
-from headscope.corpora.readers.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
-from headscope.corpora.readers.json_values import parsed, string, whole, wrong
+from headscope.core.document import Document, Scalar
+from headscope.corpora.files import lines
+from headscope.corpora.readers.fields import NAMES, NO_CLASS, label_field, renamed, sentences_of, text_fields, token_field
+from headscope.corpora.readers.json_values import parsed, string, token_sentences, whole, wrong
+from headscope.corpora.readers.metadata import of_entry
 from headscope.corpora.source import Flaw, Source, quoted
 from headscope.errors import HeadscopeError
 
-_KEYS = f'Write {{"text": ...}}, or {{"a": ..., "b": ...}} for a pair of paragraphs; known are {NAMES}'
+_KEYS = f'Write {{"text": ...}}, or {{"a": ..., "b": ...}} for a pair of paragraphs; known are {NAMES}; or tokens, a list of words'
 
 
 def read_jsonl(source: Source) -> Iterator[Document]:
     """A document for each line: the paragraphs of a text, or the two of a pair. One file holds one kind."""
+    return documents_of(source, ((line.number, partial(parsed, line, _KEYS)) for line in source.lines() if line.text.strip()), "lines")
+
+
+def documents_of(source: Source, entries: Iterable[tuple[int, Callable[[], Mapping[str, object]]]], unit: str) -> Iterator[Document]:
+    """The documents of numbered entries, which may be flawed."""
     pairs: bool | None = None
-    for line in source.lines():
-        if not line.text.strip():
-            continue
+    for number, make in entries:
         try:
-            entry = _entry(line)
-            document = _document(entry, line.number, source.name)
+            entry = _checked(renamed(make(), source.columns, number), number)
+            document = _document(entry, number, source.name)
             pairs = _is_pair(entry) if pairs is None else pairs
             if pairs != _is_pair(entry):
                 kinds = ("a text in a file of pairs", "a pair in a file of texts")
-                raise Flaw(line.number, "texts and pairs in one file", kinds[not pairs], "Put texts and pairs into files of their own")
+                raise Flaw(number, "texts and pairs in one file", kinds[not pairs], "Put texts and pairs into files of their own")
         except Flaw as flaw:
-            source.report(flaw, "lines")
+            source.report(flaw, unit)
             continue
         yield document
 
 
-def holds_pairs(path: Path) -> bool:
+def holds_pairs(path: Path, columns: Mapping[str, str]) -> bool:
     """Whether the first sound line of a file is a pair; False if there is none, which reading will report."""
     try:
         for line in lines(path):
             try:
-                entry = _entry(line)
+                entry = _checked(renamed(parsed(line, _KEYS), columns, line.number), line.number)
                 _document(entry, line.number, "")
             except Flaw:
                 continue
@@ -51,31 +57,55 @@ def holds_pairs(path: Path) -> bool:
     return False
 
 
-def _is_pair(entry: dict[str, object]) -> bool:
+def _is_pair(entry: Mapping[str, object]) -> bool:
     return len(text_fields(entry)) == 2
 
 
-def _entry(line: Line) -> dict[str, object]:
-    entry = parsed(line, _KEYS)
-    if not text_fields(entry):
-        raise Flaw(line.number, "missing key", f"an object with the keys {quoted(list(entry), 120)} only", _KEYS)
+def _checked(entry: Mapping[str, object], line: int) -> Mapping[str, object]:
+    """The entry, which must hold a text."""
+    if not text_fields(entry) and token_field(entry) is None:
+        raise Flaw(line, "missing key", f"an object with the keys {quoted(list(entry), 120)} only", _KEYS)
     return entry
 
 
-def _document(entry: dict[str, object], line: int, name: str) -> Document:
-    sentences = sentences_of({field: string(entry[field], field, line) for field in text_fields(entry)})
-    id = _id(entry, line) or f"{name}#{line}"
-    return Document(id, sentences, keyphrases=_keyphrases(entry, line), label=_label(entry, line))
+def _document(entry: Mapping[str, object], line: int, name: str) -> Document:
+    fields = text_fields(entry)
+    tokens = None if fields else token_field(entry)
+    if tokens is None:
+        sentences = sentences_of({field: string(entry[field], field, line) for field in fields})
+    else:
+        sentences = token_sentences(entry[tokens], tokens, None, line)
+    return Document(sentences=sentences, **described(entry, (*fields, *([tokens] if tokens else [])), line, name))
 
 
-def _id(entry: dict[str, object], line: int) -> str | None:
+class Described(TypedDict):
+    """What a document has beside its sentences."""
+
+    id: str
+    keyphrases: tuple[str, ...]
+    label: str | None
+    metadata: dict[str, Scalar]
+
+
+def described(entry: Mapping[str, object], texts: Sequence[str], line: int, name: str) -> Described:
+    """What an entry says of its document beside its `texts`."""
+    used = (*texts, "id" if "id" in entry else "title", "keyphrases", label_field(entry) or "label")
+    return {
+        "id": _id(entry, line) or f"{name}#{line}",
+        "keyphrases": _keyphrases(entry, line),
+        "label": _label(entry, line),
+        "metadata": of_entry(entry, used, line),
+    }
+
+
+def _id(entry: Mapping[str, object], line: int) -> str | None:
     value = entry.get("id", entry.get("title"))
     if value is None or value == "":
         return None
     return whole(value) or string(value, "id" if "id" in entry else "title", line)
 
 
-def _label(entry: dict[str, object], line: int) -> str | None:
+def _label(entry: Mapping[str, object], line: int) -> str | None:
     field = label_field(entry)
     value = entry[field] if field is not None else None
     if field is None or value is None or (field, value) in NO_CLASS.items():
@@ -87,7 +117,7 @@ def _label(entry: dict[str, object], line: int) -> str | None:
     return string(value, field, line).strip() if value.strip() else None
 
 
-def _keyphrases(entry: dict[str, object], line: int) -> tuple[str, ...]:
+def _keyphrases(entry: Mapping[str, object], line: int) -> tuple[str, ...]:
     value = entry.get("keyphrases")
     if value is None:
         return ()

@@ -8,12 +8,11 @@ end), counted from 0.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate
 
 from headscope.core.document import Document, Edge, Sentence, Word
 from headscope.corpora.readers.brackets import Schema
 from headscope.corpora.readers.draft import Draft
-from headscope.corpora.readers.json_values import parsed, string, whole, wrong
+from headscope.corpora.readers.json_values import parsed, string, token_sentences, whole, wrong
 from headscope.corpora.source import Flaw, Source, quoted
 
 TASK = "spans"  # of targets that do not name theirs
@@ -74,26 +73,7 @@ def _sentences(entry: dict[str, object], line: int) -> tuple[Sentence, ...]:
         if text is None:
             raise Flaw(line, "missing key", f"an object with the keys {quoted(list(entry), 120)} only", _KEYS)
         return (Sentence(tuple(map(Word, text.split()))),)
-    parts: list[object] = tokens if isinstance(tokens, list) and all(isinstance(part, list) for part in tokens) else [tokens]
-    filled = [part for part in parts if isinstance(part, list) and part]
-    if not parts or len(filled) < len(parts):
-        raise wrong("tokens", tokens, "a list of words, or of lists of words", line)
-    forms = [[string(form, "tokens", line) for form in part] for part in filled]
-    spaces = iter(_spaces([form for part in forms for form in part], text))
-    return tuple(Sentence(tuple(Word(form, space_after=next(spaces)) for form in part)) for part in forms)
-
-
-def _spaces(forms: list[str], text: str | None) -> list[bool]:
-    """Whether a space follows each word: as the text has it, where it holds these words and nothing else."""
-    if text is None or "".join("".join(forms).split()) != "".join(text.split()):
-        return [True] * len(forms)
-    passed, parted = 0, set()  # how many signs stand before each space
-    for sign in text:
-        if sign.isspace():
-            parted.add(passed)
-        passed += not sign.isspace()
-    ends = list(accumulate(len("".join(form.split())) for form in forms))
-    return [end in parted for end in ends[:-1]] + [True]
+    return token_sentences(tokens, "tokens", text, line)
 
 
 def _edge(target: object, task: str, size: int, line: int) -> Edge:

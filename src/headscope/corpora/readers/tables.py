@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from headscope.core.document import Document
 from headscope.corpora.files import Line
 from headscope.corpora.readers.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
+from headscope.corpora.readers.metadata import of_entry
 from headscope.corpora.source import Flaw, Source, natural, quoted, sound
 from headscope.errors import HeadscopeError
 
@@ -25,6 +26,7 @@ def read_table(source: Source, separator: str) -> Iterator[Document]:
     for line, cells in _rows(source, separator):
         try:
             if header is None:
+                cells = _renamed(cells, source.columns, line)
                 header = _header(line, cells, separator)
                 if text_fields(cells):
                     continue
@@ -40,12 +42,12 @@ def read_table(source: Source, separator: str) -> Iterator[Document]:
         yield document
 
 
-def holds_pairs(path: Path, separator: str) -> bool:
+def holds_pairs(path: Path, columns: Mapping[str, str], separator: str) -> bool:
     """Whether the rows of a file are pairs of texts; False if it cannot be understood, which reading will report."""
     try:
         with closing(Source(path)) as source:
             for line, cells in _rows(source, separator):
-                return len(text_fields(_header(line, cells, separator))) == 2
+                return len(text_fields(_header(line, _renamed(cells, columns, line), separator))) == 2
     except (HeadscopeError, Flaw):
         pass
     return False
@@ -96,6 +98,14 @@ def _not_a_row(error: csv.Error, lines: Sequence[Line], separator: str) -> Flaw:
     return Flaw(first.number, "field too long", problem, remedy if separator == "\t" else f"Check its quotes. {remedy}")
 
 
+def _renamed(cells: list[str], columns: Mapping[str, str], line: int) -> list[str]:
+    """The first row with the names that columns are read by; one that has such a name, and is not meant, loses it."""
+    if missing := [name for name in columns.values() if name not in cells]:
+        raise Flaw(line, "missing column", f"no column is called {missing[0]!r}: {quoted(cells, 200)}", "Name one of these")
+    names = {column: name for name, column in columns.items()}
+    return [names.get(cell, "" if cell in columns else cell) for cell in cells]
+
+
 def _header(line: int, cells: list[str], separator: str) -> Sequence[str]:
     """The names of the columns: from the first row or, for the files of SST-2 and CoLA that have no names, from what
     is in it.
@@ -124,4 +134,6 @@ def _document(row: dict[str, str], line: int, name: str) -> Document:
     label = row.get(field, "").strip()
     known = label and label != NO_CLASS.get(field)
     id = row.get("id", "").strip() or f"{name}#{line}"
-    return Document(id, sentences_of({field: row[field] for field in fields}), label=label if known else None)
+    used = (*fields, "id", field)
+    metadata = of_entry({column: cell.strip() for column, cell in row.items() if column and cell.strip()}, used, line)
+    return Document(id, sentences_of({field: row[field] for field in fields}), label=label if known else None, metadata=metadata)

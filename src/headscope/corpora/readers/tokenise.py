@@ -59,11 +59,16 @@ def sentences(text: str, spans: list[Span]) -> Iterator[Sentence]:
     """These words as sentences: one ends at . ! or ?, with the quotes and brackets after it, where an upper-case
     letter goes on.
     """
-    forms = [text[start:end] for start, end in spans]
+    for begin, end in sentence_places([text[start:end] for start, end in spans]):
+        yield Sentence(tuple(_word(text, spans, number) for number in range(begin, end)))
+
+
+def sentence_places(forms: list[str]) -> Iterator[tuple[int, int]]:
+    """Where sentences begin and end among words, by the same rule."""
     begin = 0
-    for place in range(1, len(spans) + 1):
-        if place == len(spans) or _parts(forms, place):
-            yield Sentence(tuple(_word(text, spans, number) for number in range(begin, place)))
+    for place in range(1, len(forms) + 1):
+        if place == len(forms) or _parts(forms, place):
+            yield begin, place
             begin = place
 
 

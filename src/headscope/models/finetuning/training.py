@@ -183,9 +183,9 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
 def _save(classifier: Classifier, trained: TrainedModel, plan: TrainingRecipe, model: str, corpus: Corpus, dev: Corpus | None) -> None:
     about = {
         "model": model,
-        "corpus": [path.name for path in corpus.paths],
+        "corpus": [Path(name).name for name in corpus.names],
         "corpus_sha256": corpus.hash(),
-        "dev": [path.name for path in dev.paths] if dev is not None else None,
+        "dev": [Path(name).name for name in dev.names] if dev is not None else None,
         "dev_sha256": dev.hash() if dev is not None else None,
         "recipe": asdict(plan),
         **{name: value for name, value in asdict(trained).items() if name != "folder"},

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from headscope.core.heads import HeadLayout
-from headscope.corpora import read
+from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.models.gates import gated
@@ -58,12 +58,13 @@ def prune_model(
     run: Path | None = None,
     device: str | None = None,
     progress: Progress | None = None,
+    corpus: Corpus | None = None,
 ) -> PruneResult:
     """Prune the heads that matter least and score the rest; `settings` are those of a study of ablation."""
     if by not in ORDERS and run is None:
         raise RunError(f"heads cannot be ordered by {by!r}", f"Use {', '.join(ORDERS)}, or name a run that has this quantity with --run")
     spec = validated(AblationSpec, {**settings, "parts": "heads" if by == "drop" else "importance"}, "the options")
-    corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
+    corpus = corpus or read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     model = load(spec.model, device, spec.dtype, head=True)
     trial = Trial(completed(spec, model, corpus), model, corpus)
     gone = _order(trial, by, run, progress)[: removed_heads(model.layout.size, keep)]
