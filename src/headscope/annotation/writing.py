@@ -22,6 +22,7 @@ from headscope.corpora.automatic import KEY, mark
 from headscope.corpora.files import base_name
 from headscope.corpora.formats import guess_format
 from headscope.corpora.readers.folders import TEXTS, folder_format
+from headscope.corpora.readers.metadata import PREFIX
 from headscope.errors import CorpusError, HeadscopeError
 
 INPUT = "-"
@@ -153,6 +154,7 @@ def _lines(document: Document, parsed: Sequence[tuple[int, list[ParsedTree]]], n
             done.tally.add("semicolons in keyphrases written as commas, since they part keyphrases", document.id, parted)
     if document.label is not None:
         yield _comment("label", document.label)
+    yield from (_comment(f"{PREFIX}{key}", str(value)) for key, value in document.metadata.items())
     last = None
     for number, (paragraph, tree) in enumerate(trees, 1):
         if paragraph != last:
@@ -170,7 +172,9 @@ def _lines(document: Document, parsed: Sequence[tuple[int, list[ParsedTree]]], n
 
 
 def _comment(key: str, value: str) -> str:
-    return f"# {key} = {printable(' '.join(value.split()))}\n"
+    """A comment on one line; an equals sign in its key would end the key."""
+    name = printable("_".join(key.replace("=", " ").split()))
+    return f"# {name if key.startswith(PREFIX) else key} = {printable(' '.join(value.split()))}\n"
 
 
 class _Names:

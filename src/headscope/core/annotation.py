@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headscope.core.document import Document, Mention, Word
+from headscope.core.document import Document, Mention, Scalar, Word
 from headscope.core.slices import NO_VALUE
 from headscope.core.trees import NONE, ROOT, TreeArrays
 
@@ -38,9 +38,9 @@ class Annotation:
     in it. `trees` has the words' own tree first; then, where a control asks for them, those of other sentences, laid
     over each one, one per draw. `mentions` are those that lie wholly in the text, by its words, sorted. `singletons`
     are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
-    that stand in the text, be it in part; `subset` is the document's. `keywords` says of each word whether it is part
-    of a keyphrase; it is empty where the document has none. `slice` is the document's, in runs that are divided into
-    slices.
+    that stand in the text, be it in part; `subset` and `metadata` are the document's. `keywords` says of each word
+    whether it is part of a keyphrase; it is empty where the document has none. `slice` is the document's, in runs that
+    are divided into slices.
     """
 
     document: str
@@ -53,6 +53,7 @@ class Annotation:
     parses: tuple[Parse, ...] = ()
     subset: str | None = None
     keywords: tuple[bool, ...] = ()
+    metadata: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
     slice: str = NO_VALUE
 
     @classmethod
@@ -103,6 +104,7 @@ class Annotated:
         entities = Counter(mention.entity for mention in self._mentions)
         self._singletons = frozenset(entity for entity, size in entities.items() if size == 1)
         self._subset = document.subset
+        self._metadata = document.metadata
 
     def select(self, positions: Sequence[int]) -> Annotation:
         """The annotation of the words at these places, which must ascend."""
@@ -122,6 +124,7 @@ class Annotated:
             tuple(self._parses[number] for number in np.unique(sentence_of).tolist() if number in self._parses) if self._parses else (),
             self._subset,
             tuple(self._keywords[position] for position in positions) if self._keywords else (),
+            self._metadata,
             self._slice,
         )
 

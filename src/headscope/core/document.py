@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
+
+Scalar = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class Document:
 
     `subset` names the part of a test that the document belongs to, where results are wanted for each (`pro` and
     `anti`); `label` is the class that a classifier should find; `edges` are labelled spans and pairs of spans, for
-    probes. `automatic` names the parser that made the annotation, if nobody corrected it.
+    probes. `automatic` names the parser that made the annotation, if nobody corrected it. `metadata` is what else the
+    file says of the document, by name: its genre, its author, the other columns of a table.
     """
 
     id: str
@@ -79,6 +82,7 @@ class Document:
     label: str | None = None
     edges: tuple[Edge, ...] = ()
     automatic: str | None = None
+    metadata: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
 
     @property
     def layers(self) -> set[str]:
@@ -106,7 +110,8 @@ class Document:
             for mention in self.mentions
             if start <= mention.start and mention.end <= stop
         )
-        return Document(self.id, self.sentences[first:end], mentions, subset=self.subset, automatic=self.automatic)
+        sentences = self.sentences[first:end]
+        return Document(self.id, sentences, mentions, subset=self.subset, automatic=self.automatic, metadata=self.metadata)
 
     def paragraphs(self) -> Iterator[tuple[Sentence, ...]]:
         """The sentences grouped by paragraph, in order."""

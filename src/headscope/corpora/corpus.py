@@ -92,8 +92,10 @@ class Corpus:
             return digest_of_all
         sha = hashlib.sha256()
         for document in self._memory:
-            # Without its last field, where that says nothing: such hashes are older than the field.
-            sha.update(json.dumps(astuple(document)[: None if document.automatic else -1]).encode() + b"\n")
+            # Without its last fields, where they say nothing: such hashes are older than the fields.
+            older = 0 if document.metadata else 1 if document.automatic else 2
+            fields = astuple(document)
+            sha.update(json.dumps(fields[: len(fields) - older], sort_keys=True).encode() + b"\n")
         return sha.hexdigest()
 
     @cached_property

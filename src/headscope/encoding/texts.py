@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SPECIAL, WORD
-from headscope.core.document import Document, Sentence, Word
+from headscope.core.document import Document, Scalar, Sentence, Word
 from headscope.core.slices import NO_VALUE, slice_of
 from headscope.core.tally import Tally
 from headscope.corpora.permuted import Trees
@@ -80,6 +80,11 @@ class Encoded:
     def words(self) -> tuple[Word, ...]:
         """The words of the text."""
         return self.annotation.words
+
+    @property
+    def metadata(self) -> Mapping[str, Scalar]:
+        """The metadata of the document that the text is part of."""
+        return self.annotation.metadata
 
     @cached_property
     def arrays(self) -> TokenArrays:

@@ -17,6 +17,7 @@ from headscope.corpora.readers.blocks import LineBlock, blocks
 from headscope.corpora.readers.brackets import Schema
 from headscope.corpora.readers.conllu_rows import Parsed, parse_sentence, stray_anchors
 from headscope.corpora.readers.draft import Draft
+from headscope.corpora.readers.metadata import of_comments
 from headscope.corpora.source import Flaw, Source
 from headscope.corpora.tree import roots
 
@@ -60,11 +61,13 @@ class _Reader:
             finished = self.finish()
             self._formed = None if self._marks.declared else (_ALONE if group is None else _BY_ID, block.line)
             undeclared = block.comment("sent_id") if group is None else group.name
-            self._begin(block.comment("newdoc id") if self._marks.declared else undeclared, block.comment("label"))
+            self._begin(block.comment("newdoc id") if self._marks.declared else undeclared, block)
         if declaration := block.comment("global.Entity"):
             self._schema = Schema.parse(declaration)
         if self._draft:
             self._draft.automatic = self._marks.parser
+            if not self._draft.started:
+                self._draft.metadata |= of_comments(block.comments)
             if self._draft.started and any(comment.key in ("newpar", "newpar id") for comment in block.comments):
                 self._draft.paragraph += 1
             if phrases := block.comment("keyphrases"):
@@ -96,9 +99,10 @@ class _Reader:
             self._source.note(*self._formed, read=True)
         return document
 
-    def _begin(self, id: str | None, label: str | None) -> None:
+    def _begin(self, id: str | None, block: LineBlock) -> None:
         self._count += 1
-        self._draft = Draft(self._source, id or f"{self._source.name}#{self._count}", label if self._marks.declared else None)
+        label = block.comment("label") if self._marks.declared else None
+        self._draft = Draft(self._source, id or f"{self._source.name}#{self._count}", label)
 
     def _note(self, parsed: Parsed) -> None:
         for line in parsed.ranges:

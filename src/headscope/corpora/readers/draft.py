@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from headscope.core.document import Document, Edge, Sentence
+from headscope.core.document import Document, Edge, Scalar, Sentence
 from headscope.corpora.readers.brackets import UNIT, Chains, Schema, parse_marks
 from headscope.corpora.source import Flaw, Source
 
@@ -32,6 +32,7 @@ class Draft:
         self.started = False
         self.keyphrases: tuple[str, ...] = ()
         self.automatic: str | None = None
+        self.metadata: dict[str, Scalar] = {}
         self._source = source
         self._sentences: list[Sentence] = []
         self._edges: list[Edge] = []
@@ -68,6 +69,7 @@ class Draft:
             label=self.label,
             edges=tuple(self._edges),
             automatic=self.automatic,
+            metadata=self.metadata,
         )
 
     def _mark(self, anchors: Iterable[Anchor], schema: Schema, lost: bool) -> None:

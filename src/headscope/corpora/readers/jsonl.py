@@ -11,6 +11,7 @@ from headscope.core.document import Document
 from headscope.corpora.files import Line, lines
 from headscope.corpora.readers.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
 from headscope.corpora.readers.json_values import parsed, string, whole, wrong
+from headscope.corpora.readers.metadata import of_entry
 from headscope.corpora.source import Flaw, Source, quoted
 from headscope.errors import HeadscopeError
 
@@ -65,7 +66,9 @@ def _entry(line: Line) -> dict[str, object]:
 def _document(entry: dict[str, object], line: int, name: str) -> Document:
     sentences = sentences_of({field: string(entry[field], field, line) for field in text_fields(entry)})
     id = _id(entry, line) or f"{name}#{line}"
-    return Document(id, sentences, keyphrases=_keyphrases(entry, line), label=_label(entry, line))
+    used = (*text_fields(entry), "id" if "id" in entry else "title", "keyphrases", label_field(entry) or "label")
+    metadata = of_entry(entry, used, line)
+    return Document(id, sentences, keyphrases=_keyphrases(entry, line), label=_label(entry, line), metadata=metadata)
 
 
 def _id(entry: dict[str, object], line: int) -> str | None:

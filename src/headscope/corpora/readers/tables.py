@@ -10,6 +10,7 @@ from pathlib import Path
 from headscope.core.document import Document
 from headscope.corpora.files import Line
 from headscope.corpora.readers.fields import NAMES, NO_CLASS, label_field, sentences_of, text_fields
+from headscope.corpora.readers.metadata import of_entry
 from headscope.corpora.source import Flaw, Source, natural, quoted, sound
 from headscope.errors import HeadscopeError
 
@@ -124,4 +125,6 @@ def _document(row: dict[str, str], line: int, name: str) -> Document:
     label = row.get(field, "").strip()
     known = label and label != NO_CLASS.get(field)
     id = row.get("id", "").strip() or f"{name}#{line}"
-    return Document(id, sentences_of({field: row[field] for field in fields}), label=label if known else None)
+    used = (*fields, "id", field)
+    metadata = of_entry({column: cell.strip() for column, cell in row.items() if column and cell.strip()}, used, line)
+    return Document(id, sentences_of({field: row[field] for field in fields}), label=label if known else None, metadata=metadata)
