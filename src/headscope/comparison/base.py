@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05  # of a whole table, after Holm's correction
 # What tells runs apart, most telling first; then whatever else they were told differently, but for what changes no
 # number.
-_TELLING = ("model", "corpus", "weights", "preset", "score", "dev")
+_TELLING = ("slice", "model", "corpus", "weights", "preset", "score", "dev")
 _ROUNDING = 1e-6
 _SHORT = 20  # signs of a name, up to which it also serves in the names of differences
 _LONG = 30  # signs of a setting, beyond which it is no name
@@ -187,7 +187,7 @@ def corrected(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _told(results: Results) -> dict[str, str]:
     settings, identity = results.manifest["settings"], results.manifest["identity"]
-    telling: dict[str, str] = {}
+    telling: dict[str, str] = {"slice": results.manifest.get("slice", "")}
     kind = results.study or ""
     passing = _PASSING | {*(REGISTRY[kind].spec.having(Role.NEUTRAL) if kind in REGISTRY else ())}
     for name, value in {key: settings[key] for key in (*_TELLING, *sorted(settings)) if key in settings and key not in passing}.items():

@@ -44,7 +44,7 @@ def numbers_of(slices: Iterable[str]) -> Int64[np.ndarray, "text"]:
 
 def in_order(slices: Iterable[str]) -> list[str]:
     """Slices as people list them: numbers in names by their size, and documents without a value last."""
-    return sorted(slices, key=lambda name: (name == NO_VALUE, [(part.isdigit(), part.zfill(20), part) for part in re.split(r"(\d+)", name)]))
+    return sorted(slices, key=lambda name: (name == NO_VALUE, [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name)]))
 
 
 def _speaker(document: Document) -> str | None:

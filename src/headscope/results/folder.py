@@ -1,7 +1,7 @@
 """The run folder: what is in it, and how it is written so that a crash at any moment leaves it whole.
 
     run.json              settings, signature, versions, counts
-    tables/NAME.parquet   one a table
+    tables/NAME.parquet   one a table; tables/NAME.slices.parquet: the same for each slice
     states.safetensors    the merged states, from which the tables can be made again
     gallery.safetensors   maps of some of its texts: results/gallery.py
     partial/A-B.safetensors   while running: merged shards A to B
@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,6 +46,7 @@ _WORKING = {  # the files in a sub-folder that are needed only while a run goes 
     "partial": re.compile(r"[0-9]+-[0-9]+\.safetensors|training\.safetensors"),
     "states": re.compile(r"[0-9a-f]{24}\.(states|sums|lock)"),
 }
+_PART = "@"  # between the name of a state and that of its part
 _SUBFOLDERS = ("tables", *_WORKING)
 _ABANDONED = re.compile(rf"(?!\.report){TEMPORARY.pattern}")  # a report may be written at any time, by another process
 _RESUME = "Free some space, and go on with --resume: what was finished is kept"
@@ -53,10 +55,19 @@ _held: dict[Path, tuple[int, int]] = {}  # the lock files that this process hold
 
 
 def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> bytes:
-    """States as one safetensors file; merges and a checksum are kept in its metadata."""
-    arrays = {f"{name}/{key}": array for name, state in states.items() for key, array in state.arrays.items()}
+    """States as one safetensors file; merges and a checksum are kept in its metadata. The parts of a divided state
+    stand beside it, as in `entropy@news`.
+    """
+    whole = {name: state for measure, state in states.items() for name, state in _with_parts(measure, state)}
+    arrays = {f"{name}/{key}": array for name, state in whole.items() for key, array in state.arrays.items()}
     merges = {name: state.merges for name, state in states.items()}
     return seal_arrays(arrays, {"merges": json.dumps(merges), **metadata})
+
+
+def _with_parts(name: str, state: State) -> Iterator[tuple[str, State]]:
+    yield name, state
+    for part, of_slice in state.parts.items():
+        yield f"{name}{_PART}{quote(part, safe='')}", of_slice
 
 
 def read_states(path: Path) -> tuple[States, dict[str, str]]:
@@ -65,10 +76,13 @@ def read_states(path: Path) -> tuple[States, dict[str, str]]:
         arrays, metadata = open_arrays(path)
         merges = json.loads(metadata["merges"])
         by_state: dict[str, dict[str, Array]] = {name: {} for name in merges}
+        by_part: dict[str, dict[str, dict[str, Array]]] = {name: {} for name in merges}
         for key, array in arrays.items():
-            name, _, part = key.partition("/")
-            by_state[name][part] = array
-        return {name: State(by_state[name], merges[name]) for name in merges}, metadata
+            name, _, place = key.partition("/")
+            measure, _, part = name.rpartition(_PART)
+            (by_state[name] if name in merges else by_part[measure].setdefault(unquote(part), {}))[place] = array
+        parts = {name: {part: State(own, merges[name]) for part, own in by_part[name].items()} for name in merges}
+        return {name: State(by_state[name], merges[name], parts[name]) for name in merges}, metadata
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         problem = f"{path} is damaged ({str(error)[:200]})"
         raise RunError(problem, "Remove that file and run again with --resume: its part is computed anew") from error

@@ -83,6 +83,11 @@ class Table:
             arrow = arrow.filter(pc.equal(arrow[column], wanted))
         return Table(arrow)
 
+    def without(self, column: str) -> Table:
+        """The table without a column."""
+        self._known(column)
+        return Table(self.arrow.drop_columns([column]))
+
     def sort(self, column: str, descending: bool = False) -> Table:
         """The rows ordered by a column; missing values last."""
         self._known(column)
