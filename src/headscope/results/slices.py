@@ -92,7 +92,7 @@ def manifest_of(manifest: Mapping[str, Any], value: str) -> dict[str, Any]:
         **kept,
         "signature": f"{manifest['signature']}|{mark}",
         "identity": identity,
-        "slice": value,
+        "slice": mark,
         "counts": dict(said["values"][value]),
         "measures": {name: options for name, options in manifest["measures"].items() if name not in said["undivided"]},
         "tables": list(said["tables"]),

@@ -50,6 +50,7 @@ def model_name(results: Results) -> str:
 def corpus_name(results: Results) -> str:
     """What its corpus is called, and whether a parser annotated it."""
     name = printable(", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ())))
+    name = f"{name}, {printable(part)}" if (part := results.manifest.get("slice")) else name
     return f"{name} ({results.annotation.partition(';')[0]} annotation)" if results.annotation is not None else name
 
 
