@@ -126,7 +126,7 @@ def holds(row: Mapping[str, Any]) -> bool:
 def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[int, int], ...]:
     """Which of so many runs are compared, from 0: each with the one named by `to`, from 1, or all with all."""
     if number < 2:
-        raise RunError("there is nothing to compare it with", "Name two folders or more")
+        raise RunError("there is nothing to compare it with", "Name two folders or more, or two slices of a run that was made with --by")
     if not 1 <= to <= number:
         raise RunError(f"there is no run {to} among {number}", f"Name one from 1 to {number} with --to")
     if pairs:
@@ -137,7 +137,7 @@ def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[i
 def names_of(results: Sequence[Results]) -> tuple[str, ...]:
     """Short names, by what differs between runs: models, corpora, weights, presets, settings, or folders."""
     told = [_told(result) for result in results]
-    keys = [key for key in told[0] if len({run.get(key) for run in told}) > 1 and all(len(run.get(key, "")) <= _LONG for run in told)]
+    keys = [key for key in told[0] if len({run.get(key) for run in told}) > 1 and (key == "slice" or all(len(run.get(key, "")) <= _LONG for run in told))]
     used: list[str] = []
     for key in keys:
         apart, more = (len({tuple(run.get(name) for name in some) for run in told}) for some in (used, [*used, key]))

@@ -6,7 +6,7 @@ from headscope.core.slices import MOST, NO_VALUE, columns_of, slice_of
 from headscope.corpora import Corpus
 from headscope.errors import RunError
 
-NAMED = 12  # columns that an error names
+NAMED = 24  # columns that an error names
 
 
 def require_column(corpus: Corpus, by: str, name: str) -> None:

@@ -118,6 +118,8 @@ class Distances(Measure):
         # Of a sample without replacement of n of N: the variance of the estimated sum is N^2 (1 - n/N) s^2 / n.
         share = np.where(looked > 1, total**2 * (1 - looked / np.maximum(total, 1)) / np.maximum(looked * (looked - 1), 1), 0.0)
         for part, texts in state.split(batch.slices):
+            if not looked[texts].any():  # nothing of this slice is in the batch
+                continue
             chosen = texts if isinstance(texts, slice) else torch.from_numpy(texts).to(sums.device)
             part.member("sum/", kind, lambda: np.zeros((count, pairs)))[:] += (member[:, chosen] @ sums[chosen]).cpu().numpy()
             for name, numbers in (("rows/", total), ("looked/", looked)):
