@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,12 +15,16 @@ from typer.testing import CliRunner
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.core.batch import MapBatch
 from headscope.core.document import Document, Sentence, Word
+from headscope.core.heads import HeadLayout
 from headscope.core.slices import LENGTHS, MOST, NO_VALUE, in_order, slice_of
+from headscope.core.state import State
 from headscope.corpora import Corpus
 from headscope.engine.spec import make_spec
-from headscope.errors import HeadscopeError, RunError
+from headscope.errors import HeadscopeError, HeadscopeWarning, RunError
 from headscope.measures import Measure
+from headscope.measures.base import Columns
 from headscope.models.model import Model
 from helpers.excerpts import excerpt
 from helpers.stopping import stopped
@@ -112,7 +116,7 @@ def test_engines_readers_and_resuming_give_the_same_bits(small_folder: Path, pat
     settings = {"by": "genre", "shard_tokens": 120, **SETTINGS}
     measures = ["entropy", "tokens"]
     hs.run(small_folder, paths, measures, tmp_path / "local", **settings)
-    hs.run(small_folder, paths, measures, tmp_path / "processes", engine="processes", readers=2, **settings)
+    hs.run(small_folder, paths, measures, tmp_path / "processes", engine="processes", workers=1, readers=2, **settings)
     names = {"model": str(small_folder), "corpus": [str(path) for path in paths], "measures": measures}
     stopped(make_spec({**names, **{name: value for name, value in settings.items() if name != "gallery"}}), tmp_path / "resumed", 2)
     run = hs.run(small_folder, paths, measures, tmp_path / "resumed", resume=True, **settings)
@@ -169,8 +173,30 @@ def test_a_column_that_the_tables_have_too(small_model: Model) -> None:
     assert run.slice(label=1)["relations"].table["value"] == table.where(document_label="1")["value"]
 
 
-class Undivided(Measure):
-    """A measure of somebody's own that adds to its state alone."""
+@dataclass(frozen=True, kw_only=True)
+class Seen(Measure):
+    """A measure of somebody's own that adds to its whole state alone: the number of texts that a head has seen."""
+
+    name: ClassVar[str] = "seen"
+    summary: ClassVar[str] = "texts"
+
+    def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
+        return State({"n": np.zeros(layout.size, dtype=np.int64)}, {"n": "sum"})
+
+    def update(self, state: State, batch: MapBatch) -> None:
+        state["n"][batch.layout.slice(batch.index)] += len(batch.documents)
+
+    def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
+        return {self.name: {"head": [str(id) for id in layout.ids()], "n": state["n"]}}
+
+
+def test_a_measure_that_divides_nothing_is_told_of(small_model: Model) -> None:
+    with pytest.warns(HeadscopeWarning, match="seen has no slices"):
+        run = hs.run(small_model, Corpus.of(documents(4)), ["entropy", Seen], by="genre", **SETTINGS)
+    assert run["seen"].table["n"][0] == run.results.manifest["counts"]["texts"]
+    assert run.slice(genre="news").measures == ["entropy"]
+    with pytest.raises(RunError, match="no table 'seen' of slices. It has entropy, entropy_layers"):
+        _ = run["seen"].slices
 
 
 def test_what_cannot_be_sliced_is_one_clear_error(small_model: Model, sliced: hs.Run) -> None:

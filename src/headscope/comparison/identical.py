@@ -143,7 +143,7 @@ def _states(results: Results) -> dict[str, dict[str, np.ndarray]]:
         raise RunError("these results have no folder", "Compare those in folders")
     Folder(path).read(STATES, results.manifest)
     states: States = read_states(path / STATES)[0]
-    parts = {f"{name} of slice {part}": own.arrays for name, state in states.items() for part, own in state.parts.items()}
+    parts = {f"{name} of slice {part}": state.part(part).arrays for name, state in states.items() for part in state.parts}
     return {**{name: dict(state.arrays) for name, state in states.items()}, **parts}
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headscope.core.packed import Array, Packed, PackedArray, unpacked
 from headscope.core.slices import SLICES
 from headscope.errors import RunError
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from jaxtyping import Int64
 
 Merge = Literal["sum", "max", "min", "concat", "keyed"]
-Array = NDArray[np.float64] | NDArray[np.int64]
 MOST_KEYS = 4096  # of a keyed array: it does not grow with the corpus
+
+
+__all__ = ["MOST_KEYS", "Array", "Merge", "Pending", "State", "States"]
 
 
 def _keyed(a: Array, b: Array) -> Array:
@@ -60,16 +62,18 @@ class State:
 
     What is cheaper to add for many batches at once can wait as `pending`: it is added when the arrays are looked at.
 
-    A divided state has `parts`, too: by slice of the corpus a state that has seen the texts of that slice alone.
+    A divided state has parts, too: by slice of the corpus a state that has seen the texts of that slice alone. Parts
+    are kept packed but while they grow.
     """
 
-    def __init__(self, arrays: Mapping[str, Array], merges: Mapping[str, Merge], parts: Mapping[str, State] | None = None) -> None:
+    def __init__(self, arrays: Mapping[str, Array], merges: Mapping[str, Merge], parts: Mapping[str, Packed] | None = None) -> None:
         for name, array in arrays.items():
             if array.dtype not in (np.float64, np.int64):
                 raise TypeError(f"state array {name!r} is {array.dtype}: use float64 or int64")
         self._arrays = dict(arrays)
         self._pending: dict[str, Pending] = {}
-        self._parts = dict(parts or {})
+        self._packed = dict(parts or {})
+        self._growing: dict[str, State] = {}
         self._start: Callable[[], State] | None = None
         self.merges = dict(merges)
         alone = {name for name in merges if not name.endswith("/")}
@@ -90,10 +94,22 @@ class State:
         return self._pending[name]  # type: ignore[return-value]
 
     @property
-    def parts(self) -> dict[str, State]:
-        """The states of slices, by slice; none if the state is not divided. What is pending is added first."""
+    def parts(self) -> dict[str, Packed]:
+        """The arrays of parts by slice, packed; none if the state is not divided. What is pending is added first."""
         _ = self.arrays
-        return self._parts
+        while self._growing:
+            name, part = self._growing.popitem()
+            self._packed[name] = part.pack()
+        return self._packed
+
+    def part(self, name: str) -> State:
+        """The state of a slice."""
+        return State(unpacked(self.parts[name]), self.merges)
+
+    def pack(self) -> Packed:
+        """The arrays, sums in fewer bytes."""
+        arrays = self.arrays.items()
+        return {name: PackedArray.of(array) if self.merges[self._declared(name)] == "sum" else array for name, array in arrays}
 
     def divide(self, start: Callable[[], State]) -> State:
         """The state itself, which from now on has a part for each slice that it meets; `start` makes neutral ones."""
@@ -107,17 +123,19 @@ class State:
         yield self, slice(None)
         for number in np.unique(slices).tolist() if self._start is not None else ():
             name = SLICES.items[number]
-            if name not in self._parts:
-                self._parts[name] = self._start()
-            yield self._parts[name], np.flatnonzero(slices == number)
+            if name not in self._growing:
+                packed = self._packed.pop(name, None)
+                self._growing[name] = self._start() if packed is None else State(unpacked(packed), self.merges)
+            yield self._growing[name], np.flatnonzero(slices == number)
 
     def copy(self) -> State:
         """The same in memory of its own."""
-        parts = {name: part.copy() for name, part in self.parts.items()}
+        parts = {name: self.part(name).pack() for name in self.parts}
         return State({name: array.copy() for name, array in self.arrays.items()}, self.merges, parts)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"_arrays": self.arrays, "_pending": {}, "_parts": self.parts, "_start": None, "merges": self.merges}
+        parts = {"_packed": self.parts, "_growing": {}, "_start": None}
+        return {"_arrays": self.arrays, "_pending": {}, **parts, "merges": self.merges}
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
@@ -151,9 +169,8 @@ class State:
             if (mine[1:] != theirs[1:]) if merge in ("concat", "keyed") else (mine != theirs):
                 raise RunError(f"state array {name!r} has shape {mine} here and {theirs} there", "Use one run folder for one model")
             merged[name] = _MERGE[merge](self[name], other[name])
-        parts = {**self.parts, **other.parts}  # what only one of them has is shared with it: a large state of a slice is not copied
-        both = {name: self.parts[name].merge(other.parts[name]) for name in self.parts if name in other.parts}
-        return State(merged, self.merges, {**parts, **both})
+        both = {name: self.part(name).merge(other.part(name)).pack() for name in self.parts if name in other.parts}
+        return State(merged, self.merges, {**self.parts, **other.parts, **both})  # what only one of them has is not copied
 
     def _declared(self, name: str) -> str:
         """The name under which the merge of an array is declared: its own, or its family's."""

@@ -26,9 +26,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headscope.core.packed import PackedArray
 from headscope.core.paths import kind_of, remove_if_empty, remove_matching, unusable
 from headscope.core.state import Array, State, States
 from headscope.errors import RunError, StaleError
@@ -47,6 +49,7 @@ _WORKING = {  # the files in a sub-folder that are needed only while a run goes 
     "states": re.compile(r"[0-9a-f]{24}\.(states|sums|lock)"),
 }
 _PART = "@"  # between the name of a state and that of its part
+_ROWS = "rows of "  # begins the name of the index of a packed array
 _SUBFOLDERS = ("tables", *_WORKING)
 _ABANDONED = re.compile(rf"(?!\.report){TEMPORARY.pattern}")  # a report may be written at any time, by another process
 _RESUME = "Free some space, and go on with --resume: what was finished is kept"
@@ -58,16 +61,17 @@ def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> b
     """States as one safetensors file; merges and a checksum are kept in its metadata. The parts of a divided state
     stand beside it, as in `entropy@news`.
     """
-    whole = {name: state for measure, state in states.items() for name, state in _with_parts(measure, state)}
-    arrays = {f"{name}/{key}": array for name, state in whole.items() for key, array in state.arrays.items()}
+    arrays: dict[str, np.ndarray] = {f"{name}/{key}": array for name, state in states.items() for key, array in state.arrays.items()}
+    for name, state in states.items():
+        for part, packed in state.parts.items():
+            place = f"{name}{_PART}{quote(part, safe='')}"
+            for key, array in packed.items():
+                if isinstance(array, PackedArray):
+                    arrays |= {f"{place}/{_ROWS}{key}": array.index, f"{place}/{key}": array.rows}
+                else:
+                    arrays[f"{place}/{key}"] = array
     merges = {name: state.merges for name, state in states.items()}
     return seal_arrays(arrays, {"merges": json.dumps(merges), **metadata})
-
-
-def _with_parts(name: str, state: State) -> Iterator[tuple[str, State]]:
-    yield name, state
-    for part, of_slice in state.parts.items():
-        yield f"{name}{_PART}{quote(part, safe='')}", of_slice
 
 
 def read_states(path: Path) -> tuple[States, dict[str, str]]:
@@ -76,12 +80,15 @@ def read_states(path: Path) -> tuple[States, dict[str, str]]:
         arrays, metadata = open_arrays(path)
         merges = json.loads(metadata["merges"])
         by_state: dict[str, dict[str, Array]] = {name: {} for name in merges}
-        by_part: dict[str, dict[str, dict[str, Array]]] = {name: {} for name in merges}
+        parts: dict[str, dict[str, dict[str, PackedArray | Array]]] = {name: {} for name in merges}
         for key, array in arrays.items():
             name, _, place = key.partition("/")
             measure, _, part = name.rpartition(_PART)
-            (by_state[name] if name in merges else by_part[measure].setdefault(unquote(part), {}))[place] = array
-        parts = {name: {part: State(own, merges[name]) for part, own in by_part[name].items()} for name in merges}
+            if name in merges:
+                by_state[name][place] = array
+            elif not place.startswith(_ROWS):
+                index = arrays.get(f"{name}/{_ROWS}{place}")
+                parts[measure].setdefault(unquote(part), {})[place] = array if index is None else PackedArray(index, array)
         return {name: State(by_state[name], merges[name], parts[name]) for name in merges}, metadata
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         problem = f"{path} is damaged ({str(error)[:200]})"

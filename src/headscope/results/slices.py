@@ -35,11 +35,11 @@ def complete_slices(
     divided = [measure for measure in measures if states[measure.name].parts]
     by_slice: dict[str, list[Columns]] = {}
     for measure in divided:
-        parts = states[measure.name].parts
+        state = states[measure.name]
         for value in values:
-            if value not in parts:
-                parts[value] = measure.start(layout, settings["replicates"], settings["seed"])
-            for name, columns in measure.tables(parts[value], layout).items():
+            if value not in state.parts:
+                state.parts[value] = measure.start(layout, settings["replicates"], settings["seed"]).pack()
+            for name, columns in measure.tables(state.part(value), layout).items():
                 by_slice.setdefault(name, []).append(columns)
     by = said["by"]
     column = f"document_{by}" if any(by in columns for tables in by_slice.values() for columns in tables) else by
@@ -126,7 +126,7 @@ class SliceStates(Mapping[str, State]):
         self._results, self._value = results, value
 
     def __getitem__(self, measure: str) -> State:
-        return self._results.state(measure).parts[self._value]
+        return self._results.state(measure).part(self._value)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._results.measures)

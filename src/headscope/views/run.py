@@ -32,6 +32,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
         "quantities": [quantity for table in results.of_heads() for quantity in _quantities(results, table)],
         "layers": [curve for table in results if table.endswith("_layers") for curve in _layers(results, table)],
         "curves": [figure for known in curves.CURVES for figure in _figures(results, known)],
+        "slices": slices_data(results),
         "contests": [_contest(results, measure) for measure in WORDS if f"{measure}_best" in results],
         **gallery_data(readable_gallery(results)[0]),
         **alike_data(results),
@@ -93,6 +94,23 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
         for quantity_data in quantities.values()
         if any(quantity_data["n"]) and any(quantity_data["value"] + quantity_data["baseline"])
     ]
+
+
+def slices_data(results: Results) -> dict[str, Any] | None:
+    """The slices of a run with the quantities of each; None for a run without slices."""
+    if (said := results.manifest.get("slices")) is None:
+        return None
+    parts = {value: results.slice(**{said["by"]: value}) for value in said["values"]}
+    return {
+        "by": said["by"],
+        "values": [
+            {
+                **{"name": value, "documents": said["values"][value]["documents"], "signature": part.signature},
+                "quantities": [quantity for table in part.of_heads() for quantity in _quantities(part, table)],
+            }
+            for value, part in parts.items()
+        ],
+    }
 
 
 def _layers(results: Results, name: str) -> list[dict[str, Any]]:
