@@ -80,7 +80,7 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
       title="All heads"
       caption={filter ? `${what} ${filter[0]!.toUpperCase()}${filter.slice(1)}.` : what}
       signature={slice && !pictures ? slice.signature : run.signature}
-      csv={() => (text ? mapRows(maps.weights, text) : numberRows(run, quantity, passes))}
+      csv={() => (text ? mapRows(maps.weights, text) : numberRows(run, quantity, passes, part))}
     >
       <div class="hs-controls">
         {quantity && <Select label="quantity" value={key} options={grouped(run.quantities)} onChange={(value) => (setKey(value), change({ least: null }))} />}
@@ -109,11 +109,11 @@ function sliceOptions(run: Run): [string, string][] {
   return [["", counted("all", run.counts.documents ?? 0)], ...run.slices!.values.map(({ name, documents }): [string, string] => [name, counted(name, documents)])];
 }
 
-function numberRows(run: Run, quantity: Quantity | undefined, passes: boolean[]): string {
+function numberRows(run: Run, quantity: Quantity | undefined, passes: boolean[], slice: string): string {
   const rows = allHeads(run.sites).map(({ kind, layer, head }, at): Cell[] => [
-    kind, layer, head, quantity?.measure ?? "", quantity?.name ?? "", ...(["value", "low", "high", "n", "baseline"] as const).map((column) => quantity?.[column][at] ?? null), String(passes[at]),
+    ...(run.slices ? [slice || "all"] : []), kind, layer, head, quantity?.measure ?? "", quantity?.name ?? "", ...(["value", "low", "high", "n", "baseline"] as const).map((column) => quantity?.[column][at] ?? null), String(passes[at]),
   ]);
-  return csvFile(["kind", "layer", "head", "measure", "quantity", "value", "low", "high", "n", "baseline", "passes"], rows);
+  return csvFile([...(run.slices ? [run.slices.by] : []), "kind", "layer", "head", "measure", "quantity", "value", "low", "high", "n", "baseline", "passes"], rows);
 }
 
 function mapRows(maps: Map<string, Float32Array>, text: Text): string {

@@ -60,8 +60,8 @@ def flat_heads(sites: Iterable[Mapping[str, Any]]) -> list[HeadId]:
     return [HeadId(site["kind"], site["layer"] - 1, head) for site in sites for head in range(site["heads"])]
 
 
-def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
-    """The quantities of a table of heads, each as arrays over all heads."""
+def _quantities(results: Results, name: str, whole: Results | None = None) -> list[dict[str, Any]]:
+    """The quantities of a table of heads, each as arrays over all heads. `whole` is the run that a slice is of."""
     table = results[name]
     place = {head: number for number, head in enumerate(flat_heads(results.manifest["sites"]))}
     size = len(place)
@@ -75,7 +75,7 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
             quantity,
             {
                 **{"measure": name, "name": quantity, "label": label, "direction": direction},
-                "about": results.spelled(about(label, direction, name)),
+                "about": (whole or results).spelled(about(label, direction, name)),
                 "share": quantity not in UNBOUNDED and name != GRADIENTS,
                 "baseline_name": "best rule" if contested else BASELINES.get(name, "even"),
                 **{key: [None] * size for key in ("value", "low", "high", "baseline")},
@@ -106,7 +106,7 @@ def slices_data(results: Results) -> dict[str, Any] | None:
         "values": [
             {
                 **{"name": value, "documents": said["values"][value]["documents"], "signature": part.signature},
-                "quantities": [quantity for table in part.of_heads() for quantity in _quantities(part, table)],
+                "quantities": [quantity for table in part.of_heads() for quantity in _quantities(part, table, results)],
             }
             for value, part in parts.items()
         ],
