@@ -77,7 +77,11 @@ def test_the_grid_shows_a_slice(tmp_path: Path, visitor: Visitor) -> None:
     run = hs.run("mini", Corpus.of(documents), ["entropy"], by="genre", replicates=20, gallery=8)
     page = visitor.open(run.report(tmp_path / "report.html").as_uri(), offline=True)
     grid = page.locator("[data-view=explorer] .hs-frame").first
-    assert grid.get_by_label("genre").locator("option").all_text_contents() == ["all (7 documents)", "diary (3 documents)", "news (4 documents)"]
+    assert grid.get_by_label("genre").locator("option").all_text_contents() == [
+        "all (7 documents)",
+        "diary (3 documents)",
+        "news (4 documents)",
+    ]
     grid.get_by_label("quantity").select_option(label="entropy")
 
     def shown() -> tuple[str, str]:

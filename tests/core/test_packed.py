@@ -15,7 +15,7 @@ def test_whole_numbers_take_what_their_largest_needs(largest: int, kind: str) ->
     array[[5, 127], 1] = largest
     packed = PackedArray.of(array)
     assert packed.rows.dtype == kind
-    assert packed.index.tolist() == [128, *([5, 127] if largest else [])]
+    assert packed.places.tolist() == [128, *([5, 127] if largest else [])]
     assert packed.whole().dtype == np.int64
     assert_array_equal(packed.whole(), array)
 
@@ -23,6 +23,6 @@ def test_whole_numbers_take_what_their_largest_needs(largest: int, kind: str) ->
 def test_fractions_and_what_is_no_number_stay() -> None:
     array = np.array([[0.0, 0.0], [0.1, np.nan], [0.0, -1e300]])
     packed = PackedArray.of(array)
-    assert packed.index.tolist() == [3, 1, 2]
+    assert packed.places.tolist() == [3, 1, 2]
     assert_array_equal(packed.whole(), array)
     assert PackedArray.of(np.zeros((0, 4))).whole().shape == (0, 4)

@@ -107,7 +107,7 @@ def test_sharding_batch_size_padding_and_order_change_nothing(measure: Measure, 
 def test_slices_are_what_their_documents_alone_give(
     measure: Measure, world: World, size: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """In any batches and shards, which may hold texts of several slices; and the whole stays as it is, to the last bit."""
+    """In any batches and shards, which may hold texts of several slices; the whole keeps its bits."""
     batches = [world.texts[i : i + size] for i in range(0, len(world.texts), size)]
     together = run(measure, world, batches, divided=True)
     same(together, run(measure, world, batches), exact=True)

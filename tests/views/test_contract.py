@@ -74,7 +74,6 @@ def test_slices_are_as_the_views_read_them() -> None:
         assert shown["value"] == pytest.approx(table["value"], abs=1e-4)
 
 
-
 def test_a_text_is_as_the_views_read_it() -> None:
     view = hs.view("mini", "The cat sat.", measure="A", highlight="cat→sat")
     page = re.search(r'id="headscope-data">(.*?)</script>', view.page(), re.DOTALL)

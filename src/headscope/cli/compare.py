@@ -16,7 +16,8 @@ _LONG = ("heads", "layers")  # tables of runs that would fill many screens
 
 def compare(
     runs: Annotated[
-        list[str], typer.Argument(help="two or more folders, of headscope run or of studies of one kind; or a run and slices of it: genre=news")
+        list[str],
+        typer.Argument(help="two or more folders, of headscope run or of studies of one kind; or a run and slices of it: genre=news"),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write a page, compare.html, or a figure: .svg, .pdf, .png")] = None,
     to: Annotated[int, typer.Option(help="which of them the others are compared with, counted from 1", min=1)] = 1,

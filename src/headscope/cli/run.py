@@ -32,7 +32,9 @@ def run(
     segment_ids: Annotated[str | None, Option(help="pair (0 and 1) or zeros, for two-part inputs")] = None,
     layers: Annotated[str | None, Option(help="only these layers, counted from 1: 1-4,12")] = None,
     limit: Annotated[int | None, Option(help="stop after so many texts; 0: all of them [default: all]")] = None,
-    by: Annotated[str | None, Option(help="a column of the documents (genre, label, length): all tables for each of its values, too")] = None,
+    by: Annotated[
+        str | None, Option(help="a column of the documents (genre, label, length): all tables for each of its values, too")
+    ] = None,
     format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not tell")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     allow_unknown: Annotated[

@@ -44,7 +44,9 @@ def show(
         results = results.slice(**{by: chosen.pop(by)})
     if table is None:
         if chosen:
-            raise RunError(f"--where {next(iter(chosen))}= chooses rows of a table", "Name the table, too, as in headscope show RUN entropy")
+            raise RunError(
+                f"--where {next(iter(chosen))}= chooses rows of a table", "Name the table, too, as in headscope show RUN entropy"
+            )
         _contents(results)
         return
     rows = results[table]

@@ -137,7 +137,11 @@ def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[i
 def names_of(results: Sequence[Results]) -> tuple[str, ...]:
     """Short names, by what differs between runs: models, corpora, weights, presets, settings, or folders."""
     told = [_told(result) for result in results]
-    keys = [key for key in told[0] if len({run.get(key) for run in told}) > 1 and (key == "slice" or all(len(run.get(key, "")) <= _LONG for run in told))]
+    keys = [
+        key
+        for key in told[0]
+        if len({run.get(key) for run in told}) > 1 and (key == "slice" or all(len(run.get(key, "")) <= _LONG for run in told))
+    ]
     used: list[str] = []
     for key in keys:
         apart, more = (len({tuple(run.get(name) for name in some) for run in told}) for some in (used, [*used, key]))

@@ -15,9 +15,9 @@ Array = NDArray[np.float64] | NDArray[np.int64]
 
 
 class PackedArray(NamedTuple):
-    """The rows of an array that are not all zeros, and which ones they are; `index` begins with the number of rows."""
+    """The rows of an array that are not all zeros, and which ones they are; `places` begins with the number of rows."""
 
-    index: NDArray[np.int64]
+    places: NDArray[np.int64]
     rows: NDArray[np.generic]
 
     @classmethod
@@ -32,8 +32,8 @@ class PackedArray(NamedTuple):
     def whole(self) -> Array:
         """The array as it was."""
         kind = np.float64 if self.rows.dtype.kind == "f" else np.int64
-        array: Array = np.zeros((int(self.index[0]), *self.rows.shape[1:]), dtype=kind)
-        array[self.index[1:]] = self.rows
+        array: Array = np.zeros((int(self.places[0]), *self.rows.shape[1:]), dtype=kind)
+        array[self.places[1:]] = self.rows
         return array
 
 

@@ -44,7 +44,9 @@ def numbers_of(slices: Iterable[str]) -> Int64[np.ndarray, "text"]:
 
 def in_order(slices: Iterable[str]) -> list[str]:
     """Slices as people list them: numbers in names by their size, and documents without a value last."""
-    return sorted(slices, key=lambda name: (name == NO_VALUE, [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name)]))
+    return sorted(
+        slices, key=lambda name: (name == NO_VALUE, [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name)])
+    )
 
 
 def _speaker(document: Document) -> str | None:
@@ -58,7 +60,7 @@ def _length(document: Document) -> str:
     words = sum(len(sentence) for sentence in document.sentences)
     above = [bound for bound in LENGTHS if words > bound]
     below = [bound for bound in LENGTHS if words <= bound]
-    first = above[-1] + 1 if above else 0
+    first = above[-1] + 1 if above else 1
     return f"{first}-{below[0]} words" if below else f"{first} words or more"
 
 

@@ -121,7 +121,9 @@ class State:
         divided, the part of each slice with its rows.
         """
         yield self, slice(None)
-        for number in np.unique(slices).tolist() if self._start is not None else ():
+        if self._start is None:
+            return
+        for number in np.unique(slices).tolist():
             name = SLICES.items[number]
             if name not in self._growing:
                 packed = self._packed.pop(name, None)

@@ -189,7 +189,7 @@ class Relations(Measure):
                 for right in self._right(np.where(head >= 0, governor - start, ROOT), number - start, speaks - start, end - start)
             ],
             text,
-            np.count_nonzero(own),
+            int(np.count_nonzero(own)),
             queries.texts,
             device,
         )

@@ -67,7 +67,7 @@ def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> b
             place = f"{name}{_PART}{quote(part, safe='')}"
             for key, array in packed.items():
                 if isinstance(array, PackedArray):
-                    arrays |= {f"{place}/{_ROWS}{key}": array.index, f"{place}/{key}": array.rows}
+                    arrays |= {f"{place}/{_ROWS}{key}": array.places, f"{place}/{key}": array.rows}
                 else:
                     arrays[f"{place}/{key}"] = array
     merges = {name: state.merges for name, state in states.items()}

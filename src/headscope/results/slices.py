@@ -43,7 +43,7 @@ def complete_slices(
                 by_slice.setdefault(name, []).append(columns)
     by = said["by"]
     column = f"document_{by}" if any(by in columns for tables in by_slice.values() for columns in tables) else by
-    tables = {name: _stacked(column, values, each) for name, each in by_slice.items()}
+    tables: dict[str, Columns] = {name: _stacked(column, values, each) for name, each in by_slice.items()}
     undivided = [measure.name for measure in measures if measure not in divided]
     return {**said, "column": column, "tables": list(tables), "undivided": undivided}, tables
 
