@@ -141,6 +141,14 @@ export interface HeadTree {
   about: string;
 }
 
+/** The numbers of the documents of one slice. A quantity that a slice has too few cases of is not there. */
+export interface Slice {
+  name: string; // "news"
+  documents: number;
+  signature: string;
+  quantities: Quantity[];
+}
+
 export interface Run {
   name: string;
   model: string;
@@ -149,6 +157,7 @@ export interface Run {
   counts: Record<string, number>;
   sites: Site[];
   quantities: Quantity[];
+  slices: { by: string; values: Slice[] } | null; // null where the run was not divided
   layers: LayerCurve[];
   curves: CurvesFigure[];
   contests: Contest[];

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -17,6 +18,7 @@ from numpy.testing import assert_allclose
 import headscope as hs
 from headscope.comparison.runs import compare
 from headscope.core.tally import Tally
+from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.encoding.words import WordGroups, word_map
 from headscope.gallery.texts import look
@@ -67,6 +69,40 @@ def test_a_head_is_chosen_and_looked_at(report: str, run: hs.Run, visitor: Visit
     again = visitor.open(f"{report}#head=8-4", offline=True)
     assert "Head 8-4" in again.locator(".hs-card h3").first.inner_text()
     assert again.locator(".hs-card .hs-examples .hs-frame").count() >= 2
+
+
+def test_the_grid_shows_a_slice(tmp_path: Path, visitor: Visitor) -> None:
+    """A choice beside the quantity recolours the grid; how many documents a slice has is said."""
+    documents = [replace(document, metadata={"genre": ("news", "diary")[number % 3 == 0]}) for number, document in enumerate(excerpt(7))]
+    run = hs.run("mini", Corpus.of(documents), ["entropy"], by="genre", replicates=20, gallery=8)
+    page = visitor.open(run.report(tmp_path / "report.html").as_uri(), offline=True)
+    grid = page.locator("[data-view=explorer] .hs-frame").first
+    assert grid.get_by_label("genre").locator("option").all_text_contents() == [
+        "all (7 documents)",
+        "diary (3 documents)",
+        "news (4 documents)",
+    ]
+    grid.get_by_label("quantity").select_option(label="entropy")
+
+    def shown() -> tuple[str, str]:
+        head = grid.get_by_role("button", name="8-4", exact=False).first
+        fills = grid.locator("svg rect").evaluate_all("cells => cells.map((cell) => getComputedStyle(cell).fill).join(' ')")
+        return head.get_attribute("aria-label") or "", fills
+
+    seen = {"": shown()}
+    for genre, n in (("diary", 3), ("news", 4)):
+        grid.get_by_label("genre").select_option(genre)
+        expect(grid.locator(".hs-about").first).to_contain_text(f"genre {genre}, n = ", timeout=60_000)
+        expect(grid.locator(".hs-about").first).to_contain_text(f"{n} documents", timeout=60_000)
+        seen[genre] = shown()
+        value = run.slice(genre=genre)["entropy"].table.where(quantity="entropy", layer=8, head=4)["value"][0]
+        assert f"{value:.2f}" in seen[genre][0]
+        rows = list(csv.DictReader(io.StringIO(downloaded(page, grid.get_by_role("button", name="as CSV")).decode())))
+        assert {row["genre"] for row in rows} == {genre}
+        assert_allclose(next(float(row["value"]) for row in rows if (row["layer"], row["head"]) == ("8", "4")), value, atol=1e-4)
+    assert len({label for label, _ in seen.values()}) == 3
+    assert len({fills for _, fills in seen.values()}) == 3
+    assert violations(page) == []
 
 
 def test_a_word_is_isolated(report: str, visitor: Visitor) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,13 @@ from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SEP, WORD, MapBatch, stack
 from headscope.core.document import Document, Mention, Sentence, Word
 from headscope.core.heads import HeadLayout, Kind, Site
+from headscope.core.slices import NO_VALUE, numbers_of
 from headscope.core.state import State
 from headscope.measures import Measure
 from headscope.stats.bootstrap import poisson_weights
 
 FORMS = ("the", "cat", ".", "'s", "sat", "A", "he", "She")
+SLICES_OF = ("a/b@ é", NO_VALUE, "a/b@ é")  # by number of the document
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def worlds(draw: st.DrawFn) -> World:
         for layer, h in enumerate(heads):
             maps[layer, :h] = softmax_maps(rng, (h, n, n), causal)
         own = [form for form, role in zip(forms, roles, strict=True) if role == WORD]
-        annotation = annotated(rng, f"doc{number // 2}", own)
+        annotation = replace(annotated(rng, f"doc{number // 2}", own), slice=SLICES_OF[number // 2])
         texts.append(Text(f"doc{number // 2}", tuple(forms), tuple(roles), maps, causal, annotation))
     return World(layout, tuple(texts))
 
@@ -111,9 +113,11 @@ def annotated(rng: np.random.Generator, document: str, forms: Sequence[str]) -> 
     return Annotated(Document(document, tuple(sentences), tuple(mentions), subset=subset), (), keywords).select(range(len(forms)))
 
 
-def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], replicates: int = 8) -> State:
-    """One state from batches of texts, padded with zeros as the runner leaves them."""
+def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], replicates: int = 8, divided: bool = False) -> State:
+    """One state from batches of texts, padded with zeros as the runner leaves them; `divided` by slice, if asked."""
     state = measure.start(world.layout, replicates)
+    if divided:
+        state.divide(lambda: measure.start(world.layout, replicates))
     for batch in batches:
         side = stack([text.forms for text in batch], [text.roles for text in batch], [text.annotation for text in batch])
         weights = poisson_weights([text.document for text in batch], replicates)
@@ -125,7 +129,9 @@ def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], repli
                 padded[row, :, :n, :n] = text.maps[index, : site.heads]
             documents = tuple(text.document for text in batch)
             maps = torch.from_numpy(padded)
-            measure.update(state, MapBatch(index, world.layout, maps, side, side, weights, shared=shared, documents=documents))
+            slices = numbers_of(text.annotation.slice for text in batch)
+            shown = MapBatch(index, world.layout, maps, side, side, weights, shared=shared, documents=documents, slices=slices)
+            measure.update(state, shown)
     return state
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from headscope.results.folder import encode_states, read_states
 from headscope.stats.bootstrap import GROUPS, group_of, group_weights, poisson_weights
 from headscope.stats.inference import FEWEST
 from helpers import plain
-from helpers.worlds import Text, World, one_by_one, run, worlds
+from helpers.worlds import SLICES_OF, Text, World, one_by_one, run, worlds
 
 # The options a law is tried under; a new measure adds its own here, and test_every_measure_is_tried notices if it does
 # not.
@@ -98,6 +100,29 @@ def test_sharding_batch_size_padding_and_order_change_nothing(measure: Measure, 
     for shard in shards[1:]:
         merged = merged.merge(shard)
     same(merged, plainly)
+
+
+@given(world=worlds(), size=st.integers(1, 6))
+@settings(max_examples=12)
+def test_slices_are_what_their_documents_alone_give(
+    measure: Measure, world: World, size: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """In any batches and shards, which may hold texts of several slices; the whole keeps its bits."""
+    batches = [world.texts[i : i + size] for i in range(0, len(world.texts), size)]
+    together = run(measure, world, batches, divided=True)
+    same(together, run(measure, world, batches), exact=True)
+    shards = [run(measure, world, [batch], divided=True) for batch in batches]
+    path = tmp_path_factory.mktemp("state") / "state.safetensors"
+    path.write_bytes(encode_states({measure.name: reduce(State.merge, shards)}, {}))
+    merged = pickle.loads(pickle.dumps(read_states(path)[0][measure.name])).copy()
+    of_slices = {name: [text for text in world.texts if text.annotation.slice == name] for name in SLICES_OF}
+    for state in (together, merged):
+        assert {name for name, texts in of_slices.items() if texts} >= state.parts.keys()
+        for name, texts in of_slices.items():
+            alone = run(measure, world, [texts] if texts else [])
+            part = state.part(name) if name in state.parts else measure.start(world.layout, 8)
+            same(part, alone)
+            assert part.arrays.keys() == alone.arrays.keys()
 
 
 @given(world=worlds())

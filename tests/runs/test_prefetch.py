@@ -31,7 +31,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for number, ids in enumerate(names):
         path = folder / f"{number}.jsonl"
         texts = [" ".join(sentences[7 * number + 3 * place :][: 1 + place % 3]) for place in range(len(ids))]
-        rows = [json.dumps({"id": id, "text": text}) for id, text in zip(ids, texts, strict=True)]
+        rows = [json.dumps({"id": id, "text": text, "genre": text[0]}) for id, text in zip(ids, texts, strict=True)]
         path.write_text("\n".join([*rows[:2], *(["{"] if number in (1, 2) else []), *rows[2:]]) + "\n", encoding="utf-8")
         paths.append(path)
     return paths
@@ -42,11 +42,11 @@ def test_a_run_over_files_read_ahead_gives_the_same_bytes(small_model: Model, fi
     for readers in (0, 2):
         out = tmp_path / str(readers)
         corpus = read(*files, on_error="skip")
-        hs.run(small_model, corpus, ["positions"], out, on_error="skip", readers=readers, **SETTINGS)
+        hs.run(small_model, corpus, ["positions"], out, on_error="skip", readers=readers, by="genre", **SETTINGS)
         manifest = json.loads((out / "run.json").read_text())
         names = ["states.safetensors", "gallery.safetensors", *(f"tables/{path.name}" for path in (out / "tables").iterdir())]
         folders[readers] = (
-            {name: manifest[name] for name in ("counts", "dropped", "readings", "identity")},
+            {name: manifest[name] for name in ("counts", "dropped", "readings", "identity", "slices")},
             {name: (out / name).read_bytes() for name in sorted(names)},
         )
     assert folders[2] == folders[0]

@@ -25,7 +25,7 @@ from headscope.results.signature import versions
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'headscope[ray]'")
 
-SETTINGS: dict[str, Any] = {"shard_tokens": 60, "replicates": 5, "gallery": 0}
+SETTINGS: dict[str, Any] = {"shard_tokens": 60, "replicates": 5, "gallery": 0, "by": "length"}
 BAD = "sampler_recipe_flatbread/5"  # the text that makes the model raise
 STORE = 80 << 20
 MEASURES = ["positions", "tokens"]

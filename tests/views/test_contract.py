@@ -53,11 +53,25 @@ def test_a_run_is_as_the_views_read_it(run: hs.Run) -> None:
         assert data[part]
         agrees(data[part][0], interface)
     agrees(data["texts"][0]["source"], "Side")
+    assert data["slices"] is None
     needed, _ = fields("Best")
     assert needed <= set(data["contests"][0]["rows"][0])
     heads = sum(site["heads"] for site in data["sites"])
     for quantity in data["quantities"]:
         assert {len(quantity[name]) for name in ("value", "low", "high", "baseline", "n")} == {heads}
+
+
+def test_slices_are_as_the_views_read_them() -> None:
+    run = hs.run("mini", "sampler", ["entropy"], by="length", limit=40, replicates=0, gallery=0)
+    slices = run_data(run.results)["slices"]
+    assert {part["name"]: part["documents"] for part in slices["values"]} == run.slices
+    for part in slices["values"]:
+        agrees(part, "Slice")
+        agrees(part["quantities"][0], "Quantity")
+        assert part["signature"] == f"{run.signature}|length={part['name']}"
+        shown = next(quantity for quantity in part["quantities"] if quantity["name"] == "entropy")
+        table = run.slice(length=part["name"])["entropy"].table.where(quantity="entropy")
+        assert shown["value"] == pytest.approx(table["value"], abs=1e-4)
 
 
 def test_a_text_is_as_the_views_read_it() -> None:

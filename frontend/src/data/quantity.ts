@@ -17,6 +17,12 @@ export function titled({ name, about }: { name: string; about: string }): string
   return about ? `${inWords(name)}: ${about.startsWith(`${label}: `) ? about.slice(label.length + 2) : about}` : inWords(name);
 }
 
+/** A quantity without numbers: where a slice has too few cases. */
+export function emptied(quantity: Quantity): Quantity {
+  const nothing = quantity.value.map(() => null);
+  return { ...quantity, value: nothing, low: nothing, high: nothing, baseline: nothing, documents: nothing, n: quantity.n.map(() => 0) };
+}
+
 /** What a select of quantities offers: those of a measure together. */
 export function grouped(quantities: readonly { measure: string; name: string }[]): { group: string; options: [string, string][] }[] {
   const measures = [...new Set(quantities.map(({ measure }) => measure))];

@@ -11,7 +11,7 @@ import { inWords } from "../data/directions";
 import { allHeads, sidesOf } from "../data/heads";
 import { powerOf, short, timesPower } from "../data/numbers";
 import { plainText } from "../data/plain-text";
-import { facts, first, grouped, keyOf, lift, ruleOf, sampleSize, titled } from "../data/quantity";
+import { emptied, facts, first, grouped, keyOf, lift, ruleOf, sampleSize, titled } from "../data/quantity";
 import { useAllMaps } from "../data/use-maps";
 import type { MapSource, Quantity, Run, Text } from "../types";
 import { Select } from "../ui/controls";
@@ -29,8 +29,13 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
   const names = useMemo(() => heads.map(({ head }) => head.name), [heads]);
   const [key, setKey] = useState(() => first(run.quantities));
   const [state, setState] = useState(START);
+  const [part, setPart] = useState(""); // the name of a slice; "" for all documents
   const change = (part: Partial<GridState>): void => setState((now) => ({ ...now, ...part }));
-  const quantity = run.quantities.find((q) => keyOf(q) === key);
+  const slice = run.slices?.values.find(({ name }) => name === part);
+  const quantity = useMemo(() => {
+    const all = run.quantities.find((q) => keyOf(q) === key);
+    return slice && all ? (slice.quantities.find((q) => keyOf(q) === key) ?? emptied(all)) : all;
+  }, [run, key, slice]);
   const pictures = run.stacks.length > 0 && (state.mode === "map" || !quantity);
   const text = pictures ? (run.texts[run.stacks[state.text]?.text ?? -1] ?? null) : null;
   const maps = useAllMaps(source, text, names);
@@ -68,22 +73,26 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
   const filter = filterWords(run, heads, passes, quantity, state, above);
   const what = pictures
     ? `Attention of every head of ${run.model} on one text (n = 1): a row a query, a column a key, coloured by the square root of the weight.`
-    : `Every head of ${run.model}${quantity ? `, ${titled(quantity)}; ${sampleSize(run, quantity)}.${above ? ` Colours show how far heads are above ${ruleOf(run, quantity)}.` : ""}` : "."}`;
+    : `Every head of ${run.model}${slice ? ` on documents of ${run.slices!.by} ${slice.name}` : ""}${quantity ? `, ${titled(quantity)}; ${sampleSize(run, quantity)}.${above ? ` Colours show how far heads are above ${ruleOf(run, quantity)}.` : ""}` : "."}`;
   return (
     <Frame
-      name={pictures ? "head-maps" : `heads-${key}`}
+      name={pictures ? "head-maps" : `heads-${key}${slice ? `-${slice.name}` : ""}`}
       title="All heads"
       caption={filter ? `${what} ${filter[0]!.toUpperCase()}${filter.slice(1)}.` : what}
-      signature={run.signature}
-      csv={() => (text ? mapRows(maps.weights, text) : numberRows(run, quantity, passes))}
+      signature={slice && !pictures ? slice.signature : run.signature}
+      csv={() => (text ? mapRows(maps.weights, text) : numberRows(run, quantity, passes, part))}
     >
       <div class="hs-controls">
         {quantity && <Select label="quantity" value={key} options={grouped(run.quantities)} onChange={(value) => (setKey(value), change({ least: null }))} />}
+        {quantity && run.slices && !pictures && (
+          <Select label={run.slices.by} value={part} options={sliceOptions(run)} onChange={(value) => (setPart(value), change({ least: null }))} />
+        )}
         <GridControls run={run} heads={heads} quantity={quantity} shown={shown} state={state} onChange={change} />
       </div>
       {quantity && (
         <p class="hs-about">
           {titled(quantity)}
+          {slice && !pictures && ` · ${run.slices!.by} ${slice.name}, ${sampleSize(run, quantity)}`}
           {filter && ` · ${filter}`}
         </p>
       )}
@@ -94,11 +103,17 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
   );
 }
 
-function numberRows(run: Run, quantity: Quantity | undefined, passes: boolean[]): string {
+/** All documents, and each slice with its number of documents. */
+function sliceOptions(run: Run): [string, string][] {
+  const counted = (name: string, n: number): string => `${name} (${n.toLocaleString("en")} document${n === 1 ? "" : "s"})`;
+  return [["", counted("all", run.counts.documents ?? 0)], ...run.slices!.values.map(({ name, documents }): [string, string] => [name, counted(name, documents)])];
+}
+
+function numberRows(run: Run, quantity: Quantity | undefined, passes: boolean[], slice: string): string {
   const rows = allHeads(run.sites).map(({ kind, layer, head }, at): Cell[] => [
-    kind, layer, head, quantity?.measure ?? "", quantity?.name ?? "", ...(["value", "low", "high", "n", "baseline"] as const).map((column) => quantity?.[column][at] ?? null), String(passes[at]),
+    ...(run.slices ? [slice || "all"] : []), kind, layer, head, quantity?.measure ?? "", quantity?.name ?? "", ...(["value", "low", "high", "n", "baseline"] as const).map((column) => quantity?.[column][at] ?? null), String(passes[at]),
   ]);
-  return csvFile(["kind", "layer", "head", "measure", "quantity", "value", "low", "high", "n", "baseline", "passes"], rows);
+  return csvFile([...(run.slices ? [run.slices.by] : []), "kind", "layer", "head", "measure", "quantity", "value", "low", "high", "n", "baseline", "passes"], rows);
 }
 
 function mapRows(maps: Map<string, Float32Array>, text: Text): string {

@@ -71,6 +71,11 @@ class Measured:
         """One row a layer and quantity: the mean over the layer's heads, where the measure has one."""
         return self._results[f"{self.name}_layers"]
 
+    @property
+    def slices(self) -> Table:
+        """One row a slice, head and quantity, of a run with `by`: `slices.where(genre="news")`."""
+        return self._results.by_slice(self.name)
+
     def plot(self, figure: str | None = None, **choices: Any) -> Figure:
         """The measure's figure, as a matplotlib figure; without a name the one that shows it best. `choices` are those
         of `headscope plot`: `quantity` of a heatmap (by default the first), and those of figures of distances.
@@ -124,6 +129,21 @@ class Run:
         if name not in self.measures:
             raise RunError(f"the run has no measure {name!r}", f"It has {', '.join(self.measures)}")
         return Measured(self.results, name)
+
+    def slice(self, **choice: object) -> Run:
+        """The documents of one slice, of a run with `by`: `run.slice(genre="news")` has the same measures.
+
+        >>> import headscope as hs
+        >>> run = hs.run("mini", "sampler", ["entropy"], by="length", replicates=0, gallery=0)
+        >>> run.slices
+        {'17-64 words': 1}
+        """
+        return Run(self.results.slice(**choice))
+
+    @property
+    def slices(self) -> dict[str, int]:
+        """The slices of a run with `by`, and how many documents each has."""
+        return {name: counted["documents"] for name, counted in self.results.manifest.get("slices", {"values": {}})["values"].items()}
 
     def alike(self, kind: Kind | None = None) -> Alike:
         """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours, near

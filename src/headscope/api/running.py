@@ -113,7 +113,8 @@ def run(
 
     `measures` are names, names with options (`{"entropy": {"level": "word"}}`), or measures of your own: classes, or
     where they are, as in `"reach.py:Reach"` (docs/adding-a-measure.md). `gallery` is the number of texts looked at
-    again for maps to show (docs/runs.md); it changes no number. With `profile`, a table says where the time went.
+    again for maps to show (docs/runs.md); it changes no number. `by` is a column of the documents, whose values divide
+    the corpus into slices (docs/slices.md). With `profile`, a table says where the time went.
 
     >>> import headscope as hs
     >>> run = hs.run("mini", "sampler", ["entropy"], limit=8)
@@ -217,6 +218,8 @@ def measure(
     """
     from headscope.runs.given_maps import GivenMaps, measure_maps, read_maps
 
+    if "by" in options:
+        raise MeasureError(f"maps have no column {options['by']!r}: they come without a corpus", "Leave by out, or run on a corpus")
     if tokens is None:
         paths = [attention] if isinstance(attention, str | Path) else list(attention)
         if not all(isinstance(path, str | Path) for path in paths):

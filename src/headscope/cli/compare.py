@@ -9,12 +9,16 @@ import typer
 
 if TYPE_CHECKING:
     from headscope.comparison.base import Comparison
+    from headscope.results.results import Results
 
 _LONG = ("heads", "layers")  # tables of runs that would fill many screens
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="two or more folders: of headscope run, or of studies of one kind")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="two or more folders, of headscope run or of studies of one kind; or a run and slices of it: genre=news"),
+    ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write a page, compare.html, or a figure: .svg, .pdf, .png")] = None,
     to: Annotated[int, typer.Option(help="which of them the others are compared with, counted from 1", min=1)] = 1,
     pairs: Annotated[bool, typer.Option("--pairs", help="compare all with all")] = False,
@@ -33,6 +37,8 @@ def compare(
     headscope compare BERT ROBERTA ELECTRA --pairs
     headscope compare A B --quantity to_sep
     headscope compare A B C -o compare.html
+    headscope compare RUN genre=news genre=fiction --quantity entropy  # of headscope run --by genre
+    headscope compare RUN                                              # all its slices with the first
     headscope compare A B --format csv > differences.csv
     headscope compare PROBE1 PROBE2 PROBE3 --table summary --format latex
     headscope compare ABLATED1 ABLATED2 ABLATED3 -o tasks.svg # Michel et al., Figure 2: the same heads on several tasks
@@ -42,14 +48,12 @@ def compare(
     from headscope.comparison.studies import compare_any
     from headscope.errors import RunError
 
-    if len(runs) < 2:
-        raise RunError("there is nothing to compare it with", "Name two folders or more")
     if out is not None and (quantity is not None or format is not None):
         raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
     if change and (out is None or out.suffix.lower() not in (".svg", ".pdf", ".png")):
         raise RunError("--change is for a figure", "Name a file for it, as in -o tasks.svg, or leave --change out")
     format = table_format(format, None)
-    comparison = compare_any(runs, to, pairs)
+    comparison = compare_any(_compared(runs), to, pairs)
     study = comparison.results[0].study
     if study is not None and quantity is not None:
         raise RunError("a study has no quantities: its tables are compared", "Leave out --quantity, or name a --table")
@@ -61,6 +65,18 @@ def compare(
         _print_text(comparison, table or ("heads" if study is None else next(iter(comparison.differences))), quantity, format)
     else:
         _print(comparison, table, quantity, limit)
+
+
+def _compared(named: list[str]) -> list[Results]:
+    """What is compared: the runs, or the slices that are named of each; all slices of a run that is named alone."""
+    from headscope.cli.options import choices
+    from headscope.results.results import Results
+
+    slices = [name for name in named if "=" in name and not Path(name).exists()]
+    runs = [Results.open(Path(name)) for name in named if name not in slices]
+    if len(runs) == 1 and not slices and (said := runs[0].manifest.get("slices")) is not None:
+        slices = [f"{said['by']}={value}" for value in said["values"]]
+    return [run.slice(**choices([choice])) for run in runs for choice in slices] if slices else runs
 
 
 def _write(comparison: Comparison, out: Path, table: str | None, change: bool) -> None:

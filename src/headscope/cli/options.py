@@ -34,6 +34,17 @@ def numbers(value: str) -> list[int]:
     return layers
 
 
+def choices(values: list[str]) -> dict[str, str]:
+    """`genre=news` and the like as values by column."""
+    chosen = {}
+    for value in values:
+        column, equals, text = value.partition("=")
+        if not equals or not column:
+            raise RunError(f"{value!r} is not of the form COLUMN=VALUE", "Write, say, --where genre=news")
+        chosen[column] = text
+    return chosen
+
+
 def measure_options(values: list[str]) -> dict[str, dict[str, Any]]:
     """`entropy.smoothing=1e-4` as options by measure; a value is read as TOML, and as plain text if it is none."""
     options: dict[str, dict[str, Any]] = {}

@@ -36,6 +36,9 @@ def run(
     segment_ids: Annotated[str | None, Option(help="pair (0 and 1) or zeros, for two-part inputs")] = None,
     layers: Annotated[str | None, Option(help="only these layers, counted from 1: 1-4,12")] = None,
     limit: Annotated[int | None, Option(help="stop after so many texts; 0: all of them [default: all]")] = None,
+    by: Annotated[
+        str | None, Option(help="a column of the documents (genre, label, length): all tables for each of its values, too")
+    ] = None,
     format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not tell")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     allow_unknown: Annotated[
@@ -73,6 +76,7 @@ def run(
     headscope run --model bert-base-uncased --corpus en.conllu.xz --out RUN
     headscope run --corpus en.conllu.xz --measures relations --out RUN
     headscope run --corpus en.conllu.xz --measures relations --weights random --out CHANCE
+    headscope run --corpus en.conllu.xz --by genre --out RUN
     headscope run --corpus wiki.jsonl --preset reference -O tokens.groups='["sep","=the|a"]'
     headscope run --corpus 'posts.parquet?text=body&id=post' --out POSTS
     zcat notes.txt.gz | headscope run --corpus - --out NOTES
@@ -91,7 +95,7 @@ def run(
         "model": model, "corpus": corpus or None, "preset": preset, "unit": unit, "max_length": max_length, "overlong": overlong,
         "segment_ids": segment_ids, "word_rows": word_rows, "layers": None if layers is None else numbers(layers), "limit": limit,
         "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
-        "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights, "allow_unknown": allow_unknown,
+        "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights, "allow_unknown": allow_unknown, "by": by,
     }  # fmt: skip
     final, folder = _settings(spec, settings, measures, option or [], folds)
     if plan and not maps:
@@ -102,6 +106,8 @@ def run(
             raise RunError("--plan says nothing about --maps", "Leave one of them out")
         if resume or limit is not None or layers is not None or profile:
             raise RunError("--resume, --limit, --layers and --profile say nothing about --maps", "Leave them out")
+        if final.by is not None:
+            raise RunError(f"saved maps have no column {final.by!r}: they come without a corpus", "Leave --by out, or run on a corpus")
         results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite, gallery)
     else:
         usual = default_folder(final.model, final.corpus[0])

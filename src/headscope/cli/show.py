@@ -16,6 +16,9 @@ def show(
     table: Annotated[str | None, typer.Argument(help="table to show; without it, what the run holds")] = None,
     quantity: Annotated[str | None, typer.Option(help="only this quantity")] = None,
     head: Annotated[str | None, typer.Option(help="only this head, counted from 1: 8-10, cross/3-2")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="only the rows of this value, or this slice of a run with --by: COLUMN=VALUE; may be repeated")
+    ] = None,
     sort: Annotated[str | None, typer.Option(help="column to sort by, largest first")] = None,
     limit: Annotated[int | None, typer.Option(help="so many rows at most [default: 40 in the terminal, else all]", min=1)] = None,
     format: Annotated[
@@ -33,10 +36,12 @@ def show(
     headscope show RUN entropy --head 8-10
     headscope show RUN relations_best
     headscope show RUN relations --head 8-10 --sort lift
+    headscope show RUN entropy --where genre=news --where layer=3
     headscope show RUN tokens -o tokens.csv
     headscope show RUN tokens_layers --quantity to_sep -o table.tex
     headscope show RUN tokens --format json
     """
+    from headscope.cli.options import choices
     from headscope.cli.printing.tables import print_table, table_format, write_table
     from headscope.core.heads import HeadId
     from headscope.errors import RunError
@@ -44,12 +49,21 @@ def show(
 
     style = table_format(format, out)
     results = Results.open(run)
+    chosen = choices(where or [])
+    if (by := results.manifest.get("slices", {}).get("by")) in chosen:
+        results = results.slice(**{by: chosen.pop(by)})
     if table is None:
         if style is not None:
             raise RunError("no table is named", f"Name one of {', '.join(results)}")
+        if chosen:
+            raise RunError(
+                f"--where {next(iter(chosen))}= chooses rows of a table", "Name the table, too, as in headscope show RUN entropy"
+            )
         _contents(results)
         return
     rows = results[table]
+    for column, value in chosen.items():
+        rows = rows.where(**{column: rows.parsed(column, value)})
     if quantity is not None:
         known = dict.fromkeys(rows["quantity"])
         if quantity not in known:

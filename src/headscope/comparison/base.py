@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05  # of a whole table, after Holm's correction
 # What tells runs apart, most telling first; then whatever else they were told differently, but for what changes no
 # number.
-_TELLING = ("model", "corpus", "weights", "preset", "score", "dev")
+_TELLING = ("slice", "model", "corpus", "weights", "preset", "score", "dev")
 _ROUNDING = 1e-6
 _SHORT = 20  # signs of a name, up to which it also serves in the names of differences
 _LONG = 30  # signs of a setting, beyond which it is no name
@@ -126,7 +126,7 @@ def holds(row: Mapping[str, Any]) -> bool:
 def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[int, int], ...]:
     """Which of so many runs are compared, from 0: each with the one named by `to`, from 1, or all with all."""
     if number < 2:
-        raise RunError("there is nothing to compare it with", "Name two folders or more")
+        raise RunError("there is nothing to compare it with", "Name two folders or more, or two slices of a run that was made with --by")
     if not 1 <= to <= number:
         raise RunError(f"there is no run {to} among {number}", f"Name one from 1 to {number} with --to")
     if pairs:
@@ -137,7 +137,11 @@ def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[i
 def names_of(results: Sequence[Results]) -> tuple[str, ...]:
     """Short names, by what differs between runs: models, corpora, weights, presets, settings, or folders."""
     told = [_told(result) for result in results]
-    keys = [key for key in told[0] if len({run.get(key) for run in told}) > 1 and all(len(run.get(key, "")) <= _LONG for run in told)]
+    keys = [
+        key
+        for key in told[0]
+        if len({run.get(key) for run in told}) > 1 and (key == "slice" or all(len(run.get(key, "")) <= _LONG for run in told))
+    ]
     used: list[str] = []
     for key in keys:
         apart, more = (len({tuple(run.get(name) for name in some) for run in told}) for some in (used, [*used, key]))
@@ -187,7 +191,7 @@ def corrected(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _told(results: Results) -> dict[str, str]:
     settings, identity = results.manifest["settings"], results.manifest["identity"]
-    telling: dict[str, str] = {}
+    telling: dict[str, str] = {"slice": results.manifest.get("slice", "")}
     kind = results.study or ""
     passing = _PASSING | {*(REGISTRY[kind].spec.having(Role.NEUTRAL) if kind in REGISTRY else ())}
     for name, value in {key: settings[key] for key in (*_TELLING, *sorted(settings)) if key in settings and key not in passing}.items():

@@ -72,12 +72,13 @@ class Sameness:
 
 def compare(then: Results, now: Results) -> Sameness:
     """Every table and every state of two results."""
-    shared = [name for name in then if name in now]
-    only = [f"table {name}" for name in [*then, *now] if name not in shared]
+    tables, others = _tables(then), _tables(now)
+    shared = [name for name in tables if name in others]
+    only = [f"table {name}" for name in [*tables, *others] if name not in shared]
     differing: list[Difference] = []
     numbers = 0
     for name in shared:
-        a, b = _columns(then[name]), _columns(now[name])
+        a, b = _columns(tables[name]), _columns(others[name])
         numbers += sum(column.size for column in a.values() if column.dtype.kind in "fiub")
         differing += _differences(f"table {name}", a, b)
         only += [f"column {column} of table {name}" for column in [*a, *b] if (column in a) != (column in b)]
@@ -88,6 +89,12 @@ def compare(then: Results, now: Results) -> Sameness:
     states = sum(array.size for arrays in first.values() for array in arrays.values())
     differing.sort(key=lambda difference: difference.where)
     return Sameness(len(shared), numbers, states, tuple(differing), tuple(only), _galleries(then, now))
+
+
+def _tables(results: Results) -> dict[str, Table]:
+    """All tables, those of slices included."""
+    of_slices = {f"{name} of slices": results.by_slice(name) for name in results.manifest.get("slices", {}).get("tables", ())}
+    return {**results, **of_slices}
 
 
 def _differences(where: str, a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> Iterator[Difference]:
@@ -136,7 +143,8 @@ def _states(results: Results) -> dict[str, dict[str, np.ndarray]]:
         raise RunError("these results have no folder", "Compare those in folders")
     Folder(path).read(STATES, results.manifest)
     states: States = read_states(path / STATES)[0]
-    return {name: dict(state.arrays) for name, state in states.items()}
+    parts = {f"{name} of slice {part}": state.part(part).arrays for name, state in states.items() for part in state.parts}
+    return {**{name: dict(state.arrays) for name, state in states.items()}, **parts}
 
 
 def _galleries(then: Results, now: Results) -> bool | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headscope.core.document import Document, Mention, Scalar, Word
+from headscope.core.slices import NO_VALUE
 from headscope.core.trees import NONE, ROOT, TreeArrays
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class Annotation:
     over each one, one per draw. `mentions` are those that lie wholly in the text, by its words, sorted. `singletons`
     are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
     that stand in the text, be it in part; `subset` and `metadata` are the document's. `keywords` says of each word
-    whether it is part of a keyphrase; it is empty where the document has none.
+    whether it is part of a keyphrase; it is empty where the document has none. `slice` is the document's, in runs that
+    are divided into slices.
     """
 
     document: str
@@ -52,6 +54,7 @@ class Annotation:
     subset: str | None = None
     keywords: tuple[bool, ...] = ()
     metadata: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    slice: str = NO_VALUE
 
     @classmethod
     def of_sentence(cls, document: str, words: tuple[Word, ...]) -> Annotation:
@@ -73,10 +76,13 @@ class Annotation:
 class Annotated:
     """A document laid out flat, from which texts take their part."""
 
-    def __init__(self, document: Document, partners: Sequence[TreeArrays] = (), keywords: Sequence[bool] = ()) -> None:
+    def __init__(
+        self, document: Document, partners: Sequence[TreeArrays] = (), keywords: Sequence[bool] = (), slice: str = NO_VALUE
+    ) -> None:
         """`partners` are, for each sentence, other trees that serve as a control, one per draw, each as long as the
         sentence; no tree where there is none. `keywords` says of each word whether it is part of a keyphrase.
         """
+        self._slice = slice
         self._keywords = keywords
         self.id = document.id
         self._words = document.words
@@ -119,6 +125,7 @@ class Annotated:
             self._subset,
             tuple(self._keywords[position] for position in positions) if self._keywords else (),
             self._metadata,
+            self._slice,
         )
 
     def _inside(self, positions: Sequence[int]) -> list[Mention]:

@@ -185,7 +185,7 @@ class MapBatch:
     where the model's mask is known (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the
     other columns are the bootstrap weights of each text's document. `shared` is one dictionary for all layers of the
     batch: what depends on the texts and on what is visible, but not on the weights, is worked out once and kept there.
-    `documents` are those the texts belong to.
+    `documents` are those the texts belong to, and `slices` the numbers of these documents' slices.
     """
 
     index: int
@@ -202,6 +202,7 @@ class MapBatch:
     rows: RowSums | None = None
     reach: Reach | None = None
     even_rows: Callable[[], RowSums] | None = field(default=None, repr=False, compare=False)
+    slices: Int[np.ndarray, "batch"] = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False, compare=False)
 
     @cached_property
     def weights(self) -> Float[torch.Tensor, "batch head query key"]:

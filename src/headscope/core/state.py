@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Literal, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headscope.core.packed import Array, Packed, PackedArray, unpacked
+from headscope.core.slices import SLICES
 from headscope.errors import RunError
 
+if TYPE_CHECKING:
+    from jaxtyping import Int64
+
 Merge = Literal["sum", "max", "min", "concat", "keyed"]
-Array = NDArray[np.float64] | NDArray[np.int64]
 MOST_KEYS = 4096  # of a keyed array: it does not grow with the corpus
+
+
+__all__ = ["MOST_KEYS", "Array", "Merge", "Pending", "State", "States"]
 
 
 def _keyed(a: Array, b: Array) -> Array:
@@ -55,14 +61,20 @@ class State:
     appear as they are met, and a member that one of two states lacks is taken from the other.
 
     What is cheaper to add for many batches at once can wait as `pending`: it is added when the arrays are looked at.
+
+    A divided state has parts, too: by slice of the corpus a state that has seen the texts of that slice alone. Parts
+    are kept packed but while they grow.
     """
 
-    def __init__(self, arrays: Mapping[str, Array], merges: Mapping[str, Merge]) -> None:
+    def __init__(self, arrays: Mapping[str, Array], merges: Mapping[str, Merge], parts: Mapping[str, Packed] | None = None) -> None:
         for name, array in arrays.items():
             if array.dtype not in (np.float64, np.int64):
                 raise TypeError(f"state array {name!r} is {array.dtype}: use float64 or int64")
         self._arrays = dict(arrays)
         self._pending: dict[str, Pending] = {}
+        self._packed = dict(parts or {})
+        self._growing: dict[str, State] = {}
+        self._start: Callable[[], State] | None = None
         self.merges = dict(merges)
         alone = {name for name in merges if not name.endswith("/")}
         if stray := {name for name in arrays if self._declared(name) not in merges} | (alone - arrays.keys()):
@@ -81,8 +93,51 @@ class State:
             self._pending[name] = make()
         return self._pending[name]  # type: ignore[return-value]
 
+    @property
+    def parts(self) -> dict[str, Packed]:
+        """The arrays of parts by slice, packed; none if the state is not divided. What is pending is added first."""
+        _ = self.arrays
+        while self._growing:
+            name, part = self._growing.popitem()
+            self._packed[name] = part.pack()
+        return self._packed
+
+    def part(self, name: str) -> State:
+        """The state of a slice."""
+        return State(unpacked(self.parts[name]), self.merges)
+
+    def pack(self) -> Packed:
+        """The arrays, sums in fewer bytes."""
+        arrays = self.arrays.items()
+        return {name: PackedArray.of(array) if self.merges[self._declared(name)] == "sum" else array for name, array in arrays}
+
+    def divide(self, start: Callable[[], State]) -> State:
+        """The state itself, which from now on has a part for each slice that it meets; `start` makes neutral ones."""
+        self._start = start
+        return self
+
+    def split(self, slices: Int64[np.ndarray, "row"]) -> Iterator[tuple[State, Int64[np.ndarray, "some"] | slice]]:
+        """Where rows are to be added, given the slice of each, by number: the state itself with all rows, and, if it is
+        divided, the part of each slice with its rows.
+        """
+        yield self, slice(None)
+        if self._start is None:
+            return
+        for number in np.unique(slices).tolist():
+            name = SLICES.items[number]
+            if name not in self._growing:
+                packed = self._packed.pop(name, None)
+                self._growing[name] = self._start() if packed is None else State(unpacked(packed), self.merges)
+            yield self._growing[name], np.flatnonzero(slices == number)
+
+    def copy(self) -> State:
+        """The same in memory of its own."""
+        parts = {name: self.part(name).pack() for name in self.parts}
+        return State({name: array.copy() for name, array in self.arrays.items()}, self.merges, parts)
+
     def __getstate__(self) -> dict[str, object]:
-        return {"_arrays": self.arrays, "_pending": {}, "merges": self.merges}
+        parts = {"_packed": self.parts, "_growing": {}, "_start": None}
+        return {"_arrays": self.arrays, "_pending": {}, **parts, "merges": self.merges}
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
@@ -116,7 +171,8 @@ class State:
             if (mine[1:] != theirs[1:]) if merge in ("concat", "keyed") else (mine != theirs):
                 raise RunError(f"state array {name!r} has shape {mine} here and {theirs} there", "Use one run folder for one model")
             merged[name] = _MERGE[merge](self[name], other[name])
-        return State(merged, self.merges)
+        both = {name: self.part(name).merge(other.part(name)).pack() for name in self.parts if name in other.parts}
+        return State(merged, self.merges, {**self.parts, **other.parts, **both})  # what only one of them has is not copied
 
     def _declared(self, name: str) -> str:
         """The name under which the merge of an array is declared: its own, or its family's."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SPECIAL, WORD
 from headscope.core.document import Document, Scalar, Sentence, Word
+from headscope.core.slices import NO_VALUE, slice_of
 from headscope.core.tally import Tally
 from headscope.corpora.permuted import Trees
 from headscope.corpora.tags import OUTSIDE, Tagging, phrase_tags, tags_in
@@ -116,7 +117,8 @@ class Encoder:
 
     The target is the second part of a `pair` or a `segment`, and else the text itself. `trees` are laid over the
     sentences as a control. With `labelled` a document whose label belongs to none of its texts, since there are
-    several, is an error. `tags` are those that texts carry of their words.
+    several, is an error. `tags` are those that texts carry of their words. `by` is the column of documents whose value
+    is the slice of their texts.
     """
 
     tokenizer: Tokenizer
@@ -129,6 +131,7 @@ class Encoder:
     trees: Trees | None = None
     labelled: bool = False
     tags: Tagging | None = None
+    by: str | None = None
 
     def __post_init__(self) -> None:
         if self.max_length < self.tokenizer.pair.size + 2:
@@ -138,7 +141,8 @@ class Encoder:
         """The inputs of all documents, in order; what is left out is counted in `tally`."""
         for document in documents:
             keywords = [tag != OUTSIDE for tag in phrase_tags(document)] if document.keyphrases else ()
-            annotated = Annotated(document, self.trees.partners(document) if self.trees is not None else (), keywords)
+            partners = self.trees.partners(document) if self.trees is not None else ()
+            annotated = Annotated(document, partners, keywords, slice_of(document, self.by) if self.by is not None else NO_VALUE)
             label, chunks = self._label(document, self._chunks(document, tally))
             tags = tags_in(document, self.tags) if self.tags is not None else ()
             for number, chunk in enumerate(chunks, 1):

@@ -18,6 +18,7 @@ from headscope.core.batch import Later, MapBatch, Side, Slope
 from headscope.core.heads import Kind, Site
 from headscope.core.profile import timed, timing
 from headscope.core.rows import AttentionScores, RowNeeds, RowSums
+from headscope.core.slices import numbers_of
 from headscope.core.state import States
 from headscope.encoding.batches import batches, token_side
 from headscope.encoding.choices import Rows
@@ -52,6 +53,7 @@ class BatchView:
     def __init__(self, texts: Sequence[Encoded], rows: Rows, replicates: Float64[np.ndarray, "batch replicate"]) -> None:
         targets = [text.target for text in texts if text.target is not None]
         self._documents = tuple(text.document for text in texts)
+        self._slices = numbers_of(text.annotation.slice for text in texts)
         self._texts = {"source": texts, "target": targets or texts}
         self._rows = rows
         self._replicates = replicates
@@ -94,7 +96,8 @@ class BatchView:
         if queries.padded:
             weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
         shared = self._shared["token"]
-        return MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, shared, self._documents, again)
+        batch = MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, shared, self._documents, again)
+        return replace(batch, slices=self._slices)
 
     def members(self, site: Site, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "b k group"]:
         """Which keys of a site belong to which group."""
@@ -120,13 +123,14 @@ class BatchView:
 
         shared = self._shared["token"]
         batch = MapBatch(index, plan.layout, None, queries, keys, self._replicates, None, shared, self._documents)
-        return replace(batch, rows=rows, reach=reach, even_rows=even)
+        return replace(batch, rows=rows, reach=reach, even_rows=even, slices=self._slices)
 
     def word_scores(self, plan: Plan, index: int, scores: AttentionScores) -> MapBatch:
         """The words of one site, and the scores that weights between them can be worked out from, without its maps."""
         queries, keys = (self._word_groups(name, scores.query.device) for name in SIDES[plan.layout.sites[index].kind])
         batch = MapBatch(index, plan.layout, None, queries.side, keys.side, self._replicates, None, self._shared["word"], self._documents)
-        return replace(batch, reach=scores.reach, tokens=token_maps(None, queries, keys, self._rows, scores))
+        tokens = token_maps(None, queries, keys, self._rows, scores)
+        return replace(batch, reach=scores.reach, tokens=tokens, slices=self._slices)
 
     def words(self, maps: MapBatch) -> MapBatch:
         """The same between words; a word is visible to another if any of its tokens is to any of the other's."""
@@ -155,6 +159,7 @@ class BatchView:
             maps.documents,
             again,
             token_maps(maps.weights, queries, keys, self._rows),
+            slices=self._slices,
         )
 
 
@@ -168,15 +173,16 @@ def _visible_words(
 
 class Accumulator:
     """The states of a plan's measures, fed one site of one batch at a time; only those of some names if that is
-    said.
+    said. If `sliced`, each has a part for each slice of the corpus.
     """
 
-    def __init__(self, plan: Plan, replicates: int, seed: int = 0, names: frozenset[str] | None = None) -> None:
+    def __init__(self, plan: Plan, replicates: int, seed: int = 0, names: frozenset[str] | None = None, sliced: bool = False) -> None:
         self._plan = plan
         self._by_level = plan.by_level(names)
         self._needs = [needs for measure in self._by_level.get("token", ()) if (needs := measure.row_needs()) is not None]
         self.by_slope = plan.by_slope(names)
-        self.states: States = {measure.name: measure.start(plan.layout, replicates, seed) for measure in plan.measures}
+        starts = {measure.name: partial(measure.start, plan.layout, replicates, seed) for measure in plan.measures}
+        self.states: States = {name: start().divide(start) if sliced else start() for name, start in starts.items()}
 
     def add(
         self,
@@ -222,7 +228,15 @@ class ShardRunner:
     """Runs a model over shards of texts."""
 
     def __init__(
-        self, model: Model, plan: Plan, *, word_rows: Rows = "mean", replicates: int = 500, seed: int = 0, batch_tokens: int = 2048
+        self,
+        model: Model,
+        plan: Plan,
+        *,
+        word_rows: Rows = "mean",
+        replicates: int = 500,
+        seed: int = 0,
+        batch_tokens: int = 2048,
+        sliced: bool = False,
     ) -> None:
         self.model = model
         self.plan = plan
@@ -230,6 +244,7 @@ class ShardRunner:
         self._replicates = replicates
         self._seed = seed
         self.batch_tokens = batch_tokens
+        self._sliced = sliced
         self._reaches = Reaches()
 
     def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
@@ -250,7 +265,7 @@ class ShardRunner:
 
     def _states(self, texts: Sequence[Encoded], names: frozenset[str] | None, needs: RowNeeds | None) -> States:
         """The states of one shard, from what measures need of rows, or from maps if that is None."""
-        accumulator = Accumulator(self.plan, self._replicates, self._seed, names)
+        accumulator = Accumulator(self.plan, self._replicates, self._seed, names, self._sliced)
         levels = self.plan.by_level(names)
         passes: list[tuple[Sequence[Encoded], Finite]] = []
         for batch, view in timed(self._views(texts, levels), "batches"):

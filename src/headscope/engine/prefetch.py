@@ -45,11 +45,12 @@ class PackedNumbers(NamedTuple):
     id: str
     target: int  # tokens that a decoder reads; -1 if there is none
     sizes: Sizes
+    slice: str
 
     @classmethod
     def of(cls, text: Encoded) -> PackedNumbers:
         """Those of a text."""
-        return cls(text.id, -1 if text.target is None else len(text.target), Sizes.of(text))
+        return cls(text.id, -1 if text.target is None else len(text.target), Sizes.of(text), text.annotation.slice)
 
 
 class PackedDocument(NamedTuple):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from headscope.core.paths import printable
 from headscope.core.profile import timed
+from headscope.core.slices import MOST, in_order
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.corpora.permuted import Trees
@@ -20,6 +21,7 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.engine.plan import CorpusReading
 from headscope.engine.prefetch import PackedShard, PackedText, Prefetcher
 from headscope.engine.sample import Sample
+from headscope.engine.slicing import too_many
 from headscope.engine.spec import RunSpec
 from headscope.engine.worker import ShardJob
 from headscope.errors import RunError
@@ -80,6 +82,7 @@ def encoder_for(
         trees=trees,
         labelled=labelled,
         tags=tags,
+        by=spec.by,
     )
 
 
@@ -129,12 +132,14 @@ class RunWork:
         refused = frozenset() if self._spec.allow_unknown else way.of_words
         for text in texts:
             require_known(counts, self._name, refused, ended=False)
+            if len(counts.slices) > MOST:
+                raise too_many(self._corpus, self._spec.by or "")
             yield text
         require_known(counts, self._name, refused, ended=True)
 
     def _counted(self, texts: Iterable[PackedText], counts: Counts, sample: Sample) -> Iterator[PackedText]:
         for text in texts:
-            counts.count(text.document, text.numbers.sizes)
+            counts.count(text.document, text.numbers.sizes, text.numbers.slice)
             sample.add(text)
             yield text
 
@@ -162,6 +167,14 @@ class RunWork:
                 else:
                     self.tell()
                 number += 1
+
+    def slices(self) -> dict[str, Any] | None:
+        """What a manifest says of the slices of a run; None if it has none."""
+        if self._spec.by is None:
+            return None
+        values = in_order({name for counts in self.counts for name in counts.slices})
+        first = {name: next(counts.slices[name] for counts in self.counts if name in counts.slices) for name in values}
+        return {"by": self._spec.by, "values": {name: vars(counted) for name, counted in first.items()}}
 
     @property
     def least_known(self) -> Counts:

@@ -50,6 +50,7 @@ class RunSpec(Specification):
     word_rows: Literal["mean", "first", "max"] | None = None
     layers: tuple[int, ...] | None = None
     limit: int | None = Field(None, ge=1)
+    by: str | None = Field(None, min_length=1)  # a column of the documents, whose values divide the corpus into slices
     seed: int = 0
     replicates: int = Field(500, ge=0, le=100_000)
     batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)

@@ -100,6 +100,7 @@ def runner_for(spec: RunSpec, model: Model) -> ShardRunner:
         replicates=spec.replicates,
         seed=spec.seed,
         batch_tokens=spec.batch_tokens or 2048,
+        sliced=spec.by is not None,
     )
 
 
@@ -107,4 +108,4 @@ def copied(states: States) -> States:
     """The same states in memory of this process's own: what comes from elsewhere may be a view of memory that is let
     go.
     """
-    return {name: type(state)({key: array.copy() for key, array in state.arrays.items()}, state.merges) for name, state in states.items()}
+    return {name: state.copy() for name, state in states.items()}

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.core.annotation import Annotation
 from headscope.core.numbering import Numbering
-from headscope.stats.bootstrap import GROUPS
+from headscope.core.slices import numbers_of
+from headscope.stats.bootstrap import GROUPS, keys_of
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +27,8 @@ class Cases:
     """For each case the number of its cell; for each cell its set of labels and its group of documents, how many cases
     it has, and how many of them each rule answers rightly.
 
-    `documents` has a row for each set of labels and document: the number of the set, the document's key, and how many
-    cases the document has.
+    Cells are of one slice each. `documents` has a row for each set of labels and document: the number of the set, the
+    document's key, how many cases the document has, and its slice.
     """
 
     cell: Int[torch.Tensor, "case"]
@@ -34,7 +36,8 @@ class Cases:
     groups: Int64[np.ndarray, "cell"]
     n: Int64[np.ndarray, "cell"]
     rules: Int64[np.ndarray, "cell rule"]
-    documents: Int64[np.ndarray, "row 3"]
+    slices: Int64[np.ndarray, "cell"]  # numbers in SLICES
+    documents: Int64[np.ndarray, "row 4"]
 
     @classmethod
     def of(
@@ -42,25 +45,33 @@ class Cases:
         labels: Int[np.ndarray, "case"],
         group: Int[np.ndarray, "case"],
         rules: Sequence[Bool[np.ndarray, "case"]],
-        text: Int[np.ndarray, "counted"],
-        keys: Int64[np.ndarray, "text"],
+        text: Int[np.ndarray, "case"],
+        counted: int,
+        texts: Sequence[Annotation],
         device: torch.device,
     ) -> Cases:
-        """Cases given by the number of their set of labels, their group, and which rules are right. The documents of
-        the first of them are counted: as many as `text` says the text of; `keys` are those of the texts' documents.
+        """Cases given by the number of their set of labels, their group, which rules are right, and their text among
+        `texts`. The documents of the first `counted` of them are counted.
         """
         import torch
 
-        key = labels.astype(np.int64) * GROUPS + group
+        keys = keys_of([annotation.document for annotation in texts])
+        of_text = numbers_of(annotation.slice for annotation in texts)
+        present, place = np.unique(of_text, return_inverse=True)  # few, so that few cells are possible
+        sets = int(labels.max(initial=0)) + 1
+        key = (place[text] * sets + labels.astype(np.int64)) * GROUPS + group
         n = np.bincount(key)
         used = np.flatnonzero(n)
         cell = _places(used, len(n))[key]
         right = [np.bincount(cell[found], minlength=len(used)) for found in rules]
-        by_text = np.bincount(labels[: len(text)].astype(np.int64) * len(keys) + text)
+        by_text = np.bincount(labels[:counted].astype(np.int64) * len(keys) + text[:counted])
         rows = np.flatnonzero(by_text)
-        documents = np.column_stack([rows // len(keys), keys[rows % len(keys)], by_text[rows]]) if len(keys) else np.zeros((0, 3), np.int64)
+        documents = np.zeros((0, 4), np.int64)
+        if len(keys):
+            documents = np.column_stack([rows // len(keys), keys[rows % len(keys)], by_text[rows], of_text[rows % len(keys)]])
         counts = np.stack(right, 1) if right else np.zeros((len(used), 0), dtype=np.int64)
-        return cls(torch.from_numpy(cell).to(device), used // GROUPS, used % GROUPS, n[used], counts, documents)
+        slices = present[used // GROUPS // sets]
+        return cls(torch.from_numpy(cell).to(device), used // GROUPS % sets, used % GROUPS, n[used], counts, slices, documents)
 
     def __len__(self) -> int:
         return len(self.cell)

@@ -76,11 +76,13 @@ class Contests:
         merges: dict[str, Merge] = {"draws": "max", "n/": "sum", "right/": "sum", "rule/": "sum", "count/": "sum", "documents/": "keyed"}
         return State({"draws": np.array([replicates, seed])}, merges)
 
-    def count(self, state: State, batch: MapBatch, counts: Mapping[str, int]) -> None:
-        """Count what is no case, once for all sites of a kind."""
+    def count(self, state: State, batch: MapBatch, counts: Mapping[int, Mapping[str, int]]) -> None:
+        """Count what is no case, by the number of its slice, once for all sites of a kind."""
         if _leads(batch):
-            total = state.member("count/", batch.site.kind, lambda: np.zeros(len(self.counted), dtype=np.int64))
-            total += np.array([counts.get(name, 0) for name in self.counted], dtype=np.int64)
+            rows = np.array([[of_slice.get(name, 0) for name in self.counted] for of_slice in counts.values()], dtype=np.int64)
+            for part, chosen in state.split(np.array(list(counts), dtype=np.int64)):
+                total = part.member("count/", batch.site.kind, lambda: np.zeros(len(self.counted), dtype=np.int64))
+                total += rows[chosen].sum(0)
 
     def add(self, state: State, batch: MapBatch, cases: Cases, counts: Float[torch.Tensor, "cell direction head"]) -> None:
         """Add the right answers of the heads of a site, by cell; with the last site of a kind they are all there.
@@ -280,24 +282,44 @@ class _Pending:
                 batches.clear()
 
     def _settle(self, state: State, kind: Kind, cases: Sequence[Cases], counts: Sequence[Float[torch.Tensor, "..."]]) -> None:
+        keys = np.concatenate([of_batch.labels * GROUPS + of_batch.groups for of_batch in cases])
+        n, rules, slices = (np.concatenate([getattr(of_batch, name) for of_batch in cases]) for name in ("n", "rules", "slices"))
+        for part, chosen in state.split(slices):
+            self._add_cells(part, kind, keys[chosen], np.arange(len(keys))[chosen], counts, n[chosen], rules[chosen])
+        documents = np.concatenate([of_batch.documents for of_batch in cases])
+        for part, rows in state.split(documents[:, 3]):
+            self._add_documents(part, kind, documents[rows, :3])
+
+    def _add_cells(
+        self,
+        state: State,
+        kind: Kind,
+        keys: Int64[np.ndarray, "chosen"],
+        numbers: Int64[np.ndarray, "chosen"],
+        counts: Sequence[Float[torch.Tensor, "cell direction head"]],
+        n_of: Int64[np.ndarray, "chosen"],
+        rules_of: Int64[np.ndarray, "chosen rule"],
+    ) -> None:
+        """Add some cells of many batches, given by set of labels and group: the same one may come several times.
+        `numbers` are their places among the cells of all batches, in ascending order.
+        """
         import torch
 
-        keys = [of_batch.labels * GROUPS + of_batch.groups for of_batch in cases]
-        cells, places = np.unique(np.concatenate(keys), return_inverse=True)
-        place = torch.split(torch.from_numpy(places).to(counts[0].device), [len(of_batch) for of_batch in keys])
+        cells, places = np.unique(keys, return_inverse=True)
         total = counts[0].new_zeros((len(cells), *counts[0].shape[1:]), dtype=torch.int64)
-        for where, counted in zip(place, counts, strict=True):
-            total.index_add_(0, where, counted.to(torch.int64))
+        firsts = np.cumsum([0, *map(len, counts)])
+        for counted, first, (start, stop) in zip(counts, firsts, pairwise(np.searchsorted(numbers, firsts).tolist()), strict=False):
+            where, own = (torch.from_numpy(array[start:stop]).to(total.device) for array in (places, numbers - first))
+            total.index_add_(0, where, (counted if stop - start == len(counted) else counted[own]).to(torch.int64))
         right = total.cpu().numpy()
         n, rules = (np.zeros((len(cells), *shape), dtype=np.int64) for shape in ((), (len(self._contests.rules),)))
-        np.add.at(n, places, np.concatenate([of_batch.n for of_batch in cases]))
-        np.add.at(rules, places, np.concatenate([of_batch.rules for of_batch in cases]))
+        np.add.at(n, places, n_of)
+        np.add.at(rules, places, rules_of)
         edges = np.flatnonzero(np.diff(cells // GROUPS, prepend=-1, append=-1))
         for start, stop in pairwise(edges.tolist()):
             part = slice(start, stop)
             for label in LABEL_SETS.items[cells[start] // GROUPS]:
                 self._add(state, kind, label, cells[part] % GROUPS, right[part], n[part], rules[part])
-        self._add_documents(state, kind, np.concatenate([of_batch.documents for of_batch in cases]))
 
     def _add(
         self,

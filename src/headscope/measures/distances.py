@@ -19,7 +19,7 @@ from headscope.measures.base import Columns, Measure
 from headscope.measures.gathered import Gathered, RowBlock
 from headscope.measures.groups import group
 from headscope.measures.likeness import Likeness
-from headscope.stats.bootstrap import GOLDEN, group_of, key_of, mix
+from headscope.stats.bootstrap import GOLDEN, group_of, keys_of, mix
 from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
@@ -114,16 +114,21 @@ class Distances(Measure):
         of = np.array([group_of(document, count) for document in batch.documents])
         member = torch.from_numpy((of == np.arange(count)[:, None]).astype(np.float64)).to(sums.device)
         pairs = heads * (heads - 1) // 2
-        state.member("sum/", kind, lambda: np.zeros((count, pairs)))[:] += (member @ sums).cpu().numpy()
-        for name, numbers in (("rows/", total), ("looked/", looked)):
-            np.add.at(state.member(name, kind, lambda: np.zeros(count, dtype=np.int64)), of, numbers)
-        state.member("documents/", kind, lambda: np.zeros((0, 2), dtype=np.int64))
-        state.add(f"documents/{kind}", np.column_stack([[key_of(name) for name in batch.documents], total])[total > 0])
-        if squares is not None:
-            # Of a sample without replacement of n of N: the variance of the estimated sum is N^2 (1 - n/N) s^2 / n.
-            share = np.where(looked > 1, total**2 * (1 - looked / np.maximum(total, 1)) / np.maximum(looked * (looked - 1), 1), 0.0)
-            spread = torch.from_numpy(share).to(squares.device) @ squares
-            state.member("variance/", kind, lambda: np.zeros(pairs))[:] += spread.cpu().numpy()
+        documents = np.column_stack([keys_of(batch.documents), total])
+        # Of a sample without replacement of n of N: the variance of the estimated sum is N^2 (1 - n/N) s^2 / n.
+        share = np.where(looked > 1, total**2 * (1 - looked / np.maximum(total, 1)) / np.maximum(looked * (looked - 1), 1), 0.0)
+        for part, texts in state.split(batch.slices):
+            if not looked[texts].any():  # nothing of this slice is in the batch
+                continue
+            chosen = texts if isinstance(texts, slice) else torch.from_numpy(texts).to(sums.device)
+            part.member("sum/", kind, lambda: np.zeros((count, pairs)))[:] += (member[:, chosen] @ sums[chosen]).cpu().numpy()
+            for name, numbers in (("rows/", total), ("looked/", looked)):
+                np.add.at(part.member(name, kind, lambda: np.zeros(count, dtype=np.int64)), of[texts], numbers[texts])
+            part.member("documents/", kind, lambda: np.zeros((0, 2), dtype=np.int64))
+            part.add(f"documents/{kind}", documents[texts][total[texts] > 0])
+            if squares is not None:
+                spread = torch.from_numpy(share[texts]).to(squares.device) @ squares[chosen]
+                part.member("variance/", kind, lambda: np.zeros(pairs))[:] += spread.cpu().numpy()
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """`distances`, `distances_layers`: heads and layers. `_pairs`: every pair. `_structure`: what layers do, and

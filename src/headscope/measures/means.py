@@ -55,6 +55,7 @@ class _PendingTexts:
         self._even: list[Float64[np.ndarray, "text quantity site"]] = []
         self._replicates: list[Float64[np.ndarray, "text replicate"]] = []
         self._documents: list[str] = []
+        self._slices: list[Int64[np.ndarray, "text"]] = []
 
     def add(self, batch: MapBatch, seen: Sequence[_Seen]) -> None:
         """Take what all sites show of a batch. Nothing is fetched from the device."""
@@ -65,9 +66,10 @@ class _PendingTexts:
         self._even.append(np.stack([site.even for site in seen], -1))
         self._replicates.append(batch.replicates)
         self._documents += batch.documents
+        self._slices.append(batch.slices)
 
     def settle(self, state: State) -> None:
-        """Add it to the sums of a state."""
+        """Add it to the sums of a state and of its parts."""
         import torch
 
         rows, replicates = np.concatenate(self._rows), np.concatenate(self._replicates)
@@ -78,11 +80,16 @@ class _PendingTexts:
         site_of = torch.from_numpy(self._layout.site_of()).to(sums.device)
         factors = torch.from_numpy(present / np.maximum(rows, 1)).to(sums.device)[..., site_of]
         weights = torch.from_numpy(np.ascontiguousarray(replicates.T)).to(sums.device)
-        added = weights @ (sums.double() * factors).flatten(1)  # [replicate, quantity * head]
-        state["sum"][:] += added.cpu().numpy().reshape(state["sum"].shape)
-        state["weight"][:] += _over_texts(replicates, present)
-        state["even"][:] += (np.concatenate(self._even) * present).sum(0)
-        state.add("documents", _by_document(self._documents, self._layout, present))
+        shown = (sums.double() * factors).flatten(1)  # [text, quantity * head]
+        even = np.concatenate(self._even) * present
+        documents = _by_document(self._documents, self._layout, present)
+        for part, texts in state.split(np.concatenate(self._slices)):
+            chosen = texts if isinstance(texts, slice) else torch.from_numpy(texts).to(sums.device)
+            added = weights[:, chosen] @ shown[chosen]
+            part["sum"][:] += added.cpu().numpy().reshape(part["sum"].shape)
+            part["weight"][:] += _over_texts(replicates[texts], present[texts])
+            part["even"][:] += even[texts].sum(0)
+            part.add("documents", documents[texts])
 
 
 @dataclass(frozen=True, kw_only=True)

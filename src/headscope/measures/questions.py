@@ -5,7 +5,7 @@ a right one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -48,11 +48,11 @@ class Questions:
     candidates: Bool[torch.Tensor, "question position"]
     answers: Bool[torch.Tensor, "question position"]
     cases: Cases
-    counts: Counter[str]
+    counts: Mapping[int, Counter[str]]
 
     @classmethod
-    def of(cls, side: Side, asked: Sequence[Question], counts: Counter[str], device: torch.device) -> Questions:
-        """These questions about the words of a batch, and what was counted in asking them."""
+    def of(cls, side: Side, asked: Sequence[Question], counts: Mapping[int, Counter[str]], device: torch.device) -> Questions:
+        """These questions about the words of a batch, and by slice what was counted in asking them."""
         import torch
 
         words = WordIndex.of(side)
@@ -67,7 +67,8 @@ class Questions:
         keys = keys_of([annotation.document for annotation in side.texts])
         rules = list(np.array([question.rules for question in asked], dtype=bool).T)
         texts, places, candidates, answers = (torch.from_numpy(array).to(device) for array in (text, place, *masks))
-        return cls(texts, places, candidates, answers, Cases.of(labels, groups_of(keys[text]), rules, text, keys, device), counts)
+        cases = Cases.of(labels, groups_of(keys[text]), rules, text, len(text), side.texts, device)
+        return cls(texts, places, candidates, answers, cases, counts)
 
     def right(self, batch: MapBatch) -> Bool[torch.Tensor, "direction question head"]:
         """Which heads of a site answer rightly. Without any weight on a candidate there is no answer, and it is not

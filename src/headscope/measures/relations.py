@@ -173,8 +173,7 @@ class Relations(Measure):
         speaks = number + self._clitic_follows(queries, words, tags[0], end)
         text, own = words.text[word], draw == 0
         governor = np.where(head >= 0, head + words.first[words.text], ROOT)  # among the batch's words
-        keys_of_texts = keys_of([text.document for text in queries.texts])
-        group = groups_of(keys_of_texts)[text]
+        group = groups_of(keys_of([text.document for text in queries.texts]))[text]
         places = (
             text,
             words.place[np.where(own, speaks[word], word)],
@@ -189,8 +188,9 @@ class Relations(Measure):
                 right.ravel()[scored]
                 for right in self._right(np.where(head >= 0, governor - start, ROOT), number - start, speaks - start, end - start)
             ],
-            text[: np.count_nonzero(own)],
-            keys_of_texts,
+            text,
+            int(np.count_nonzero(own)),
+            queries.texts,
             device,
         )
         further = keys.chosen("cls and sep", _CLS_OR_SEP) if self.specials == "candidates" else None

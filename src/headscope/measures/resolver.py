@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from headscope.core.annotation import Annotation
 from headscope.core.batch import MapBatch, Side
 from headscope.core.heads import HeadLayout
+from headscope.core.slices import numbers_of
 from headscope.core.state import State
 from headscope.encoding.choices import Overlong, Unit
 from headscope.errors import MeasureError
@@ -68,6 +69,11 @@ class Resolver(Measure):
 
     def prepare(self, queries: Side, keys: Side, device: torch.device) -> Questions:
         """The questions about a batch of texts."""
-        counts: Counter[str] = Counter()
-        asked = [question for number, text in enumerate(queries.texts) for question in self.asked(number, text, counts)]
+        slices = numbers_of(text.slice for text in queries.texts).tolist()
+        counts: dict[int, Counter[str]] = {number: Counter() for number in slices}
+        asked = [
+            question
+            for number, (text, of_slice) in enumerate(zip(queries.texts, slices, strict=True))
+            for question in self.asked(number, text, counts[of_slice])
+        ]
         return Questions.of(queries, asked, counts, device)

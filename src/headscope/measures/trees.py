@@ -101,7 +101,9 @@ class SpanningTrees(HeadMeans):
             kept["sum"] = kept["sum"] + sum(cut[:, head].mT if turned else cut[:, head] for head, turned in mine)
             kept["missing"] -= len(mine)
             if kept["missing"] == 0:
-                state.arrays["together"] += batch.replicates.T @ self._joint(kept["sum"], self._gold(batch))
+                joint = self._joint(kept["sum"], self._gold(batch))
+                for part, texts in state.split(batch.slices):
+                    part.arrays["together"] += batch.replicates[texts].T @ joint[texts]
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Edges of each head's tree that are annotated, and how many are."""

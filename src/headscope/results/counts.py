@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from headscope.core.slices import NO_VALUE
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import CUT, CUT_MENTIONS, TRUNCATED, Encoded, Encoder
@@ -48,6 +49,15 @@ class Sizes(NamedTuple):
 
 
 @dataclass
+class SliceCounts:
+    """Numbers of documents, texts and tokens of one slice."""
+
+    documents: int = 0
+    texts: int = 0
+    tokens: int = 0
+
+
+@dataclass
 class Counts:
     """Numbers of documents and texts and what is in them, and a tally of what was left out."""
 
@@ -60,17 +70,23 @@ class Counts:
     word_tokens: int = 0
     unknown: int = 0
     dropped: Tally = field(default_factory=Tally)
+    slices: dict[str, SliceCounts] = field(default_factory=dict)
     _last: str | None = None
 
     def add(self, text: Encoded) -> None:
         """Count one input. The texts of a document come one after the other."""
-        self.count(text.document, Sizes.of(text))
+        self.count(text.document, Sizes.of(text), text.annotation.slice)
 
-    def count(self, document: str, sizes: Sizes) -> None:
-        """Count one input by its sizes."""
-        self.documents += document != self._last
+    def count(self, document: str, sizes: Sizes, slice: str = NO_VALUE) -> None:
+        """Count one input by its sizes, also for its slice."""
+        new = document != self._last
+        self.documents += new
         self._last = document
         self.texts += 1
+        of_slice = self.slices.setdefault(slice, SliceCounts())
+        of_slice.documents += new
+        of_slice.texts += 1
+        of_slice.tokens += sizes.tokens
         for name, size in zip(sizes._fields, sizes, strict=True):
             setattr(self, name, getattr(self, name) + size)
 

@@ -1,7 +1,7 @@
 """The run folder: what is in it, and how it is written so that a crash at any moment leaves it whole.
 
     run.json              settings, signature, versions, counts
-    tables/NAME.parquet   one a table
+    tables/NAME.parquet   one a table; tables/NAME.slices.parquet: the same for each slice
     states.safetensors    the merged states, from which the tables can be made again
     gallery.safetensors   maps of some of its texts: results/gallery.py
     partial/A-B.safetensors   while running: merged shards A to B
@@ -24,10 +24,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headscope.core.packed import PackedArray
 from headscope.core.paths import kind_of, remove_if_empty, remove_matching, unusable
 from headscope.core.state import Array, State, States
 from headscope.errors import RunError, StaleError
@@ -45,6 +48,8 @@ _WORKING = {  # the files in a sub-folder that are needed only while a run goes 
     "partial": re.compile(r"[0-9]+-[0-9]+\.safetensors|training\.safetensors"),
     "states": re.compile(r"[0-9a-f]{24}\.(states|sums|lock)"),
 }
+_PART = "@"  # between the name of a state and that of its part
+_ROWS = "rows of "  # begins the name of the index of a packed array
 _SUBFOLDERS = ("tables", *_WORKING)
 _ABANDONED = re.compile(rf"(?!\.report){TEMPORARY.pattern}")  # a report may be written at any time, by another process
 _RESUME = "Free some space, and go on with --resume: what was finished is kept"
@@ -53,8 +58,18 @@ _held: dict[Path, tuple[int, int]] = {}  # the lock files that this process hold
 
 
 def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> bytes:
-    """States as one safetensors file; merges and a checksum are kept in its metadata."""
-    arrays = {f"{name}/{key}": array for name, state in states.items() for key, array in state.arrays.items()}
+    """States as one safetensors file; merges and a checksum are kept in its metadata. The parts of a divided state
+    stand beside it, as in `entropy@news`.
+    """
+    arrays: dict[str, np.ndarray] = {f"{name}/{key}": array for name, state in states.items() for key, array in state.arrays.items()}
+    for name, state in states.items():
+        for part, packed in state.parts.items():
+            place = f"{name}{_PART}{quote(part, safe='')}"
+            for key, array in packed.items():
+                if isinstance(array, PackedArray):
+                    arrays |= {f"{place}/{_ROWS}{key}": array.places, f"{place}/{key}": array.rows}
+                else:
+                    arrays[f"{place}/{key}"] = array
     merges = {name: state.merges for name, state in states.items()}
     return seal_arrays(arrays, {"merges": json.dumps(merges), **metadata})
 
@@ -65,10 +80,16 @@ def read_states(path: Path) -> tuple[States, dict[str, str]]:
         arrays, metadata = open_arrays(path)
         merges = json.loads(metadata["merges"])
         by_state: dict[str, dict[str, Array]] = {name: {} for name in merges}
+        parts: dict[str, dict[str, dict[str, PackedArray | Array]]] = {name: {} for name in merges}
         for key, array in arrays.items():
-            name, _, part = key.partition("/")
-            by_state[name][part] = array
-        return {name: State(by_state[name], merges[name]) for name in merges}, metadata
+            name, _, place = key.partition("/")
+            measure, _, part = name.rpartition(_PART)
+            if name in merges:
+                by_state[name][place] = array
+            elif not place.startswith(_ROWS):
+                index = arrays.get(f"{name}/{_ROWS}{place}")
+                parts[measure].setdefault(unquote(part), {})[place] = array if index is None else PackedArray(index, array)
+        return {name: State(by_state[name], merges[name], parts[name]) for name in merges}, metadata
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         problem = f"{path} is damaged ({str(error)[:200]})"
         raise RunError(problem, "Remove that file and run again with --resume: its part is computed anew") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -18,6 +18,7 @@ from headscope.results.files import checksum
 from headscope.results.folder import STATES, Folder, read_states
 from headscope.results.gallery import REMEDY, Gallery
 from headscope.results.signature import describe
+from headscope.results.slices import SUFFIX, SliceStates, SliceTables, complete_slices, manifest_of, named_slice
 from headscope.results.table import Table
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
@@ -37,6 +38,7 @@ _IF_SAID = {
     "notes": list,
     "study": str,
     "files": dict,
+    "slices": dict,
 }
 _MOST = 10_000  # layers, or heads of one: lists are made of so many
 _SITE = {"kind": str, "layer": int, "heads": int}
@@ -53,13 +55,15 @@ class Results(Mapping[str, Table]):
         tables: Mapping[str, Table],
         path: Path | None = None,
         gallery: Gallery | None = None,
-        states: States | None = None,
+        states: Mapping[str, State] | None = None,
+        slices: Mapping[str, Table] | None = None,
     ) -> None:
         self.manifest = manifest
         self.path = path
         self._tables = tables
         self._gallery = gallery
         self._states = states
+        self._slices = slices or {}
 
     @classmethod
     def make(
@@ -70,14 +74,21 @@ class Results(Mapping[str, Table]):
         with timing("tables, and their intervals from the bootstrap"):
             made = {name: columns for measure in measures for name, columns in measure.tables(states[measure.name], layout).items()}
             tables = {name: Table.of(columns, metadata) for name, columns in made.items()}
+        slices: dict[str, Table] = {}
         warnings = [*manifest.get("warnings", ()), *uncounted(measures, states, layout, made)]
+        if "slices" in manifest:
+            with timing("tables of slices"):
+                said, columns_of = complete_slices(manifest, measures, states, layout)
+                slices = {f"{name}{SUFFIX}": Table.of(columns, metadata) for name, columns in columns_of.items()}
+            manifest = {**manifest, "slices": said}
+            warnings += [f"{name} has no slices: its update does not divide what it adds by State.split." for name in said["undivided"]]
         sites = [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites]
         complete = {**manifest, "status": "complete", "measures": describe(measures), "tables": list(tables), "sites": sites}
         complete["warnings"] = warnings
         if folder is not None:
             with timing("writing"):
-                complete = folder.finish(tables, states, complete)
-        return cls(complete, tables, folder.path if folder is not None else None, states=states)
+                complete = folder.finish({**tables, **slices}, states, complete)
+        return cls(complete, tables, folder.path if folder is not None else None, states=states, slices=slices)
 
     def with_gallery(self, curate: Callable[[Mapping[str, Table]], Gallery | None], notes: Sequence[str] = ()) -> Results:
         """These results with the gallery that is made of their tables, written where they are written.
@@ -102,7 +113,7 @@ class Results(Mapping[str, Table]):
             manifest["gallery"] = {"texts": len(gallery.texts), "stacks": len(gallery.stacks), "examples": len(gallery.examples)}
         if self.path is not None and manifest != self.manifest:
             Folder(self.path).write_manifest(manifest)
-        return type(self)(manifest, self._tables, self.path, gallery, self._states)
+        return type(self)(manifest, self._tables, self.path, gallery, self._states, self._slices)
 
     @classmethod
     def open_run(cls, path: Path) -> Results:
@@ -131,7 +142,19 @@ class Results(Mapping[str, Table]):
         if manifest.get("status") != "complete":
             raise RunError(f"the run in {path} is not finished", "Go on with it by running the same command with --resume")
         check_complete(manifest, path)
-        return cls(manifest, _Lazy(folder, manifest), path)
+        slices = _Lazy(folder, manifest, [f"{name}{SUFFIX}" for name in manifest.get("slices", {}).get("tables", ())])
+        return cls(manifest, _Lazy(folder, manifest, manifest["tables"]), path, slices=slices)
+
+    def by_slice(self, name: str) -> Table:
+        """A table for all slices of the run; the first column says which slice a row is of."""
+        if "slices" in self.manifest and f"{name}{SUFFIX}" not in self._slices:
+            raise RunError(f"the run has no table {name!r} of slices", f"It has {', '.join(self.manifest['slices']['tables'])}")
+        return self._slices[f"{name}{SUFFIX}"]
+
+    def slice(self, **choice: object) -> Results:
+        """The results of the documents of one slice, as in `slice(genre="news")`."""
+        value = named_slice(self, choice)
+        return Results(manifest_of(self.manifest, value), SliceTables(self, value), states=SliceStates(self, value))
 
     def check(self) -> None:
         """An error if the folder that the results were opened in holds another run by now."""
@@ -228,10 +251,10 @@ class Results(Mapping[str, Table]):
 class _Lazy(Mapping[str, Table]):
     """The tables of a folder, each read when first asked for, and refused if it is not of the run opened."""
 
-    def __init__(self, folder: Folder, manifest: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Folder, manifest: Mapping[str, Any], names: Iterable[str]) -> None:
         self.folder = folder
         self._manifest = manifest
-        self._names = tuple(manifest["tables"])
+        self._names = tuple(names)
         self._read: dict[str, Table] = {}
 
     def __getitem__(self, name: str) -> Table:

@@ -82,6 +82,20 @@ class Table:
             arrow = arrow.filter(pc.equal(arrow[column], wanted))
         return Table(arrow)
 
+    def parsed(self, column: str, text: str) -> object:
+        """A value of a column from how it is written."""
+        self._known(column)
+        type = self.arrow.schema.field(column).type
+        try:
+            return pa.scalar(text).cast(type).as_py()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise RunError(f"{column} holds {type}, so it is never {text!r}") from None
+
+    def without(self, column: str) -> Table:
+        """The table without a column."""
+        self._known(column)
+        return Table(self.arrow.drop_columns([column]))
+
     def sort(self, column: str, descending: bool = False) -> Table:
         """The rows ordered by a column; missing values last."""
         self._known(column)

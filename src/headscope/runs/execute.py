@@ -22,6 +22,7 @@ from headscope.engine.pool import Dispatch, WorkerPool
 from headscope.engine.prefetch import Prefetcher
 from headscope.engine.sample import SIZE, Sample
 from headscope.engine.shards import Progress, RunWork, require_labels
+from headscope.engine.slicing import require_column
 from headscope.engine.spec import RunSpec
 from headscope.engine.worker import WorkerSetup
 from headscope.errors import RunError
@@ -154,6 +155,7 @@ class _Execution:
             "read": tally.lines(read=True),
             "dropped": dropped,
             "failed": [vars(failure) for failure in failed],
+            **({"slices": slices} if (slices := work.slices()) is not None else {}),
         }
         for _, sample in sampled:
             sample.leave_out(failure.text for failure in failed)
@@ -180,6 +182,8 @@ def set_up(
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     _require_annotation(spec, corpus)
+    if spec.by is not None:
+        require_column(corpus, spec.by, ", ".join(spec.corpus))
     if model is not None and spec.weights == "random":
         raise RunError(
             "the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model instead of passing it"

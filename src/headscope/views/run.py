@@ -32,6 +32,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
         "quantities": [quantity for table in results.of_heads() for quantity in _quantities(results, table)],
         "layers": [curve for table in results if table.endswith("_layers") for curve in _layers(results, table)],
         "curves": [figure for known in curves.CURVES for figure in _figures(results, known)],
+        "slices": slices_data(results),
         "contests": [_contest(results, measure) for measure in WORDS if f"{measure}_best" in results],
         **gallery_data(readable_gallery(results)[0]),
         **alike_data(results),
@@ -50,6 +51,7 @@ def model_name(results: Results) -> str:
 def corpus_name(results: Results) -> str:
     """What its corpus is called, and whether a parser annotated it."""
     name = printable(", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ())))
+    name = f"{name}, {printable(part)}" if (part := results.manifest.get("slice")) else name
     return f"{name} ({results.annotation.partition(';')[0]} annotation)" if results.annotation is not None else name
 
 
@@ -58,8 +60,8 @@ def flat_heads(sites: Iterable[Mapping[str, Any]]) -> list[HeadId]:
     return [HeadId(site["kind"], site["layer"] - 1, head) for site in sites for head in range(site["heads"])]
 
 
-def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
-    """The quantities of a table of heads, each as arrays over all heads."""
+def _quantities(results: Results, name: str, whole: Results | None = None) -> list[dict[str, Any]]:
+    """The quantities of a table of heads, each as arrays over all heads. `whole` is the run that a slice is of."""
     table = results[name]
     place = {head: number for number, head in enumerate(flat_heads(results.manifest["sites"]))}
     size = len(place)
@@ -73,7 +75,7 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
             quantity,
             {
                 **{"measure": name, "name": quantity, "label": label, "direction": direction},
-                "about": results.spelled(about(label, direction, name)),
+                "about": (whole or results).spelled(about(label, direction, name)),
                 "share": quantity not in UNBOUNDED and name != GRADIENTS,
                 "baseline_name": "best rule" if contested else BASELINES.get(name, "even"),
                 **{key: [None] * size for key in ("value", "low", "high", "baseline")},
@@ -92,6 +94,23 @@ def _quantities(results: Results, name: str) -> list[dict[str, Any]]:
         for quantity_data in quantities.values()
         if any(quantity_data["n"]) and any(quantity_data["value"] + quantity_data["baseline"])
     ]
+
+
+def slices_data(results: Results) -> dict[str, Any] | None:
+    """The slices of a run with the quantities of each; None for a run without slices."""
+    if (said := results.manifest.get("slices")) is None:
+        return None
+    parts = {value: results.slice(**{said["by"]: value}) for value in said["values"]}
+    return {
+        "by": said["by"],
+        "values": [
+            {
+                **{"name": value, "documents": said["values"][value]["documents"], "signature": part.signature},
+                "quantities": [quantity for table in part.of_heads() for quantity in _quantities(part, table, results)],
+            }
+            for value, part in parts.items()
+        ],
+    }
 
 
 def _layers(results: Results, name: str) -> list[dict[str, Any]]:

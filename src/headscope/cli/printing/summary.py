@@ -11,6 +11,7 @@ from headscope.core.heads import HeadId
 from headscope.corpora.automatic import sentence
 from headscope.results.notes import choice_note, counted, cut_sentence, few_documents, note
 from headscope.results.results import BASELINES, Results, blame_folder
+from headscope.results.slices import slices_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +34,8 @@ def summarise(results: Results, quiet: bool = False) -> None:
     for way in results.manifest.get("readings", [])[1:]:
         measures = ", ".join(way["measures"])
         console.print(f"{measures}: {way['texts']:,} texts, each a {way['unit']} (too long: {way['overlong']})", markup=False)
+    if (slices := slices_line(results)) is not None:
+        console.print(slices, soft_wrap=True, markup=False)
     if results.study is None and results.annotation is not None:
         console.print(sentence(results.annotation), soft_wrap=True, markup=False)
     for label, lines in (("read", results.manifest.get("read", ())), ("left out", results.manifest["dropped"])):

@@ -1,0 +1,29 @@
+"""Columns that divide a corpus into slices: what is refused, and what to use instead."""
+
+from __future__ import annotations
+
+from headscope.core.slices import MOST, NO_VALUE, columns_of, slice_of
+from headscope.corpora import Corpus
+from headscope.errors import RunError
+
+NAMED = 24  # columns that an error names
+
+
+def require_column(corpus: Corpus, by: str, name: str) -> None:
+    """Refuse a column in which no document has a value. The corpus is read until one has."""
+    known: dict[str, None] = {}
+    for document in corpus:
+        if slice_of(document, by) != NO_VALUE:
+            return
+        known |= dict.fromkeys(columns_of(document))
+    more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
+    raise RunError(f"no document of {name} has a value in the column {by!r}", f"The columns are {', '.join([*known][:NAMED])}{more}")
+
+
+def too_many(corpus: Corpus, by: str) -> RunError:
+    """An error that says how many values a column has."""
+    values = len({slice_of(document, by) for document in corpus})
+    return RunError(
+        f"the column {by!r} has {values:,} different values, and a run has at most {MOST} slices",
+        "Use --by with a column of fewer values, or put values together in the corpus",
+    )
