@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.api.corpora import Texts
+from headscope.api.models import given_model, loaded_model, name_of
 from headscope.api.results import StudyResult, TwinHeads, warn
 from headscope.api.running import named
 from headscope.corpora import Corpus
 from headscope.results.results import Results
 
 if TYPE_CHECKING:
+    from headscope.api.models import GivenModel
     from headscope.engine.shards import Progress
-    from headscope.models.model import Model
     from headscope.studies.ablation.prune import PruneResult
     from headscope.studies.base import Study
     from headscope.studies.plan import StudyEstimate
     from headscope.studies.spec import StudySpec
 
 
-def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
+def flow(model: GivenModel = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
     """How much words bear on each other, by attention and by gradients, and whether that goes with coreference, parts
     of speech and trees.
 
@@ -37,8 +38,8 @@ def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str
 
 
 def twins(
-    first: Model | str | Path,
-    second: Model | str | Path,
+    first: GivenModel,
+    second: GivenModel,
     corpus: Texts = "sampler",
     out: str | Path | None = None,
     **settings: Any,
@@ -54,19 +55,21 @@ def twins(
     >>> found.table("twins_summary").columns
     ['side', 'quantity', 'value', 'low', 'high', 'n', 'documents']
     """
+    if not isinstance(first, str | Path):
+        first = loaded_model(first)
     if isinstance(second, str | Path) and not isinstance(first, str | Path):
         # A loaded model may have the name of another one: the one that is named here is loaded.
         from headscope.models.load import load
 
         second = load(second, settings.get("device") or str(first.device), settings.get("dtype", "float32"))
     if not isinstance(second, str | Path):
-        settings["other_model"] = second
-    return TwinHeads.of_study(study("twins", first, out, corpus=corpus, other=named(second, ())[0], **settings).results)
+        settings["other_model"] = second = loaded_model(second)
+    return TwinHeads.of_study(study("twins", first, out, corpus=corpus, other=name_of(given_model(second)), **settings).results)
 
 
 def study(
     name: str,
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     out: str | Path | None = None,
     *,
     device: str | None = None,
@@ -94,9 +97,7 @@ def study(
     return _warned(execute(kind, spec, Path(out) if out is not None else None, **how, **in_hand))
 
 
-def plan_study(
-    name: str, model: Model | str | Path = "mini", *, device: str | None = None, tried: float = 15.0, **settings: Any
-) -> StudyEstimate:
+def plan_study(name: str, model: GivenModel = "mini", *, device: str | None = None, tried: float = 15.0, **settings: Any) -> StudyEstimate:
     """What `study` with the same arguments would read and cost: its corpora are read, it is worked on for about `tried`
     seconds, and the rest is estimated from that. No folder is written.
 
@@ -111,22 +112,21 @@ def plan_study(
     return plan_study(kind, spec, device=device, tried=tried, **in_hand)
 
 
-def _given(name: str, model: Model | str | Path, settings: dict[str, Any]) -> tuple[Study, StudySpec, dict[str, Any]]:
+def _given(name: str, model: GivenModel, settings: dict[str, Any]) -> tuple[Study, StudySpec, dict[str, Any]]:
     """A study, its specification, and what is given as it is: the model, corpora, and what the study takes beside."""
     from headscope.studies.registry import REGISTRY
 
-    kind = REGISTRY[name]
-    texts = {corpus: given for corpus in kind.corpora if (given := settings.pop(corpus, None)) is not None}
-    names = {corpus: named(model, given)[1] for corpus, given in texts.items()}
-    in_hand: dict[str, Any] = {corpus: given for corpus, given in texts.items() if isinstance(given, Corpus)}
+    kind, given = REGISTRY[name], given_model(model)
+    texts = {corpus: read for corpus in kind.corpora if (read := settings.pop(corpus, None)) is not None}
+    names = {corpus: named(given, read)[1] for corpus, read in texts.items()}
+    in_hand: dict[str, Any] = {corpus: read for corpus, read in texts.items() if isinstance(read, Corpus)}
     options = {option: settings.pop(option) for option in [*settings] if option not in kind.spec.model_fields and option in kind.takes}
-    spec = kind.make({"model": named(model, ())[0], **names, **settings})
-    loaded = None if isinstance(model, str | Path) else model
-    return kind, spec, {"model": loaded, **in_hand, **options}
+    spec = kind.make({"model": name_of(given), **names, **settings})
+    return kind, spec, {"model": None if isinstance(given, str) else given, **in_hand, **options}
 
 
 def ablate(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     out: str | Path | None = None,
     **settings: Any,
@@ -148,7 +148,7 @@ def ablate(
 
 
 def probe_attention(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     dev: Texts | None = None,
     out: str | Path | None = None,
@@ -170,7 +170,7 @@ def probe_attention(
 
 
 def probe_edge(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     dev: Texts | None = None,
     out: str | Path | None = None,
@@ -194,7 +194,7 @@ def probe_edge(
 
 
 def probe_keywords(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     dev: Texts | None = None,
     out: str | Path | None = None,
@@ -214,7 +214,7 @@ def probe_keywords(
 
 
 def probe_structural(
-    model: Model | str | Path = "mini", corpus: Texts = "sampler", dev: Texts | None = None, out: str | Path | None = None, **settings: Any
+    model: GivenModel = "mini", corpus: Texts = "sampler", dev: Texts | None = None, out: str | Path | None = None, **settings: Any
 ) -> StudyResult:
     """Whether trees lie in the vectors of each layer, as distances and as depths: the structural probe (Hewitt &
     Manning 2019).
@@ -233,7 +233,7 @@ def probe_structural(
 
 
 def prune(
-    model: str | Path,
+    model: GivenModel,
     keep: float,
     out: str | Path | None = None,
     corpus: str | Path | Sequence[str | Path] = "sampler",
@@ -261,10 +261,13 @@ def prune(
     from headscope.studies.ablation.prune import prune_model, require_new_folder
 
     names = [str(path) for path in ([corpus] if isinstance(corpus, str | Path) else corpus)]
-    asked = {"model": str(model), "corpus": names, **settings}
+    given = given_model(model)
+    asked = {"model": name_of(given), "corpus": names, **settings}
     if out is not None:
         require_new_folder(Path(out))
-    result = prune_model(asked, keep, by, Path(run) if run is not None else None, device, progress)
+    result = prune_model(
+        asked, keep, by, Path(run) if run is not None else None, device, progress, None if isinstance(given, str) else given
+    )
     if out is not None:
         save(result.smaller, Path(out), keep_shape)
     return result
@@ -272,7 +275,7 @@ def prune(
 
 def replicate(
     recipe: str | Path,
-    model: str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: str | Path | Sequence[str | Path] | Mapping[str, Any] = (),
     out: str | Path | None = None,
     *,
@@ -299,26 +302,10 @@ def replicate(
     by_role = dict(corpus) if isinstance(corpus, Mapping) else {"": corpus}
     files = {role: [str(one) for one in ([given] if isinstance(given, str | Path) else given)] for role, given in by_role.items()}
     files = {role: paths for role, paths in files.items() if paths}
-    folder = Path(out) if out is not None else usual_folder(recipe, str(model), files)
-    how = {"device": device, "full": full, "resume": resume, "overwrite": overwrite}
-    return _warned(study(recipe, folder, model=str(model), corpora=files, **how))  # type: ignore[arg-type]
-
-
-def _studied(
-    study: Callable[..., Results],
-    make: Callable[[Mapping[str, Any]], Any],
-    model: Model | str | Path,
-    texts: Mapping[str, Texts | None],
-    out: str | Path | None,
-    settings: Mapping[str, Any],
-    how: Mapping[str, Any],
-) -> StudyResult:
-    """A study of a model and of corpora, each by its name or in hand."""
-    names = {name: named(model, given)[1] for name, given in texts.items() if given is not None}
-    in_hand = {name: given if isinstance(given, Corpus) else None for name, given in texts.items()}
-    spec = make({"model": named(model, ())[0], **names, **settings})
-    loaded = None if isinstance(model, str | Path) else model
-    return _warned(study(spec, Path(out) if out is not None else None, model=loaded, **in_hand, **how))
+    given = given_model(model)
+    folder = Path(out) if out is not None else usual_folder(recipe, name_of(given), files)
+    how: dict[str, Any] = {"device": device, "full": full, "resume": resume, "overwrite": overwrite}
+    return _warned(study(recipe, folder, model=given, corpora=files, **how))
 
 
 def _warned(results: Results) -> StudyResult:

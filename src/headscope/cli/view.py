@@ -80,7 +80,7 @@ def view(
     from headscope.api import view as look
 
     shown = look(
-        load(model, device, dtype),
+        load(model, device=device, dtype=dtype),
         text if sentence is None else _sentence(text, sentence),
         second,
         names(heads) if heads not in (None, "all") else heads,

@@ -1,3 +1,9 @@
 """Models: loading, verification, capture of attention, gates, gradients, pruning, training. Only this package knows
 transformers.
 """
+
+import logging
+
+# transformers imports torchao where it is installed, and torchao tells which of its kernels cannot be used here.
+for _name in ("torchao", "torch.utils._pytree"):
+    logging.getLogger(_name).setLevel(logging.ERROR)
