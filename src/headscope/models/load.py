@@ -50,7 +50,7 @@ def load(
         except Exception as error:
             raise explain(str(name), error) from error
     network = checkpoint.network
-    check_network(str(name), network, checkpoint.tokenizer, "Put the model's own tokenizer.json beside its weights")
+    check_network(str(name), network, checkpoint.tokenizer, "Put the model's tokenizer.json beside its weights")
     redraw(str(name), network, random)
     if device != AUTO and quantisation(network) is None:
         network = network.to(target)

@@ -6,6 +6,7 @@ base model alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."  # of the tensors in the file
 _CLASSIFIERS = ("classifier.weight", "score.weight", "classifier.out_proj.weight", "classification_head.out_proj.weight")
+_LARGEST_RANK = 10_000
 _SAVED = "Name the folder that PEFT's save_pretrained wrote"
 
 
@@ -40,6 +42,9 @@ def base_of(folder: Path) -> str:
         raise ModelError(f"{folder} holds an adapter, which peft is needed to read", "pip install 'headscope[peft]'")
     if config.get("megatron_config"):  # which names a module to be imported
         raise ModelError(f"{folder / CONFIG} asks for code of its own", "Use an adapter that PEFT reads without it")
+    ranks = [config.get("r"), *(pattern if isinstance(pattern := config.get("rank_pattern"), dict) else {}).values()]
+    if any(isinstance(rank, int) and rank > _LARGEST_RANK for rank in ranks):
+        raise ModelError(f"{folder / CONFIG} asks for a rank of more than {_LARGEST_RANK:,}", _SAVED)
     if not (folder / WEIGHTS).is_file():
         raise ModelError(f"{folder} holds an adapter without {WEIGHTS}", "Save it with safe_serialization=True")
     name = config.get("base_model_name_or_path")
@@ -73,7 +78,7 @@ class Adapter:
         """The class to load the base model with, what it predicts, and its skeleton: the first one that has all
         modules that the adapter changes.
         """
-        task = read_json(self.folder / CONFIG).get("task_type")
+        task = str(read_json(self.folder / CONFIG).get("task_type"))
         sizes = [shape[0] for key, shape in self.shapes.items() if key.endswith(_CLASSIFIERS)]
         if sizes and task in ("SEQ_CLS", "TOKEN_CLS"):
             config.num_labels = sizes[0]
@@ -90,8 +95,10 @@ class Adapter:
                 skeleton = kind.from_config(config)
             if self._target(skeleton) is not None:
                 return kind, objective, skeleton
+        modules = {name for network in (skeleton, skeleton.base_model) for name, _ in network.named_modules()}
+        strange = next((module for module in self._modules() if module not in modules), "modules")
         raise ModelError(
-            f"the adapter in {self.folder} changes {next(iter(self._modules()), 'nothing')}, which {title(self.base)} does not have",
+            f"the adapter in {self.folder} changes {strange}, which {type(skeleton).__name__} of {title(self.base)} does not have",
             "Check base_model_name_or_path in its adapter_config.json",
         )
 
@@ -101,10 +108,13 @@ class Adapter:
 
         target = self._target(network)
         assert target is not None
-        _require_merging(str(self.folder), [PeftConfig.from_pretrained(self.folder)])
-        model = PeftModel.from_pretrained(target, self.folder, is_trainable=False)
-        loaded = get_peft_model_state_dict(model)
+        _require_merging(str(self.folder), [PeftConfig.from_pretrained(str(self.folder))])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is missing is found below
+            loaded = get_peft_model_state_dict(PeftModel.from_pretrained(target, str(self.folder), is_trainable=False))
         with safe_open(self.folder / WEIGHTS, framework="pt") as file:
+            if missing := sorted(loaded.keys() - file.keys()):
+                raise ModelError(f"{self.folder / WEIGHTS} lacks {len(missing)} weights (first: {missing[0]})", _SAVED)
             for name in file.keys():  # noqa: SIM118 - not a mapping
                 if name not in loaded or not torch.equal(loaded[name].cpu().float(), file.get_tensor(name).float()):
                     raise ModelError(f"{name} in {self.folder / WEIGHTS} does not belong to {title(self.base)}", _SAVED)

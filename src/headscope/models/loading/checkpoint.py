@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import torch
 from transformers import AutoConfig, AutoModel
 from transformers.utils import cached_file
 
+from headscope.errors import ModelError
 from headscope.models.folder import check_config, check_layers, check_reads_text, check_size, read_json, stored_numbers
 from headscope.models.loading import gguf
 from headscope.models.loading.adapter import Adapter
@@ -43,7 +45,7 @@ def read_checkpoint(name: str, source: Source, dtype: torch.dtype, head: bool, d
     if adapter is not None:
         kind, objective, skeleton = adapter.choose_class(name, config, head)
     else:
-        kind, objective = objective_of(name, config) if head else (AutoModel, None)
+        kind, objective = objective_of(name, config) if head else (_class_without_head(name, config), None)
         with torch.device("meta"):
             skeleton = kind.from_config(config)
     check_reads_text(name, skeleton)
@@ -59,7 +61,8 @@ def read_checkpoint(name: str, source: Source, dtype: torch.dtype, head: bool, d
         attention = {} if skeleton._can_set_attn_implementation() else {"attn_implementation": "eager"}
         how = {**attention, **options, **({} if device_map is None else {"device_map": device_map})}
         how |= {"use_safetensors": True} if header is None else gguf.unpacking()
-        network, info = kind.from_pretrained(source.place, config=config, dtype=dtype, output_loading_info=True, **how)
+        with nullcontext() if header is None else gguf.without_progress_bar():
+            network, info = kind.from_pretrained(source.place, config=config, dtype=dtype, output_loading_info=True, **how)
     if adapter is not None:
         info = {**info, "missing_keys": _missing(adapter, network, info["missing_keys"], head)}
         network = adapter.merge_into(network)
@@ -76,6 +79,16 @@ def _config(source: Source, options: dict[str, Any]) -> Any:
     if source.gguf is not None:
         gguf.complete_config(config)
     return config
+
+
+def _class_without_head(name: str, config: Any) -> Any:
+    """The class to load a model with that is to predict nothing. Quantised weights can be read only by the class that
+    they were saved by.
+    """
+    if getattr(config, "quantization_config", None):
+        with suppress(ModelError):
+            return objective_of(name, config)[0]
+    return AutoModel
 
 
 def _tokenizer(name: str, source: Source, options: dict[str, Any]) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
@@ -56,3 +58,16 @@ def unpacking() -> dict[str, Any]:
     from transformers.utils.quantization_config import GgufConfig
 
     return {"quantization_config": GgufConfig(dequantize=True)}
+
+
+@contextmanager
+def without_progress_bar() -> Iterator[None]:
+    """Without the bar of unpacking, which transformers shows even where its bars are switched off."""
+    from transformers import modeling_gguf_pytorch_utils as module
+
+    bar = module.tqdm
+    module.tqdm = lambda tensors, **_: tensors
+    try:
+        yield
+    finally:
+        module.tqdm = bar

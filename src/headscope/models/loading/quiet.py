@@ -33,8 +33,9 @@ def quietly() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or its type if it has none."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+    """The first line of an error's message, with the next one if it ends with a colon; its type if it has none."""
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])[:200]
 
 
 def explain(name: str, error: BaseException) -> ModelError:
