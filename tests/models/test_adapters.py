@@ -64,8 +64,8 @@ def test_the_signature_names_base_and_adapter(base: Path, tmp_path: Path) -> Non
     assert "|base:small-base|adapter:my-lora|" in by_name.signature
     in_memory = hs.run((model, wordpiece()), "sampler", ["saliency"], **FEW)
     assert "|object:PeftModel|base:small-base|adapter:default|" in in_memory.signature
-    values = [np.array(run["saliency"].table["value"]) for run in (by_name, in_memory)]
-    assert np.allclose(*values, atol=1e-6)
+    first, second = (np.array(run["saliency"].table["value"]) for run in (by_name, in_memory))
+    assert np.allclose(first, second, atol=1e-6)
 
 
 def test_an_adapter_that_transformers_loaded(base: Path, tmp_path: Path) -> None:

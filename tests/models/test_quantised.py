@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "whole"
     torch.manual_seed(0)
     shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48, "max_position_embeddings": 64}
-    BertForMaskedLM(BertConfig(vocab_size=len(wordpiece()), initializer_range=0.5, **shape)).save_pretrained(folder)
+    BertForMaskedLM(BertConfig(vocab_size=len(wordpiece()), initializer_range=0.1, **shape)).save_pretrained(folder)
     wordpiece().save_pretrained(folder)
     return folder
 
@@ -48,7 +48,7 @@ def test_int8_maps_are_those_of_transformers(folder: Path, int8: Path) -> None:
     assert np.array_equal(maps_of(given), maps_of(named))
     assert given.fingerprint == named.fingerprint != hs.load(folder).fingerprint
     difference = np.abs(maps_of(named) - maps_of(hs.load(folder))).max()
-    assert 0 < difference < 0.1  # what 8 bits cost
+    assert 0 < difference < 0.01  # what 8 bits cost
     changed = AutoModelForMaskedLM.from_pretrained(int8)
     changed.bert.encoder.layer[0].attention.self.query.weight.qdata[0, 0] += 1
     assert hs.load(changed).fingerprint != named.fingerprint
@@ -61,7 +61,12 @@ def test_the_quantisation_is_in_the_signature(int8: Path) -> None:
 
 
 def test_what_needs_gradients_or_plain_weights_is_refused(int8: Path, tmp_path: Path) -> None:
-    for study, settings in ((hs.flow, {"measures": ["G"]}), (hs.flow, {"measures": ["norms"]}), (hs.ablate, {"parts": ["importance"]})):
+    refusals: list[tuple[Any, dict[str, Any]]] = [
+        (hs.flow, {"measures": ["G"]}),
+        (hs.flow, {"measures": ["norms"]}),
+        (hs.ablate, {"parts": ["importance"]}),
+    ]
+    for study, settings in refusals:
         with pytest.raises(ModelError, match=r"is quantised \(torchao-Int8WeightOnly\), so that .* cannot be had from it"):
             study(int8, "sampler", **settings, **FEW)
     with pytest.raises(ModelError, match="so that gradients cannot be had from it"):

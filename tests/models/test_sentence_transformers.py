@@ -33,7 +33,8 @@ def test_the_older_layout_has_the_transformer_in_a_folder_inside(small_folder: P
     parts = [{"idx": 0, "name": "0", "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]
     (tmp_path / "old" / "modules.json").write_text(json.dumps(parts))
     assert np.array_equal(maps_of(hs.load(tmp_path / "old")), maps_of(small_model))
-    for wrong in ([], [{**parts[0], "path": "../../elsewhere"}], [{**parts[0], "path": ""}], {}, [3]):
+    spoilt: list[Any] = [[], [{**parts[0], "path": "../../elsewhere"}], [{**parts[0], "path": ""}], {}, [3]]
+    for wrong in spoilt:
         (tmp_path / "old" / "modules.json").write_text(json.dumps(wrong))
         with pytest.raises(ModelError, match=r"modules.json names no Transformer in the folder"):
             hs.load(tmp_path / "old")

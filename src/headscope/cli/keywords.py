@@ -27,14 +27,14 @@ NOTED = 3  # texts of which it is said what was left out of them, or how they we
 
 def keywords(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="text files, any corpus, or - for standard input")],
-    model: Annotated[str | None, Option(help="mini, a local folder, or a hub id [default: that of --learned, or mini]")] = None,
+    model: Annotated[str | None, Option(help="mini, a folder, a GGUF file, or a hub id [default: that of --learned, or mini]")] = None,
     learned: Annotated[Path | None, Option(help="folder that headscope probe keywords wrote [default: learn from the sampler]")] = None,
     top: Annotated[int, Option(help="phrases of a text", min=1)] = 15,
     format: Annotated[str, Option(help="table, json or csv")] = "table",
     out: Annotated[Path | None, Option("--out", "-o", help="picture to write: .html (a page), .svg, .pdf or .png")] = None,
     read_as: Annotated[str | None, Option(help="corpus format of the files, if their names do not tell")] = None,
     on_error: Annotated[str, Option(help="raise, or skip what is bad in a file and count it")] = "raise",
-    device: Annotated[str | None, Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, auto, ... [default: cuda if there is one]")] = None,
     dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no notes")] = False,
 ) -> None:

@@ -17,7 +17,7 @@ Option = typer.Option
 def train(
     corpus: Annotated[list[str], Option(help="file of labelled texts: CSV, TSV, JSON lines, or CoNLL-U for tags; may be repeated")],
     out: Annotated[Path, Option("--out", "-o", help="folder for the trained model")],
-    model: Annotated[str, Option(help="what to start from: mini (embedded), a local folder, or a hub id")] = "mini",
+    model: Annotated[str, Option(help="what to start from: mini (embedded), a folder, a GGUF file, or a hub id")] = "mini",
     dev: Annotated[list[str] | None, Option(help="file to test on; may be repeated [default: part of the corpus is held out]")] = None,
     labels: Annotated[str, Option(help="what is learnt: label (a class a text); upos, xpos or keyphrases (a tag a word)")] = "label",
     epochs: Annotated[int, Option(help="times through the corpus", min=1)] = 3,
@@ -34,7 +34,7 @@ def train(
     limit: Annotated[int, Option(help="texts to learn from, drawn by the seed; 0: all of them", min=0)] = 0,
     max_length: Annotated[int, Option(help="tokens a text may have; longer ones are cut")] = 128,
     seed: Annotated[int, Option(help="seed of the new head, the order of texts, and what is held out")] = 0,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
     format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not tell")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     on_error: Annotated[str, Option(help="raise, or skip bad lines and count them")] = "raise",
@@ -108,7 +108,7 @@ def _print(trained: TrainedModel, recipe: TrainingRecipe) -> None:
 
 
 def prune(
-    model: Annotated[str, typer.Argument(help="mini (embedded), a local folder, or a hub id; with what it predicts with")],
+    model: Annotated[str, typer.Argument(help="mini (embedded), a folder, a GGUF file, or a hub id; with what it predicts with")],
     keep: Annotated[str, Option(help="share of the heads to keep: 60%")],
     out: Annotated[Path, Option("--out", "-o", help="folder for the smaller model; it must not be there yet, or be empty")],
     by: Annotated[
@@ -128,7 +128,7 @@ def prune(
         bool, Option("--keep-shape", help="write zeros for the heads instead of smaller matrices: no faster, but every tool can load it")
     ] = False,
     seed: Annotated[int, Option(help="seed of what is drawn")] = 0,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, nothing printed but the folder")] = False,
 ) -> None:
     """Cut the heads that matter least out of a model for good, and say what it loses on documents that had no say in

@@ -22,14 +22,14 @@ def replicate(
     recipe: Annotated[
         str, typer.Argument(help="clark2019, westera, tenney2019, michel2019, stefanik, hewitt2019, or a TOML file of your own")
     ],
-    model: Annotated[str, Option(help="mini (embedded), a local folder, or a hub id")] = "mini",
+    model: Annotated[str, Option(help="mini (embedded), a folder, a GGUF file, or a hub id")] = "mini",
     corpus: Annotated[
         list[str] | None,
         Option(help="file for all steps, or ROLE=FILE for those that need such data; may be repeated [default: sampler (embedded)]"),
     ] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/RECIPE-MODEL-CORPUS]")] = None,
     full: Annotated[bool, Option("--full", help="without the limits that keep a recipe short")] = False,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
     resume: Annotated[bool, Option("--resume", help="go on with the replication in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the replication in the folder")] = False,
     report: Annotated[bool, Option("--report/--no-report", help="also write a page, report.html")] = True,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def view(
     text: Annotated[str, typer.Argument(help="the text; with --sentence, a corpus file or sampler")],
     second: Annotated[str | None, typer.Argument(help="the other text of a pair, or what the decoder of an encoder-decoder reads")] = None,
-    model: Annotated[str, typer.Option(help="mini (embedded), a local folder, or a hub id")] = "mini",
+    model: Annotated[str, typer.Option(help="mini (embedded), a folder, a GGUF file, or a hub id")] = "mini",
     heads: Annotated[
         str | None,
         typer.Option(
@@ -41,7 +41,7 @@ def view(
     ] = None,
     max_length: Annotated[int | None, typer.Option(help="tokens to read at most [default: 512, or what the model takes]", min=1)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .html (a page), .svg, .pdf or .png")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, auto, ... [default: cuda if there is one]")] = None,
     dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16 weights")] = "float32",
 ) -> None:
     """See what heads look at in a text of your own.

@@ -15,12 +15,11 @@ import torch
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeError, ModelError, RunError
 from headscope.models.loading.assemble import DTYPES, assemble, check_network, redraw
-from headscope.models.loading.checkpoint import read_checkpoint
+from headscope.models.loading.checkpoint import read_checkpoint, tokenizer_at
 from headscope.models.loading.in_memory import ModelInMemory
 from headscope.models.loading.locate import DEFAULT, locate
 from headscope.models.loading.quantised import quantisation
 from headscope.models.loading.quiet import explain, first_line, quietly
-from headscope.models.loading.tokenizers import read_tokenizer
 from headscope.models.model import Model
 
 __all__ = ["AUTO", "DEFAULT", "load", "load_given", "load_tokenizer", "quietly", "verify_mini"]
@@ -44,7 +43,7 @@ def load(
     target = _device(device)
     with quietly():
         try:
-            checkpoint = read_checkpoint(str(name), locate(str(name)), DTYPES[dtype], head, AUTO if device == AUTO else None)
+            checkpoint = read_checkpoint(str(name), locate(str(name)), DTYPES[dtype], head, None if device == AUTO else target)
         except ModelError:
             raise
         except Exception as error:
@@ -81,7 +80,7 @@ def load_tokenizer(name: str | Path = DEFAULT) -> Tokenizer:
     source = locate(str(name))
     with quietly():
         try:
-            return Tokenizer(read_tokenizer(str(name), source.place, source.options()))
+            return Tokenizer(tokenizer_at(str(name), source, source.options()))
         except HeadscopeError:
             raise
         except Exception as error:

@@ -25,7 +25,7 @@ class StudySpec(Specification):
     A setting with a description is an option of the command line, too.
     """
 
-    model: Annotated[str, Role.CONTENT] = Field("mini", description="mini (embedded), a local folder, or a hub id")
+    model: Annotated[str, Role.CONTENT] = Field("mini", description="mini (embedded), a folder, a GGUF file, or a hub id")
     dtype: Literal["float32", "float16", "bfloat16"] = Field("float32", description="float32, float16 or bfloat16 weights")
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(("sampler",), description="file, or 'sampler' (embedded); may be repeated")
     format: str | None = Field(None, description="format of the corpus, if the file name does not tell")

@@ -15,7 +15,7 @@ from headscope.errors import ModelError
 from headscope.models.folder import check_config, check_layers, check_reads_text, check_size, read_json, stored_numbers
 from headscope.models.loading import gguf
 from headscope.models.loading.adapter import Adapter
-from headscope.models.loading.locate import Source
+from headscope.models.loading.locate import ModelSource
 from headscope.models.loading.tokenizers import read_tokenizer
 from headscope.models.objectives import objective_of, require_weights
 from headscope.models.predictions import Objective
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class LoadedCheckpoint:
     """A model as it was read: its network, its tokenizer, what it predicts, which heads it lacks, and its origin."""
 
     network: PreTrainedModel
@@ -36,8 +36,8 @@ class Checkpoint:
     origin: dict[str, str]
 
 
-def read_checkpoint(name: str, source: Source, dtype: torch.dtype, head: bool, device_map: Any = None) -> Checkpoint:
-    """The checkpoint at a place; with `head` with what it predicts with."""
+def read_checkpoint(name: str, source: ModelSource, dtype: torch.dtype, head: bool, device: torch.device | None) -> LoadedCheckpoint:
+    """The checkpoint at a place; with `head` with what it predicts with. `device` is None where accelerate chooses."""
     options = source.options()
     adapter = None if source.adapter is None else Adapter(source.adapter, source.gguf or source.place)
     header = None if source.gguf is None else gguf.read_header(Path(source.place, source.gguf))
@@ -49,7 +49,7 @@ def read_checkpoint(name: str, source: Source, dtype: torch.dtype, head: bool, d
         with torch.device("meta"):
             skeleton = kind.from_config(config)
     check_reads_text(name, skeleton)
-    tokenizer = _tokenizer(name, source, options)
+    tokenizer = tokenizer_at(name, source, options)
     pruned = described(source.place) if source.local and header is None else None
     if source.local:
         check_size(name, stored_numbers(Path(source.place)) if header is None else header.numbers, skeleton)
@@ -59,7 +59,7 @@ def read_checkpoint(name: str, source: Source, dtype: torch.dtype, head: bool, d
         # Where attention cannot be switched later, maps can be had only from a model that was loaded with eager
         # attention.
         attention = {} if skeleton._can_set_attn_implementation() else {"attn_implementation": "eager"}
-        how = {**attention, **options, **({} if device_map is None else {"device_map": device_map})}
+        how = {**attention, **options, **_device_map(config, device)}
         how |= {"use_safetensors": True} if header is None else gguf.unpacking()
         with nullcontext() if header is None else gguf.without_progress_bar():
             network, info = kind.from_pretrained(source.place, config=config, dtype=dtype, output_loading_info=True, **how)
@@ -69,10 +69,10 @@ def read_checkpoint(name: str, source: Source, dtype: torch.dtype, head: bool, d
     require_weights(name, network, objective if head else None, info)
     check_layers(name, network, info["unexpected_keys"])
     origin = {**(adapter.origin if adapter is not None else {}), **({"quantisation": f"gguf-{header.quantisation}"} if header else {})}
-    return Checkpoint(network, tokenizer, objective if head else None, pruned, origin)
+    return LoadedCheckpoint(network, tokenizer, objective if head else None, pruned, origin)
 
 
-def _config(source: Source, options: dict[str, Any]) -> Any:
+def _config(source: ModelSource, options: dict[str, Any]) -> Any:
     if not source.local:
         check_config(source.place, read_json(Path(cached_file(source.place, "config.json", **options))))
     config = AutoConfig.from_pretrained(source.place, **options)
@@ -91,11 +91,19 @@ def _class_without_head(name: str, config: Any) -> Any:
     return AutoModel
 
 
-def _tokenizer(name: str, source: Source, options: dict[str, Any]) -> Any:
+def tokenizer_at(name: str, source: ModelSource, options: dict[str, Any]) -> Any:
     """The tokenizer of the base model, unless an adapter brings one."""
     if source.adapter is not None and (source.adapter / "tokenizer.json").is_file():
         return read_tokenizer(name, str(source.adapter), {"local_files_only": True, "trust_remote_code": False})
     return read_tokenizer(name, source.place, options)
+
+
+def _device_map(config: Any, device: torch.device | None) -> dict[str, Any]:
+    """The option that places weights. Quantised ones are placed while they are loaded, others moved afterwards."""
+    if device is None:
+        return {"device_map": "auto"}
+    quantised = getattr(config, "quantization_config", None) is not None
+    return {"device_map": {"": device}} if quantised and device.type != "cpu" else {}
 
 
 def _missing(adapter: Adapter, network: PreTrainedModel, missing: Any, head: bool) -> set[str]:

@@ -16,7 +16,7 @@ DEFAULT = "mini"
 _MODULES = "modules.json"  # what sentence_transformers writes: the parts of a model, and the folders they are in
 
 
-class Source(NamedTuple):
+class ModelSource(NamedTuple):
     """Where a model is loaded from: a folder or a hub id, and whether only from this disk."""
 
     place: str
@@ -30,10 +30,10 @@ class Source(NamedTuple):
         return {"local_files_only": local, "trust_remote_code": False, **({} if self.gguf is None else {"gguf_file": self.gguf})}
 
 
-def locate(name: str) -> Source:
+def locate(name: str) -> ModelSource:
     """Where to load a model of this name from."""
     if name == DEFAULT:
-        return Source(str(files("headscope.models") / "mini"), True)
+        return ModelSource(str(files("headscope.models") / "mini"), True)
     path = Path(name).expanduser()
     if not name.strip():
         raise ModelError("the model has no name", "Name mini, a folder, or a hub id such as bert-base-uncased")
@@ -43,16 +43,16 @@ def locate(name: str) -> Source:
     if kind == "folder":
         return _in_folder(path)
     if kind == "file" and path.suffix == ".gguf":
-        return Source(str(path.parent), True, gguf=path.name)
+        return ModelSource(str(path.parent), True, gguf=path.name)
     if kind != "missing" or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ModelError(
             f"{name} is not a folder",
             "Name a folder with config.json and *.safetensors, a GGUF file, a hub id such as bert-base-uncased, or mini",
         )
-    return Source(name, False)
+    return ModelSource(name, False)
 
 
-def _in_folder(folder: Path) -> Source:
+def _in_folder(folder: Path) -> ModelSource:
     """The model in a folder: a checkpoint, the Transformer of a sentence_transformers model, or an adapter."""
     if (folder / "adapter_config.json").exists():
         from headscope.models.loading.adapter import base_of
@@ -64,10 +64,10 @@ def _in_folder(folder: Path) -> Source:
     if not (folder / "config.json").exists() and (folder / _MODULES).is_file():
         folder = _transformer(folder)
     check_folder(folder)
-    return Source(str(folder), True)
+    return ModelSource(str(folder), True)
 
 
-def _base(folder: Path, name: str) -> Source:
+def _base(folder: Path, name: str) -> ModelSource:
     """Where an adapter's base model is. It is named by a file and not by the user, so that nothing is downloaded."""
     places = [Path(name).expanduser(), folder / name]
     for place in places:
@@ -81,7 +81,7 @@ def _base(folder: Path, name: str) -> Source:
         except ValueError:  # no hub id
             cached = False
         if cached:
-            return Source(name, False)
+            return ModelSource(name, False)
     raise ModelError(
         f"{folder} holds an adapter of {name}, which is neither a folder here nor in the local cache",
         "Download the base model, or write its folder into adapter_config.json as base_model_name_or_path",

@@ -34,7 +34,7 @@ class AblationSpec(StudySpec):
     """The settings of a study of ablation. A field left at None is decided by the model; `resolved` fills it in."""
 
     model: Annotated[str, Role.CONTENT] = Field(
-        "mini", description="mini (embedded), a local folder, or a hub id; with what it predicts with"
+        "mini", description="mini (embedded), a folder, a GGUF file, or a hub id; with what it predicts with"
     )
     parts: tuple[Part, ...] = Field(
         PARTS, description="heads (one by one), all_but_one (of a layer), layers, importance, pruning (more and more)"

@@ -19,7 +19,7 @@ class TwinsSpec(StudySpec):
     model.
     """
 
-    model: Annotated[str, Role.CONTENT] = Field("mini", title="a", description="mini (embedded), a local folder, or a hub id")
+    model: Annotated[str, Role.CONTENT] = Field("mini", title="a", description="mini (embedded), a folder, a GGUF file, or a hub id")
     other: Annotated[str, Role.CONTENT] = Field(
         title="b", description="the model to look for twins in, and whose heads may have some in the first"
     )
