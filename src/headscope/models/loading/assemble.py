@@ -26,13 +26,18 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 
 
 def check_network(name: str, network: PreTrainedModel, tokenizer: Any, remedy: str) -> None:
-    """Refuse weights that are not here, no numbers, or of another type than is measured, and a tokenizer that does
-    not belong to them; `remedy` says how to give the right one.
+    """Refuse weights that are not here, on several devices, no numbers, or of another type than is measured, and a
+    tokenizer that does not belong to them; `remedy` says how to give the right one.
     """
     if any(tensor.is_meta for tensor in network.parameters()):
         raise ModelError(
             f"some weights of {name} are not in the memory of a device (they are offloaded, or were never loaded)",
             "Load the model whole, in a smaller dtype if need be",
+        )
+    if len(devices := sorted({str(tensor.device) for tensor in network.parameters()})) > 1:
+        raise ModelError(
+            f"the weights of {name} are on {len(devices)} devices ({', '.join(devices)}), and headscope reads models on one",
+            f"Load it onto one, as in device={devices[-1]!r}, in a smaller dtype if need be",
         )
     check_tokenizer(name, tokenizer, network, remedy)
     check_finite(name, network)

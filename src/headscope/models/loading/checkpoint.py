@@ -101,7 +101,7 @@ def tokenizer_at(name: str, source: ModelSource, options: dict[str, Any]) -> Any
 def _device_map(config: Any, device: torch.device | None) -> dict[str, Any]:
     """The option that places weights. Quantised ones are placed while they are loaded, others moved afterwards."""
     if device is None:
-        return {"device_map": "auto"}
+        return {"device_map": "sequential"}  # which fills one device before it takes the next; `auto` takes all alike
     quantised = getattr(config, "quantization_config", None) is not None
     return {"device_map": {"": device}} if quantised and device.type != "cpu" else {}
 
