@@ -28,6 +28,8 @@ from transformers import (
 import headscope as hs
 from headscope.errors import HeadscopeError, HeadscopeWarning, ModelError, RunError
 from headscope.models.loading.locate import locate
+from headscope.replication import study as studying
+from helpers import recipe_material
 from helpers.families import wordpiece
 from helpers.in_memory import eager_maps, maps_of, state_of
 
@@ -243,6 +245,18 @@ def test_studies_take_models_in_memory(network: Any, tokenizer: Any, folder: Pat
     assert pruned.smaller.layout.size == 2
     assert pruned.scores.to_pandas().equals(named.scores.to_pandas())
     assert hs.load(tmp_path / "smaller").layout.size == 2
+
+
+def test_a_replication_of_a_model_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, digest = studying.read_recipe("hewitt2019")
+    monkeypatch.setattr(studying, "read_recipe", lambda name: (recipe_material.quick(recipe), digest))
+    folder, corpus = recipe_material.save_small(tmp_path / "small"), recipe_material.save_slice(tmp_path)
+    model = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    before = state_of(model[0])
+    given = hs.replicate("hewitt2019", model, corpus, tmp_path / "given")
+    named = hs.replicate("hewitt2019", folder, corpus, tmp_path / "named")
+    assert given["claims"].to_pandas().equals(named["claims"].to_pandas())
+    assert state_of(model[0]) == before
 
 
 def test_a_run_of_a_model_in_memory_is_made_again_with_that_model(network: Any, tokenizer: Any, tmp_path: Path) -> None:
