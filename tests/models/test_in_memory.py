@@ -29,6 +29,7 @@ import headscope as hs
 from headscope.errors import HeadscopeError, HeadscopeWarning, ModelError, RunError
 from headscope.models.loading.locate import locate
 from headscope.replication import study as studying
+from headscope.replication.recipe import read_recipe
 from helpers import recipe_material
 from helpers.families import wordpiece
 from helpers.in_memory import eager_maps, maps_of, state_of
@@ -248,7 +249,7 @@ def test_studies_take_models_in_memory(network: Any, tokenizer: Any, folder: Pat
 
 
 def test_a_replication_of_a_model_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe, digest = studying.read_recipe("hewitt2019")
+    recipe, digest = read_recipe("hewitt2019")
     monkeypatch.setattr(studying, "read_recipe", lambda name: (recipe_material.quick(recipe), digest))
     folder, corpus = recipe_material.save_small(tmp_path / "small"), recipe_material.save_slice(tmp_path)
     model = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
