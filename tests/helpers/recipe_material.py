@@ -11,7 +11,7 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
 from headscope.corpora.inputs import resolve
-from headscope.models.load import _locate
+from headscope.models.loading.locate import locate
 from headscope.replication.recipe import Recipe, Step
 
 DOCUMENTS = 6
@@ -31,7 +31,7 @@ QUICK: dict[str, dict[str, Any]] = {
 
 def save_small(folder: Path, layers: int = 12) -> Path:
     """A random BERT that guesses masked words, with the tokenizer of the embedded model."""
-    tokenizer = AutoTokenizer.from_pretrained(_locate("mini")[0])
+    tokenizer = AutoTokenizer.from_pretrained(locate("mini").place)
     torch.manual_seed(0)
     sizes = {"hidden_size": 8, "intermediate_size": 8, "max_position_embeddings": 128}
     shape = {**sizes, "num_hidden_layers": layers, "num_attention_heads": 2}

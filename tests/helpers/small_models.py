@@ -8,7 +8,8 @@ from pathlib import Path
 import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from headscope.models.load import _locate, load
+from headscope.models.load import load
+from headscope.models.loading.locate import locate
 from headscope.models.model import Model
 
 
@@ -26,7 +27,7 @@ def load_mini_decoder() -> Model:
 
 def save_small(folder: Path) -> Path:
     """A BERT of two layers of two heads with the tokenizer of the embedded model."""
-    tokenizer = AutoTokenizer.from_pretrained(_locate("mini")[0])
+    tokenizer = AutoTokenizer.from_pretrained(locate("mini").place)
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 128}
     network = BertModel(BertConfig(vocab_size=len(tokenizer), initializer_range=0.5, **shape), add_pooling_layer=False)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModel
 
 import headscope as hs
-from headscope.errors import ModelError
+from headscope.errors import ModelError, RunError
 from headscope.models import EMBEDDED
 from headscope.models import load as loading
 from headscope.models.model import Model
@@ -87,6 +88,21 @@ def test_half_precision_weights_are_measured_in_float32(mini: Model) -> None:
     full = hs.run(mini, "sampler", ["entropy"], limit=5, replicates=0, gallery=0)
     difference = [a - b for a, b in zip(half["entropy"].table["value"], full["entropy"].table["value"], strict=True)]
     assert 0 < max(map(abs, difference)) < 0.15
+
+
+def test_accelerate_chooses_the_device(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    spread = hs.load("mini", device="auto")
+    assert spread.fingerprint == mini.fingerprint
+    first, second = (hs.run(model, "sampler", ["entropy"], limit=3, replicates=0, gallery=0)["entropy"].table for model in (spread, mini))
+    assert first.to_pandas().equals(second.to_pandas())
+    given = AutoModel.from_pretrained(MODELS / "mini", device_map="auto", dtype=torch.float32)
+    assert hs.load(given).fingerprint == mini.fingerprint
+    with pytest.raises(RunError, match="device auto says nothing to the processes engine"):
+        hs.run("mini", engine="processes", device="auto")
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"device auto needs accelerate, which is not installed. pip install 'headscope\[accelerate\]'"):
+        hs.load("mini", device="auto")
 
 
 @pytest.mark.parametrize("name", EMBEDDED)

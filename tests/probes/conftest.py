@@ -27,4 +27,4 @@ def edge_study(mini_on_cpu: object, tmp_path_factory: pytest.TempPathFactory) ->
     """A study of two tasks by edge probes that are hardly trained."""
     out = tmp_path_factory.mktemp("edge") / "study"
     with short_training():
-        return hs.probe_edge(mini_on_cpu, "sampler", None, out, tasks=["pos", "coref"], single=True, **QUICK)  # type: ignore[arg-type]
+        return hs.probe_edge(mini_on_cpu, "sampler", None, out, tasks=["pos", "coref"], single=True, **QUICK)

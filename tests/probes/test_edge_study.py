@@ -99,21 +99,21 @@ def test_stopped_and_gone_on_with_it_is_the_same(
 
     monkeypatch.setattr(Task, "run", stops)
     with pytest.raises(KeyboardInterrupt):
-        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)
     assert (tmp_path / "study" / "states").is_dir()
     with pytest.raises(RunError, match="already holds a run"):
-        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)  # type: ignore[arg-type]
-    again = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)
+    again = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)
     assert turns == ["pos", "pos", "coref", "coref", "coref"]
     assert not (tmp_path / "study" / "states").exists()
     assert again.signature == edge_study.signature
     for name in edge_study.tables:
         assert again[name].to_text("csv") == edge_study[name].to_text("csv")
-    opened = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)  # type: ignore[arg-type]
+    opened = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)
     assert len(turns) == 5
     assert str(opened) == str(hs.open_study(tmp_path / "study"))
     with pytest.raises(RunError, match="seeds was 2 and is 1"):
-        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, seeds=1, **settings)  # type: ignore[arg-type]
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, seeds=1, **settings)
 
 
 def _toy(number: int, words: str, labels: str, other: bool = False) -> Document:

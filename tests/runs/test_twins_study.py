@@ -175,12 +175,13 @@ def test_studies_are_compared(whole: Results, settings: Mapping[str, Any], tmp_p
 
 def test_a_model_that_is_named_twice_is_loaded_once(folders: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
+    load_model = loading.load
 
     def load(name: str, *options: Any, **more: Any) -> Model:
         loaded.append(str(name))
-        return loading.load(name, *options, **more)
+        return load_model(name, *options, **more)
 
-    monkeypatch.setattr("headscope.studies.execute.load", load)
+    monkeypatch.setattr(loading, "load", load)
     monkeypatch.setattr(twins_work, "load", load)
     few: dict[str, Any] = {"limit": 1, "max_length": 60, "replicates": 0}
     hs.twins(folders["bert"], folders["bert"], **few)

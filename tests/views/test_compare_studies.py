@@ -28,7 +28,7 @@ PROBES = {"probes": ["attention", "right-branching"], "epochs": 1, "seeds": 1, "
 def probes(tmp_path_factory: pytest.TempPathFactory) -> list[hs.StudyResult]:
     folder = tmp_path_factory.mktemp("studies")
     data = {"corpus": excerpt(8, 4), "dev": excerpt(15, 4, start=8), **PROBES}
-    return [hs.probe_attention(out=folder / f"root-{root}", root=root, **data) for root in ("shared", "separate")]  # type: ignore[arg-type]
+    return [hs.probe_attention(out=folder / f"root-{root}", root=root, **data) for root in ("shared", "separate")]
 
 
 def drawn_again(study: hs.StudyResult) -> np.ndarray:

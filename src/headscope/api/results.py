@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from headscope.api.models import given_model
 from headscope.core import html
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.results.results import Results
@@ -18,12 +19,12 @@ from headscope.studies.twins.heads import Twins
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from headscope.api.models import GivenModel
     from headscope.comparison.alike import Alike
     from headscope.comparison.base import Comparison
     from headscope.comparison.rerun import Rerun, Texts
     from headscope.core.heads import Kind
     from headscope.engine.shards import Progress
-    from headscope.models.model import Model
     from headscope.stats.embedding import Method
     from headscope.widget.run import RunView
 
@@ -382,8 +383,8 @@ def rerun(
     run: str | Path | Run | StudyResult | TwinHeads,
     out: str | Path | None = None,
     *,
-    model: Model | str | Path | None = None,
-    other: Model | str | Path | None = None,
+    model: GivenModel | None = None,
+    other: GivenModel | None = None,
     corpus: Texts | None = None,
     dev: Texts | None = None,
     look: Texts | None = None,
@@ -411,8 +412,8 @@ def rerun(
     texts_by_name = {"corpus": corpus, "dev": dev, "look": look}
     corpora = {name: texts for name, texts in texts_by_name.items() if texts is not None}
     how: dict[str, Any] = {
-        "model": model,
-        "other": other,
+        "model": None if model is None else given_model(model),
+        "other": None if other is None else given_model(other),
         "device": device,
         "engine": engine,
         "workers": workers,

@@ -1,4 +1,4 @@
-"""Loading and training models, and running measures over texts."""
+"""Training models, and running measures over texts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.api.corpora import Texts, corpus_or_names
+from headscope.api.models import given_model, load, loaded_model, name_of
 from headscope.api.results import Run, StudyResult, warn
 from headscope.core.profile import profiling
 from headscope.corpora import Corpus, read
@@ -17,6 +18,7 @@ from headscope.errors import MeasureError, ModelError
 if TYPE_CHECKING:
     import numpy as np
 
+    from headscope.api.models import GivenModel
     from headscope.core.document import Document
     from headscope.core.heads import HeadId
     from headscope.engine.shards import Progress
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from headscope.gallery.grids import Level, Specials
     from headscope.measures.own import Named
     from headscope.models.finetuning.recipe import TrainedModel
+    from headscope.models.loading.in_memory import ModelInMemory
     from headscope.models.model import Model
     from headscope.results.results import Results
     from headscope.runs.estimate import RunEstimate
@@ -37,29 +40,10 @@ if TYPE_CHECKING:
 DEFAULT_MEASURES = ("positions", "tokens", "entropy")  # headscope.measures.DEFAULT, without importing torch
 
 
-def load(
-    name: str | Path = "mini", device: str | None = None, dtype: str = "float32", random: int | None = None, head: bool = False
-) -> Model:
-    """A model ready to be looked at: `mini` or `mini-decoder` (embedded), a local folder, or a hub id; with
-    `random`, a seed, untrained but for its embeddings; with `head`, able to predict, which `saliency` needs.
-
-    `device` is `cpu`, `cuda`, `cuda:1`, ...; without it a GPU is used if there is one. `dtype` is `float32`, `float16`
-    or `bfloat16`.
-
-    >>> import headscope as hs
-    >>> model = hs.load("mini")
-    >>> model.layout.size, model.max_length
-    (144, 256)
-    """
-    from headscope.models.load import load as load_model
-
-    return load_model(name, device, dtype, random, head)
-
-
 def train(
     corpus: Texts,
     out: str | Path,
-    model: str | Path = "mini",
+    model: GivenModel = "mini",
     dev: Texts | None = None,
     *,
     device: str | None = None,
@@ -83,12 +67,12 @@ def train(
     known = [field.name for field in fields(TrainingRecipe)]
     if unknown := [name for name in recipe if name not in known]:
         raise ModelError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(known)}")
-    texts = read(corpus)
-    return train_model(texts, out, model, None if dev is None else read(dev), TrainingRecipe(**recipe), device, overwrite, progress)
+    texts, tried = read(corpus), None if dev is None else read(dev)
+    return train_model(texts, out, given_model(model), tried, TrainingRecipe(**recipe), device, overwrite, progress)
 
 
 def run(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     measures: Measures = DEFAULT_MEASURES,
     out: str | Path | None = None,
@@ -124,14 +108,15 @@ def run(
     from headscope.runs.execute import execute
 
     corpus = corpus_or_names(corpus, settings.get("on_error", "raise"))
-    spec = _spec(model, corpus, measures, settings)
+    given = given_model(model)
+    spec = _spec(given, corpus, measures, settings)
     if engine != "local" and (typed := [name for name in spec.own if name.startswith("__main__:")]):
         raise MeasureError(f"{typed[0].partition(':')[2]} is only known here", "For other processes put it into a file: reach.py:Reach")
     with profiling() if profile else nullcontext() as times:
         results = execute(
             spec,
             Path(out) if out is not None else None,
-            model=None if isinstance(model, str | Path) else model,
+            model=None if isinstance(given, str) else given,
             corpus=corpus if isinstance(corpus, Corpus) else None,
             device=device,
             engine=engine,  # type: ignore[arg-type]
@@ -150,7 +135,7 @@ def run(
 
 
 def plan(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     measures: Measures = DEFAULT_MEASURES,
     *,
@@ -171,9 +156,10 @@ def plan(
     from headscope.runs.estimate import plan_run
 
     corpus = corpus_or_names(corpus, settings.get("on_error", "raise"))
+    given = given_model(model)
     return plan_run(
-        _spec(model, corpus, measures, settings),
-        model=None if isinstance(model, str | Path) else model,
+        _spec(given, corpus, measures, settings),
+        model=None if isinstance(given, str) else given,
         corpus=corpus if isinstance(corpus, Corpus) else None,
         device=device,
         tried=tried,
@@ -182,7 +168,7 @@ def plan(
     )
 
 
-def _spec(model: Model | str | Path, corpus: Texts, measures: Measures, settings: Mapping[str, Any]) -> RunSpec:
+def _spec(model: Model | ModelInMemory | str, corpus: Texts, measures: Measures, settings: Mapping[str, Any]) -> RunSpec:
     """The specification of a run."""
     from headscope.engine.spec import make_spec
 
@@ -263,7 +249,7 @@ def _array(maps: Any) -> np.ndarray:
 
 
 def view(
-    model: Model | str | Path,
+    model: GivenModel,
     text: str | Document,
     second: str | None = None,
     heads: str | Sequence[str | HeadId] | None = None,
@@ -296,7 +282,7 @@ def view(
     from headscope.widget.view import ALL, View
 
     return View(
-        load(model) if isinstance(model, str | Path) else model,
+        loaded_model(model),
         text,
         second,
         None if heads is None else ALL if heads == ALL else _list(heads),
@@ -317,7 +303,7 @@ def _list(values: Any) -> list[Any]:
 
 def keywords(
     text: str | Sequence[str],
-    model: Model | str | Path | None = None,
+    model: GivenModel | None = None,
     learned: str | Path | StudyResult | Corpus | Finder | None = None,
     *,
     top: int = 15,
@@ -339,7 +325,7 @@ def keywords(
     from headscope.studies.keywords.finder import Finder, plain
     from headscope.widget.keywords import KeywordView
 
-    loaded = load(model, device) if isinstance(model, str | Path) else model
+    loaded = None if model is None else loaded_model(model, device=device)
     finder = learned if isinstance(learned, Finder) else _finder(loaded, learned, device, progress)
     if loaded is not None and finder.model.fingerprint != loaded.fingerprint:
         raise ModelError(f"what was learnt is of {finder.model.name}, not of {loaded.name}", "Leave the model out, or learn from it")
@@ -358,17 +344,17 @@ def _finder(
         return Finder.open(learned, model, device)
     if isinstance(learned, StudyResult):
         return Finder.of(learned.results, model, device)
-    model = model or load("mini", device)
+    model = model or load("mini", device=device)
     if learned is None:
         return learn(model, progress=progress)
     return learn(model, learned, ", ".join(Path(name).name for name in learned.names), progress=progress)
 
 
-def named(model: Model | str | Path, corpus: Texts) -> tuple[str, tuple[str, ...]]:
+def named(model: Model | ModelInMemory | str, corpus: Texts) -> tuple[str, tuple[str, ...]]:
     """What a model and a corpus are called in a specification."""
     named = [corpus] if isinstance(corpus, str | Path) else corpus
     paths = tuple(str(path) for path in (named.names if isinstance(named, Corpus) else named))
-    return str(model) if isinstance(model, str | Path) else model.name, paths
+    return name_of(model), paths
 
 
 def _measures(measures: Measures) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:

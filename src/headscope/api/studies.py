@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.api.corpora import Texts, corpus_or_names
+from headscope.api.models import given_model, loaded_model, name_of
 from headscope.api.results import StudyResult, TwinHeads, warn
 from headscope.api.running import named
 from headscope.corpora import Corpus
@@ -15,15 +16,15 @@ from headscope.errors import RunError
 from headscope.results.results import Results
 
 if TYPE_CHECKING:
+    from headscope.api.models import GivenModel
     from headscope.engine.shards import Progress
-    from headscope.models.model import Model
     from headscope.studies.ablation.prune import PruneResult
     from headscope.studies.base import Study
     from headscope.studies.plan import StudyEstimate
     from headscope.studies.spec import StudySpec
 
 
-def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
+def flow(model: GivenModel = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
     """How much words bear on each other, by attention and by gradients, and whether that goes with coreference, parts
     of speech and trees.
 
@@ -39,8 +40,8 @@ def flow(model: Model | str | Path = "mini", corpus: Texts = "sampler", out: str
 
 
 def twins(
-    first: Model | str | Path,
-    second: Model | str | Path,
+    first: GivenModel,
+    second: GivenModel,
     corpus: Texts = "sampler",
     out: str | Path | None = None,
     **settings: Any,
@@ -56,19 +57,21 @@ def twins(
     >>> found.table("twins_summary").columns
     ['side', 'quantity', 'value', 'low', 'high', 'n', 'documents']
     """
+    if not isinstance(first, str | Path):
+        first = loaded_model(first)
     if isinstance(second, str | Path) and not isinstance(first, str | Path):
         # A loaded model may have the name of another one: the one that is named here is loaded.
         from headscope.models.load import load
 
         second = load(second, settings.get("device") or str(first.device), settings.get("dtype", "float32"))
     if not isinstance(second, str | Path):
-        settings["other_model"] = second
-    return TwinHeads.of_study(study("twins", first, out, corpus=corpus, other=named(second, ())[0], **settings).results)
+        settings["other_model"] = second = loaded_model(second)
+    return TwinHeads.of_study(study("twins", first, out, corpus=corpus, other=name_of(given_model(second)), **settings).results)
 
 
 def study(
     name: str,
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     out: str | Path | None = None,
     *,
     device: str | None = None,
@@ -96,9 +99,7 @@ def study(
     return _warned(execute(kind, spec, Path(out) if out is not None else None, **how, **in_hand))
 
 
-def plan_study(
-    name: str, model: Model | str | Path = "mini", *, device: str | None = None, tried: float = 15.0, **settings: Any
-) -> StudyEstimate:
+def plan_study(name: str, model: GivenModel = "mini", *, device: str | None = None, tried: float = 15.0, **settings: Any) -> StudyEstimate:
     """What `study` with the same arguments would read and cost: its corpora are read, it is worked on for about `tried`
     seconds, and the rest is estimated from that. No folder is written.
 
@@ -113,23 +114,22 @@ def plan_study(
     return plan_study(kind, spec, device=device, tried=tried, **in_hand)
 
 
-def _given(name: str, model: Model | str | Path, settings: dict[str, Any]) -> tuple[Study, StudySpec, dict[str, Any]]:
+def _given(name: str, model: GivenModel, settings: dict[str, Any]) -> tuple[Study, StudySpec, dict[str, Any]]:
     """A study, its specification, and what is given as it is: the model, corpora, and what the study takes beside."""
     from headscope.studies.registry import REGISTRY
 
-    kind = REGISTRY[name]
+    kind, given = REGISTRY[name], given_model(model)
     on_error = settings.get("on_error", "raise")
-    texts = {corpus: corpus_or_names(given, on_error) for corpus in kind.corpora if (given := settings.pop(corpus, None)) is not None}
-    names = {corpus: named(model, given)[1] for corpus, given in texts.items()}
-    in_hand: dict[str, Any] = {corpus: given for corpus, given in texts.items() if isinstance(given, Corpus)}
+    texts = {corpus: corpus_or_names(read, on_error) for corpus in kind.corpora if (read := settings.pop(corpus, None)) is not None}
+    names = {corpus: named(given, read)[1] for corpus, read in texts.items()}
+    in_hand: dict[str, Any] = {corpus: read for corpus, read in texts.items() if isinstance(read, Corpus)}
     options = {option: settings.pop(option) for option in [*settings] if option not in kind.spec.model_fields and option in kind.takes}
-    spec = kind.make({"model": named(model, ())[0], **names, **settings})
-    loaded = None if isinstance(model, str | Path) else model
-    return kind, spec, {"model": loaded, **in_hand, **options}
+    spec = kind.make({"model": name_of(given), **names, **settings})
+    return kind, spec, {"model": None if isinstance(given, str) else given, **in_hand, **options}
 
 
 def ablate(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     out: str | Path | None = None,
     **settings: Any,
@@ -151,7 +151,7 @@ def ablate(
 
 
 def probe_attention(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     dev: Texts | None = None,
     out: str | Path | None = None,
@@ -173,7 +173,7 @@ def probe_attention(
 
 
 def probe_edge(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     dev: Texts | None = None,
     out: str | Path | None = None,
@@ -197,7 +197,7 @@ def probe_edge(
 
 
 def probe_keywords(
-    model: Model | str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: Texts = "sampler",
     dev: Texts | None = None,
     out: str | Path | None = None,
@@ -217,7 +217,7 @@ def probe_keywords(
 
 
 def probe_structural(
-    model: Model | str | Path = "mini", corpus: Texts = "sampler", dev: Texts | None = None, out: str | Path | None = None, **settings: Any
+    model: GivenModel = "mini", corpus: Texts = "sampler", dev: Texts | None = None, out: str | Path | None = None, **settings: Any
 ) -> StudyResult:
     """Whether trees lie in the vectors of each layer, as distances and as depths: the structural probe (Hewitt &
     Manning 2019).
@@ -236,7 +236,7 @@ def probe_structural(
 
 
 def prune(
-    model: str | Path,
+    model: GivenModel,
     keep: float,
     out: str | Path | None = None,
     corpus: Texts = "sampler",
@@ -264,11 +264,13 @@ def prune(
     from headscope.studies.ablation.prune import prune_model, require_new_folder
 
     texts = corpus_or_names(corpus, settings.get("on_error", "raise"))
-    asked = {"model": str(model), "corpus": named(model, texts)[1], **settings}
+    given = given_model(model)
+    asked = {"model": name_of(given), "corpus": named(given, texts)[1], **settings}
     if out is not None:
         require_new_folder(Path(out))
     corpus = texts if isinstance(texts, Corpus) else None
-    result = prune_model(asked, keep, by, Path(run) if run is not None else None, device, progress, corpus)
+    loaded = None if isinstance(given, str) else given
+    result = prune_model(asked, keep, by, Path(run) if run is not None else None, device, progress, corpus, loaded)
     if out is not None:
         save(result.smaller, Path(out), keep_shape)
     return result
@@ -276,7 +278,7 @@ def prune(
 
 def replicate(
     recipe: str | Path,
-    model: str | Path = "mini",
+    model: GivenModel = "mini",
     corpus: str | Path | Sequence[str | Path] | Mapping[str, Any] = (),
     out: str | Path | None = None,
     *,
@@ -308,9 +310,10 @@ def replicate(
         )
     files = {role: [str(one) for one in ([given] if isinstance(given, str | Path) else given)] for role, given in by_role.items()}
     files = {role: paths for role, paths in files.items() if paths}
-    folder = Path(out) if out is not None else usual_folder(recipe, str(model), files)
-    how = {"device": device, "full": full, "resume": resume, "overwrite": overwrite}
-    return _warned(study(recipe, folder, model=str(model), corpora=files, **how))  # type: ignore[arg-type]
+    given = given_model(model)
+    folder = Path(out) if out is not None else usual_folder(recipe, name_of(given), files)
+    how: dict[str, Any] = {"device": device, "full": full, "resume": resume, "overwrite": overwrite}
+    return _warned(study(recipe, folder, model=given, corpora=files, **how))
 
 
 def _warned(results: Results) -> StudyResult:

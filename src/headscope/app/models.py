@@ -118,21 +118,26 @@ def find_models(named: Sequence[str], runs: Mapping[str, Results]) -> dict[str, 
     for results in runs.values():
         settings = results.manifest.get("settings", {})
         name = settings.get("model") or ""
-        if settings.get("weights", "trained") == "trained" and _here(name) and _place(name) not in seen:
+        in_memory = "object" in results.manifest.get("identity", {}).get("origin", {})  # its folder may hold other weights
+        if not in_memory and settings.get("weights", "trained") == "trained" and _here(name) and _place(name) not in seen:
             models[unique(_short(name), models)] = name
             seen.add(_place(name))
     return models or {DEFAULT: DEFAULT}
 
 
 def _here(name: str) -> bool:
-    return name in EMBEDDED or (bool(name) and (Path(name).expanduser() / "config.json").is_file())
+    path = Path(name).expanduser()
+    files = [path / file for file in ("config.json", "adapter_config.json", "modules.json")]
+    return name in EMBEDDED or (bool(name) and any(file.is_file() for file in ([path] if path.suffix == ".gguf" else files)))
 
 
 def _short(name: str) -> str:
-    folder = Path(name).expanduser()
-    return folder.resolve().name if name not in EMBEDDED and folder.is_dir() else name
+    return Path(_place(name)).name if _on_disk(name) else name
 
 
 def _place(name: str) -> str:
-    folder = Path(name).expanduser()
-    return str(folder.resolve()) if name not in EMBEDDED and folder.is_dir() else name
+    return str(Path(name).expanduser().resolve()) if _on_disk(name) else name
+
+
+def _on_disk(name: str) -> bool:
+    return name not in EMBEDDED and Path(name).expanduser().exists()

@@ -35,7 +35,7 @@ def keywords(
     out: Annotated[Path | None, Option("--out", "-o", help="picture to write: .html (a page), .svg, .pdf or .png")] = None,
     read_as: Annotated[str | None, Option(help="corpus format of the files, if their names do not tell")] = None,
     on_error: Annotated[str, Option(help="raise, or skip what is bad in a file and count it")] = "raise",
-    device: Annotated[str | None, Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, auto, ... [default: cuda if there is one]")] = None,
     dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no notes")] = False,
 ) -> None:

@@ -36,7 +36,7 @@ def train(
     limit: Annotated[int, Option(help="texts to learn from, drawn by the seed; 0: all of them", min=0)] = 0,
     max_length: Annotated[int, Option(help="tokens a text may have; longer ones are cut")] = 128,
     seed: Annotated[int, Option(help="seed of the new head, the order of texts, and what is held out")] = 0,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
     format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not tell")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     on_error: Annotated[str, Option(help="raise, or skip bad lines and count them")] = "raise",
@@ -130,7 +130,7 @@ def prune(
         bool, Option("--keep-shape", help="write zeros for the heads instead of smaller matrices: no faster, but every tool can load it")
     ] = False,
     seed: Annotated[int, Option(help="seed of what is drawn")] = 0,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, nothing printed but the folder")] = False,
 ) -> None:
     """Cut the heads that matter least out of a model for good, and say what it loses on documents that had no say in

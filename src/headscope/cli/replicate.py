@@ -31,7 +31,7 @@ def replicate(
     ] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/RECIPE-MODEL-CORPUS]")] = None,
     full: Annotated[bool, Option("--full", help="without the limits that keep a recipe short")] = False,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
     resume: Annotated[bool, Option("--resume", help="go on with the replication in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the replication in the folder")] = False,
     report: Annotated[bool, Option("--report/--no-report", help="also write a page, report.html")] = True,

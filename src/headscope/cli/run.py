@@ -51,7 +51,7 @@ def run(
     shard_tokens: Annotated[int | None, Option(help="tokens between two savings [default: 8 batches]")] = None,
     dtype: Annotated[str | None, Option(help="float32, float16 or bfloat16 weights [default: float32]")] = None,
     weights: Annotated[str | None, Option(help="trained, or random: a control, all but the embeddings redrawn")] = None,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
     engine: Annotated[str, Option(help="local, processes, or ray: several workers, on one machine or many, the same bits")] = "local",
     workers: Annotated[int, Option(help="workers of the engines processes and ray", min=1)] = 2,
     address: Annotated[str | None, Option(help="HOST:PORT of a Ray cluster, or auto [default: a Ray of its own]")] = None,

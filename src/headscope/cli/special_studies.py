@@ -44,7 +44,7 @@ def importance(
     seed: Annotated[int, Option(help="seed of what is drawn")] = 0,
     dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/ablation-MODEL-CORPUS]")] = None,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
     resume: Annotated[bool, Option("--resume", help="go on with the study in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
     plan: Annotated[bool, Option("--plan", help=PLAN)] = False,

@@ -190,7 +190,13 @@ def _options(study: Study, spec: type[StudySpec]) -> Iterator[tuple[str, dict[st
     models = "-".join(_argument(study, name) for name in study.arguments or ("model",))
     usual = f"folder for the results [default: runs/{study.folder}-{models}-CORPUS]"
     yield "out", {"annotation": Annotated[Path | None, Option("--out", "-o", help=usual)], "default": None}
-    yield "device", {"annotation": Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: cuda if there is one]")], "default": None}
+    yield (
+        "device",
+        {
+            "annotation": Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")],
+            "default": None,
+        },
+    )
     switches = {
         "resume": "go on with the study in the folder",
         "overwrite": "replace the study in the folder",

@@ -43,7 +43,7 @@ def view(
     ] = None,
     max_length: Annotated[int | None, typer.Option(help="tokens to read at most [default: 512, or what the model takes]", min=1)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .html (a page), .svg, .pdf or .png")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, auto, ... [default: cuda if there is one]")] = None,
     dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16 weights")] = "float32",
 ) -> None:
     """See what heads look at in a text of your own.
@@ -82,7 +82,7 @@ def view(
     from headscope.api import view as look
 
     shown = look(
-        load(model, device, dtype),
+        load(model, device=device, dtype=dtype),
         text if sentence is None else _sentence(text, sentence),
         second,
         names(heads) if heads not in (None, "all") else heads,

@@ -13,7 +13,7 @@ from headscope.core.paths import kind_of
 from headscope.corpora import Corpus, read
 from headscope.corpora.inputs import split_columns
 from headscope.corpora.spool import INPUT, MEMORY
-from headscope.errors import RunError
+from headscope.errors import ModelError, RunError
 from headscope.models import EMBEDDED
 from headscope.results.folder import Folder
 from headscope.results.results import Results
@@ -22,6 +22,7 @@ from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
     from headscope.engine.shards import Progress
+    from headscope.models.loading.in_memory import ModelInMemory
     from headscope.models.model import Model
 
 _EMBEDDED = ("sampler", *EMBEDDED)
@@ -134,8 +135,8 @@ def rerun(
     then: Results,
     out: Path | None = None,
     *,
-    model: Model | str | Path | None = None,
-    other: Model | str | Path | None = None,
+    model: Model | ModelInMemory | str | Path | None = None,
+    other: Model | ModelInMemory | str | Path | None = None,
     corpora: Mapping[str, Texts] | None = None,
     device: str | None = None,
     engine: str = "local",
@@ -158,7 +159,7 @@ def rerun(
     texts = _corpora(then, places, corpora or {})
     spec = _spec(then, places, {"model": model, "other": other})
     device = device or _device(then)
-    loaded = _load(then, spec, device) if model is None or isinstance(model, str | Path) else model
+    loaded = _load(then, spec, device, None if isinstance(model, str | Path) else model)
     require_same(then, "fingerprint", then.manifest["identity"]["model"], loaded.fingerprint, f"the model {loaded.name}")
     further = {"other_model": _other(then, spec, other, loaded, device)} if hasattr(spec, "other") else {}
     for line in _other_versions(then) if tell is not None else ():
@@ -214,7 +215,7 @@ def _corpora(then: Results, places: Places, replaced: Mapping[str, Texts]) -> di
     return corpora
 
 
-def _spec(then: Results, places: Places, models: Mapping[str, Model | str | Path | None]) -> Any:
+def _spec(then: Results, places: Places, models: Mapping[str, Model | ModelInMemory | str | Path | None]) -> Any:
     settings = dict(then.manifest["settings"])
     for name, model in models.items():
         if isinstance(model, str | Path):
@@ -240,20 +241,28 @@ def _own_measure(name: str, places: Places) -> str:
     return f"{places.find(file) or file}:{cls}" if file.endswith(".py") else name
 
 
-def _load(then: Results, spec: Any, device: str | None) -> Model:
-    from headscope.models.load import load
+def _load(then: Results, spec: Any, device: str | None, model: Model | ModelInMemory | None) -> Model:
+    """The model that is given, or the one that the settings name."""
+    from headscope.models.load import load_given
 
     head = spec.differentiates if then.study is None else REGISTRY[then.study].predicts
-    return load(spec.model, device, spec.dtype, spec.random, head=head)
+    random = None if model is not None and not hasattr(model, "load") else spec.random
+    try:
+        return load_given(model, spec.model, device, spec.dtype, random, head=head)
+    except ModelError as error:
+        if model is None and "object" in then.manifest["identity"].get("origin", {}):
+            remedy = f"Give the model itself: headscope.rerun({str(then.path)!r}, model=(model, tokenizer))"
+            raise RunError(f"{then.path} was made of a model in memory, and {error.problem}", remedy) from error
+        raise
 
 
-def _other(then: Results, spec: Any, other: Model | str | Path | None, model: Model, device: str | None) -> Model:
+def _other(then: Results, spec: Any, other: Model | ModelInMemory | str | Path | None, model: Model, device: str | None) -> Model:
     """The second model of a study of two, which must be what it was; it may be the first."""
-    from headscope.models.load import load
+    from headscope.models.load import load, load_given
 
     expected = then.manifest["identity"]["settings"]["other"]
     if other is not None and not isinstance(other, str | Path):
-        loaded = other
+        loaded = load_given(other, spec.other, device)
     else:
         loaded = model if model.fingerprint == expected else load(spec.other, device, spec.dtype)
     require_same(then, "fingerprint", expected, loaded.fingerprint, f"the other model {loaded.name}")

@@ -42,6 +42,8 @@ def pool_for(
         raise RunError(f"{given} says nothing to the {engine} engine", "Use it with --engine ray, or leave it out")
     if engine == "local":
         return nullcontext()
+    if device == "auto":
+        raise RunError(f"device auto says nothing to the {engine} engine, whose workers have one device each", "Use cpu or cuda")
     if workers < 1:
         raise RunError(f"the {engine} engine cannot start with {workers} workers", "Use one worker or more")
     if engine == "processes":

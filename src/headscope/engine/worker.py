@@ -45,10 +45,10 @@ class WorkerSetup:
 
     @classmethod
     def of(cls, spec: RunSpec, device: str | None, threads: int, model: Model) -> WorkerSetup:
-        """That of a resolved specification. A folder is named so that it can be found from anywhere."""
+        """That of a resolved specification. A folder or a file is named so that it can be found from anywhere."""
         settings = spec.model_dump()
-        if spec.model not in EMBEDDED and (folder := Path(spec.model).expanduser()).is_dir():
-            settings["model"] = str(folder.resolve())
+        if spec.model not in EMBEDDED and (path := Path(spec.model).expanduser()).exists():
+            settings["model"] = str(path.resolve())
         return cls(settings, device, threads, model.fingerprint, versions())
 
 

@@ -19,6 +19,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from headscope.core.paths import printable
 from headscope.corpora.source import quoted
 from headscope.errors import ModelError
+from headscope.models.loading.quantised import pieces, require_readable
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -38,11 +39,6 @@ _SLACK = 1 << 28  # numbers that a model may hold beyond those in its files, suc
 
 def check_folder(folder: Path) -> None:
     """Refuse a folder that holds no model that can be loaded as it is and without running anything of it."""
-    if (folder / "adapter_config.json").exists():
-        raise ModelError(
-            f"{folder} holds an adapter, which is a part of a model",
-            "Merge it into its model with PEFT's merge_and_unload(), and name the folder that save_pretrained then writes",
-        )
     for path in sorted(folder.iterdir()):
         if path.suffix in _READ and not path.is_file() and not path.is_dir():
             raise ModelError(f"{path} is no file that can be read", "It is a pipe, a device or a link to nothing: remove it")
@@ -67,8 +63,7 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
             raise ModelError(f"{setting} in the config.json of {name} is no number (NaN)", _SAVED)
         if isinstance(value, int) and abs(value) > _MANY and _COUNTED.search(setting) and not _NOT_COUNTED.search(setting):
             raise _absurd(name, setting, value, "no model has so many")
-    if any(config.get(setting) for setting in ("quantization_config", "compression_config")):
-        raise ModelError(f"{name} is quantised, so that its weights are not the numbers it computes with", "Use the whole model")
+    require_readable(name, config)
     for setting in ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"):
         if "/" in str(config.get(setting, "")):
             raise ModelError(f"{name} wants to run code of its own for attention ({setting} in config.json)", "Remove that line")
@@ -111,11 +106,15 @@ def check_growth(name: str, tokenizer: Mapping[str, Any]) -> None:
         )
 
 
-def check_size(name: str, folder: Path, skeleton: PreTrainedModel) -> None:
+def stored_numbers(folder: Path) -> int:
+    """How many numbers the weights in a folder are."""
+    return sum(math.prod(shape) for shape in _weights(folder).values())
+
+
+def check_size(name: str, held: int, skeleton: PreTrainedModel) -> None:
     """Refuse a configuration of a model that is many times as large as what its files hold, before memory is taken
     for it.
     """
-    held = sum(math.prod(shape) for shape in _weights(folder).values())
     wanted = sum(tensor.numel() for tensor in (*skeleton.parameters(), *skeleton.buffers()))
     if wanted > 4 * held + _SLACK:
         raise ModelError(
@@ -126,7 +125,7 @@ def check_size(name: str, folder: Path, skeleton: PreTrainedModel) -> None:
 
 def check_finite(name: str, network: torch.nn.Module) -> None:
     """Refuse weights that are no numbers: every number made of them would be none."""
-    for tensor, values in network.named_parameters():
+    for tensor, values in ((tensor, piece) for tensor, parameter in network.named_parameters() for piece in pieces(parameter)):
         # A sum is finite if all its terms are, but for an overflow, which is looked at closely.
         if not torch.isfinite(values.sum(dtype=torch.float32)) and not torch.isfinite(values).all():
             raise ModelError(f"{tensor} of {name} holds NaN or infinite numbers", "Use a checkpoint whose training did not diverge")
@@ -147,13 +146,18 @@ def check_layers(name: str, network: torch.nn.Module, unexpected: Iterator[str] 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file."""
+    content = read_any_json(path)
+    if not isinstance(content, dict):
+        raise ModelError(f"{path} holds a {type(content).__name__} where an object is needed", _SAVED)
+    return content
+
+
+def read_any_json(path: Path) -> Any:
+    """What a JSON file holds."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} is no JSON ({_line(error)})", "Copy or download it again") from None
-    if not isinstance(found, dict):
-        raise ModelError(f"{path} holds a {type(found).__name__} where an object is needed", _SAVED)
-    return found
 
 
 def _weights(folder: Path) -> dict[str, list[int]]:
@@ -188,7 +192,7 @@ def _without(folder: Path) -> ModelError:
             "Convert it with save_pretrained(..., safe_serialization=True) on a machine you trust it on",
         )
     if others[".gguf"]:
-        return ModelError(f"{folder} has its weights only as GGUF, made for other programs", "Use the original model")
+        return ModelError(f"{folder} has its weights only as GGUF", f"Name the file: {folder / printable(others['.gguf'][0].name)}")
     found = next((paths[0].name for paths in others.values() if paths), None)
     return ModelError(f"{folder} has no *.safetensors weights{f' but {printable(found)}' if found else ''}", _SAVED)
 

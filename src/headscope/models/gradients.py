@@ -37,6 +37,7 @@ def differentiate(model: Model, texts: Sequence[Encoded], slope: Slope, key: str
     held.
     """
     whole_of(model)
+    model.require_plain_weights("gradients")
     if model.capture != "interface":
         raise ModelError(f"{model.name} keeps its attention to itself, so that no gradient of it can be had", "Use another model")
     asked = ask(model, texts, slope.share, key)

@@ -104,6 +104,7 @@ def importance(
     model some of whose heads are off already.
     """
     whole_of(model)
+    model.require_plain_weights("the importance of heads, which needs gradients,")
     if not texts:
         raise ModelError("no texts to take the importance of heads from", "Give some texts")
     for text in texts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,9 @@ from headscope.core.rows import ENTROPY, AttentionScores
 from headscope.corpora.tags import Tagging, tagging_of
 from headscope.encoding.texts import Encoded
 from headscope.encoding.tokenizer import Tokenizer
-from headscope.errors import EncodingError
+from headscope.errors import EncodingError, ModelError
 from headscope.models import capture, fused
+from headscope.models.loading.quantised import pieces, quantisation
 from headscope.models.predictions import Objective
 from headscope.models.sites import Capture
 
@@ -47,6 +48,7 @@ class Model:
     whole: PreTrainedModel | None = None  # `network` with what it predicts with, if it was loaded so
     objective: Objective | None = None
     pruning: Pruning | None = None  # which heads were cut out, if some were
+    origin: Mapping[str, str] = field(default_factory=dict)  # what a signature says of weights that are not a folder's own
 
     def __repr__(self) -> str:
         """One line: name, architecture, layers and heads, type of the weights, device."""
@@ -86,9 +88,9 @@ class Model:
         for name, tensor in (classifier or self.network).state_dict().items():
             if "pooler" in name and classifier is None:
                 continue
-            flat = tensor.flatten()
-            digest.update(name.encode() + flat[:: max(1, flat.numel() // 4096)].double().cpu().numpy().tobytes())
-            digest.update(str(_bits(flat)).encode())
+            for flat in (piece.flatten() for piece in pieces(tensor)):
+                digest.update(name.encode() + flat[:: max(1, flat.numel() // 4096)].double().cpu().numpy().tobytes())
+                digest.update(str(_bits(flat)).encode())
         return digest.hexdigest()[:16]
 
     @property
@@ -101,6 +103,18 @@ class Model:
         """Where the weights are."""
         device: torch.device = next(self.network.parameters()).device
         return device
+
+    @cached_property
+    def quantisation(self) -> str | None:
+        """How the weights that the model computes with are quantised; None if they are plain numbers."""
+        return quantisation(self.network)
+
+    def require_plain_weights(self, purpose: str) -> None:
+        """Refuse a quantised model for what needs gradients, or the numbers of its weights."""
+        if self.quantisation is not None:
+            raise ModelError(
+                f"{self.name} is quantised ({self.quantisation}), so that {purpose} cannot be had from it", "Use the whole model"
+            )
 
     @property
     def encoder_decoder(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from transformers import (
+    AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
@@ -19,10 +20,21 @@ from headscope.models.predictions import Objective
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+# The classes for the kinds of tasks that PEFT knows.
+BY_TASK: Mapping[str, tuple[Any, Objective | None]] = {
+    "CAUSAL_LM": (AutoModelForCausalLM, "causal"),
+    "FEATURE_EXTRACTION": (AutoModel, None),
+    "SEQ_2_SEQ_LM": (AutoModelForSeq2SeqLM, "causal"),
+    "SEQ_CLS": (AutoModelForSequenceClassification, "classes"),
+    "TOKEN_CLS": (AutoModelForTokenClassification, "tags"),
+}
 
-def objective_of(name: str, config: Any) -> tuple[Any, Objective]:
-    """The class that loads a model with its head, and what it predicts."""
-    said = _saved_as(config)
+
+def objective_of(name: str, config: Any, architecture: str | None = None) -> tuple[Any, Objective]:
+    """The class that loads a model with its head, and what it predicts; by its `architecture`, the name of a class, or
+    without one by what its configuration says.
+    """
+    said = architecture or _saved_as(config)
     if said.endswith(("ForMaskedLM", "ForPreTraining", "WithLMHeadModel")):
         return AutoModelForMaskedLM, "masked"
     if said.endswith(("ForCausalLM", "LMHeadModel")):

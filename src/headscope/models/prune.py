@@ -86,6 +86,7 @@ def prune(model: Model, heads: Iterable[HeadId]) -> Model:
     """
     if model.capture != "interface":
         raise ModelError(f"{model.name} does not attend as most models do, so that no heads can be cut out of it", "Use gates instead")
+    model.require_plain_weights("heads that can be cut out")
     heads = list(heads)
     gates = gates_without(model, heads)
     before = model.pruning or Pruning.none(model.sites)

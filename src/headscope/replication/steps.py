@@ -15,6 +15,7 @@ from headscope.studies.registry import study_of_verb
 
 if TYPE_CHECKING:
     from headscope.engine.shards import Progress
+    from headscope.models.loading.in_memory import ModelInMemory
     from headscope.models.model import Model
     from headscope.results.results import Results
 
@@ -25,7 +26,7 @@ class StepContext:
 
     name: str
     recipe: Recipe
-    model: str
+    model: Model | ModelInMemory | str
     corpora: Mapping[str, tuple[str, ...]]
     folder: Path
     device: str | None = None
@@ -52,17 +53,26 @@ class StepContext:
         }
         return {role: paths for role, paths in files.items() if role is not None and paths is not None}
 
+    @property
+    def model_name(self) -> str:
+        """What the model is called."""
+        return self.model if isinstance(self.model, str) else self.model.name
+
     def model_of(self, step: Step) -> str:
         """The name of its model, or the folder of the step that trains it."""
-        return self.model if step.model is None else str(self.folder / step.model)
+        return self.model_name if step.model is None else str(self.folder / step.model)
+
+    def given(self, step: Step) -> Model | ModelInMemory | None:
+        """Its model, if that was given and not named."""
+        return None if step.model is not None or isinstance(self.model, str) else self.model
 
     def loaded(self, step: Step, head: bool) -> Model:
         """Its model, loaded."""
-        from headscope.models.load import load
+        from headscope.models.load import load_given
 
         name = self.model_of(step)
         if (name, head) not in self._models:
-            self._models[name, head] = load(name, self.device, head=head)
+            self._models[name, head] = load_given(self.given(step), name, self.device, head=head)
         return self._models[name, head]
 
 
@@ -110,6 +120,8 @@ def do(context: StepContext, step: Step, resume: bool, overwrite: bool, progress
     how: dict[str, Any] = {"device": context.device, "resume": resume, "overwrite": overwrite, "progress": progress}
     if getattr(spec, "weights", "trained") == "trained" and getattr(spec, "dtype", "float32") == "float32":
         how["model"] = context.loaded(step, _predicts(step) or getattr(spec, "differentiates", False))
+    elif (given := context.given(step)) is not None:
+        how["model"] = given
     return _execute(step, spec, out, **how)
 
 
@@ -177,4 +189,4 @@ def _train(context: StepContext, step: Step, corpus: tuple[str, ...], out: Path,
         known = json.loads(record.read_text(encoding="utf-8"))
         if {name: known.get(name) for name in wanted} == wanted:
             return
-    train(texts, out, context.model_of(step), tried, recipe, context.device, overwrite=True, progress=progress)
+    train(texts, out, context.given(step) or context.model_of(step), tried, recipe, context.device, overwrite=True, progress=progress)

@@ -20,12 +20,13 @@ from headscope.replication.steps import StepContext, check_settings, clear, do
 from headscope.replication.verdicts import DATA, DIFFERS, VERDICTS, judge, row
 from headscope.results.folder import Folder
 from headscope.results.results import Results
-from headscope.results.signature import identity, signature
+from headscope.results.signature import identity, origin_of, signature
 from headscope.results.specification import Role, Specification
 from headscope.results.table import Table
 
 if TYPE_CHECKING:
     from headscope.engine.shards import Progress
+    from headscope.models.loading.in_memory import ModelInMemory
     from headscope.models.model import Model
 
 STUDY = "replication"
@@ -46,7 +47,7 @@ def replicate(
     name: str | Path,
     out: Path,
     *,
-    model: str = "mini",
+    model: Model | ModelInMemory | str = "mini",
     corpora: Mapping[str, Sequence[str]] | None = None,
     device: str | None = None,
     full: bool = False,
@@ -71,9 +72,9 @@ def replicate(
     hashes = {role: read(*paths).hash() for role, paths in context.used().items()}
     loaded = context.loaded(recipe.steps[0].model_copy(update={"model": None}), head=False)
     paths = dict.fromkeys(path for files in context.used().values() for path in files)
-    spec = ReplicationSpec(recipe=context.name, model=model, corpus=tuple(paths), full=full)
+    spec = ReplicationSpec(recipe=context.name, model=context.model_name, corpus=tuple(paths), full=full)
     contents = {"recipe": digest, "model": loaded.fingerprint, "corpus": joint_hash(sorted(set(hashes.values())))}
-    now = identity(spec, loaded.device.type, contents)
+    now = identity(spec, loaded.device.type, contents) | origin_of(loaded.origin)
     now["settings"]["by_role"] = hashes
     with folder.locked():
         finished = prepare(folder, now, resume, overwrite)
@@ -120,7 +121,7 @@ def _cook(
     manifest: dict[str, Any] = {
         "study": STUDY,
         "signature": line,
-        "settings": {"model": context.model, "corpus": paths, "roles": used, "full": context.full},
+        "settings": {"model": context.model_name, "corpus": paths, "roles": used, "full": context.full},
         "identity": now,
         "capture": model.capture,
         "paper": recipe.model_dump(mode="json", include={"name", "title", "authors", "year", "venue", "about"}),
@@ -236,7 +237,7 @@ def differing(context: StepContext, claim: Claim, done: Mapping[str, Results]) -
 def step_differs(context: StepContext, step: Step, results: Results) -> list[str]:
     """What was other in a step than in the paper."""
     theirs, manifest = step.theirs, results.manifest
-    model = Path(context.model).name
+    model = Path(context.model_name).name
     lines = [] if model.casefold() == theirs.model.casefold() else [f"model: {model}, not {theirs.model}"]
     if step.model is not None:
         lines = [f"model: {model}, trained here, not {theirs.model}"]

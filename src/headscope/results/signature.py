@@ -52,7 +52,7 @@ def signature(spec: Specification, identity: Mapping[str, Any], measures: Sequen
     """
     hashes = {name: value for name, value in {**identity["settings"], **identity}.items() if isinstance(value, str)}
     annotation = {"annotation": short(identity["annotation"])} if identity.get("annotation") else {}
-    parts = {"headscope": versions()["headscope"], **spec.contents(hashes), **annotation, **spec.shown()}
+    parts = {"headscope": versions()["headscope"], **spec.contents(hashes), **identity.get("origin", {}), **annotation, **spec.shown()}
     return "|".join([*(f"{name}:{value}" for name, value in parts.items()), *options_line(measures), f"run:{key(identity)[:8]}"])
 
 
@@ -60,6 +60,13 @@ def annotation_of(*corpora: Corpus | None) -> dict[str, str]:
     """What an identity says of annotation that a parser made, in any of these corpora; nothing where there is none."""
     summary = joined(corpus.automatic for corpus in corpora if corpus is not None)
     return {} if summary is None else {"annotation": summary}
+
+
+def origin_of(origin: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What an identity says of a model's origin: an adapter and its base, a quantisation, an object in memory. Nothing
+    for a model of a plain folder.
+    """
+    return {"origin": dict(origin)} if origin else {}
 
 
 def options_line(measures: Sequence[Measure]) -> list[str]:

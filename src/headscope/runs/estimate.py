@@ -16,6 +16,7 @@ from headscope.engine.prefetch import Prefetcher
 from headscope.engine.shards import Progress, RunWork
 from headscope.engine.spec import RunSpec
 from headscope.engine.worker import ShardJob
+from headscope.models.loading.in_memory import ModelInMemory
 from headscope.models.memory import estimate
 from headscope.models.model import Model
 from headscope.results.counts import Counts
@@ -104,7 +105,7 @@ class RunEstimate:
 def plan_run(
     spec: RunSpec,
     *,
-    model: Model | None = None,
+    model: Model | ModelInMemory | None = None,
     corpus: Corpus | None = None,
     device: str | None = None,
     tried: int = TRIED,

@@ -27,19 +27,20 @@ from headscope.engine.spec import RunSpec
 from headscope.engine.worker import WorkerSetup
 from headscope.errors import RunError
 from headscope.gallery.build import TOO_LONG, attach_gallery
-from headscope.models.load import load
+from headscope.models.load import load_given
+from headscope.models.loading.in_memory import ModelInMemory
 from headscope.models.model import Model
 from headscope.results.folder import Folder
 from headscope.results.provenance import made
 from headscope.results.results import Results
-from headscope.results.signature import annotation_of, identity, key, signature
+from headscope.results.signature import annotation_of, identity, key, origin_of, signature
 
 
 def execute(
     spec: RunSpec,
     out: Path | None = None,
     *,
-    model: Model | None = None,
+    model: Model | ModelInMemory | None = None,
     corpus: Corpus | None = None,
     device: str | None = None,
     engine: engines.Engine = "local",
@@ -60,7 +61,11 @@ def execute(
     at again for the gallery; it changes no number.
     """
     if engine != "local" and model is not None:
-        raise RunError(f"the {engine} engine cannot send a loaded model to its workers", "Do not pass it, name the model")
+        raise RunError(
+            f"the {engine} engine cannot send a loaded model to its workers, which load models by name",
+            "Name the model: a folder, an adapter, a GGUF file or a hub id; save one that is only in memory with save_pretrained, "
+            "and its tokenizer beside it",
+        )
     folder = Folder(out) if out is not None else None
     if folder is not None:
         look_first(folder, resume, overwrite)
@@ -92,6 +97,7 @@ class _Execution:
         with timing("hashing the model and the corpus"):
             contents = {"model": self.runner.model.fingerprint, "corpus": self.corpus.hash()}
         now = identity(self.spec, self.device, contents, self.runner.plan.measures) | annotation_of(self.corpus)
+        now |= origin_of(self.runner.model.origin)
         folder = self.folder
         with folder.locked() if folder is not None else nullcontext():
             if folder is not None and (finished := prepare(folder, _as_begun(folder, now), self.resume, overwrite)) is not None:
@@ -176,7 +182,7 @@ class _Execution:
 
 
 def set_up(
-    spec: RunSpec, model: Model | None, corpus: Corpus | None, device: str | None, pool: WorkerPool | None = None
+    spec: RunSpec, model: Model | ModelInMemory | None, corpus: Corpus | None, device: str | None, pool: WorkerPool | None = None
 ) -> tuple[RunSpec, ShardRunner, Corpus, str]:
     """The complete specification, model, corpus and kind of device of a run; what cannot be run is refused."""
     if corpus is None:
@@ -184,12 +190,9 @@ def set_up(
     _require_annotation(spec, corpus)
     if spec.by is not None:
         require_column(corpus, spec.by, ", ".join(spec.corpus))
-    if model is not None and spec.weights == "random":
-        raise RunError(
-            "the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model instead of passing it"
-        )
-    if model is None:
-        model = load(spec.model, _here(device, pool), spec.dtype, spec.random, head=spec.differentiates)
+    model = load_given(model, spec.model, _here(device, pool), spec.dtype, spec.random, head=spec.differentiates)
+    if spec.differentiates:
+        model.require_plain_weights("gradients")
     require_labels(spec, corpus, model)
     kind = torch.device(pool.device).type if pool is not None and pool.device is not None else model.device.type
     spec = spec.resolved(corpus.pairs, kind).model_copy(update={"dtype": model.dtype})

@@ -13,13 +13,14 @@ from headscope.engine.checkpoint import Ledger
 from headscope.engine.opening import look_first, prepare
 from headscope.engine.shards import Progress
 from headscope.errors import RunError
-from headscope.models.load import load
+from headscope.models.load import load_given
+from headscope.models.loading.in_memory import ModelInMemory
 from headscope.models.model import Model
 from headscope.results.counts import warning
 from headscope.results.folder import Folder
 from headscope.results.provenance import made
 from headscope.results.results import Results
-from headscope.results.signature import annotation_of, identity, key, signature
+from headscope.results.signature import annotation_of, identity, key, origin_of, signature
 from headscope.results.table import Table
 from headscope.studies.base import Study, StudyContext, Work
 from headscope.studies.registry import REGISTRY
@@ -31,7 +32,7 @@ def execute(
     settings: StudySpec | Mapping[str, Any],
     out: Path | None = None,
     *,
-    model: Model | None = None,
+    model: Model | ModelInMemory | None = None,
     device: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -62,7 +63,7 @@ def execute(
 def open_work(
     study: Study | str,
     settings: StudySpec | Mapping[str, Any],
-    model: Model | None,
+    model: Model | ModelInMemory | None,
     device: str | None,
     corpora_and_options: Mapping[str, Any],
     how: Mapping[str, Any],
@@ -73,14 +74,11 @@ def open_work(
     options = dict(corpora_and_options)
     corpora = {name: options.pop(name, None) or _read(spec, name) for name in study.corpora}
     spec = study.resolve(spec, corpora)
-    if model is not None and spec.random is not None:
-        raise RunError("the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model")
-    if model is None:
-        model = load(spec.model, device, spec.dtype, spec.random, head=study.predicts)
+    loaded = load_given(model, spec.model, device, spec.dtype, spec.random, head=study.predicts)
     if unknown := [name for name in options if name not in study.takes]:
         raise TypeError(f"{study.function}() takes no {unknown[0]}")
-    context = StudyContext(model, corpora, options=options, **how)
-    return study, study.work(spec.model_copy(update={"dtype": model.dtype}), context)
+    context = StudyContext(loaded, corpora, options=options, **how)
+    return study, study.work(spec.model_copy(update={"dtype": loaded.dtype}), context)
 
 
 def do_jobs(work: Work, ledger: Ledger) -> States:
@@ -116,7 +114,7 @@ def _identity(work: Work) -> dict[str, Any]:
     corpora = {name: corpus for name, corpus in work.context.corpora.items() if corpus is not None}
     hashes = {name: corpora[name].hash() if name in corpora else None for name in work.context.corpora}
     contents = {"model": work.model.fingerprint, **hashes, **work.contents}
-    return identity(work.spec, work.model.device.type, contents) | annotation_of(*corpora.values())
+    return identity(work.spec, work.model.device.type, contents) | annotation_of(*corpora.values()) | origin_of(work.model.origin)
 
 
 def _finished(study: Study, work: Work, now: Mapping[str, Any]) -> Results:

@@ -13,6 +13,7 @@ import torch
 
 from headscope.core.timing import TimeLeft, spelled
 from headscope.engine.checkpoint import Ledger
+from headscope.models.loading.in_memory import ModelInMemory
 from headscope.models.model import Model
 from headscope.results.counts import Counts
 from headscope.studies.base import Study, Work
@@ -70,7 +71,7 @@ def plan_study(
     study: Study | str,
     settings: StudySpec | Mapping[str, Any],
     *,
-    model: Model | None = None,
+    model: Model | ModelInMemory | None = None,
     device: str | None = None,
     tried: float = TRIED,
     clock: Callable[[], float] = time.monotonic,

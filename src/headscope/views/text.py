@@ -82,8 +82,8 @@ def text_data(model: Model, typed: TypedText, heads: Sequence[HeadId] | None = N
 
 def signature(model: Model, encoded: Encoded) -> str:
     """The line that says which model read which text: `headscope:0.1.0|model:mini@1f2e3d4c|text:5b6a7988`."""
-    name = Path(model.name).name
-    return f"headscope:{versions()['headscope']}|model:{name}@{model.fingerprint[:8]}|text:{_hash(encoded)}"
+    origin = "".join(f"|{name}:{value}" for name, value in model.origin.items())
+    return f"headscope:{versions()['headscope']}|model:{Path(model.name).name}@{model.fingerprint[:8]}{origin}|text:{_hash(encoded)}"
 
 
 def text_page(data: Mapping[str, Any], title: str, note: str = "") -> str:

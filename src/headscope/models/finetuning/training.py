@@ -25,7 +25,9 @@ from headscope.errors import HeadscopeError, ModelError
 from headscope.models.finetuning.classifier import Classifier, optimiser
 from headscope.models.finetuning.examples import LabelledExample, examples, held_out, names_of, some
 from headscope.models.finetuning.recipe import Check, TrainedModel, TrainingRecipe
-from headscope.models.load import load, quietly
+from headscope.models.load import load, load_given, quietly
+from headscope.models.loading.in_memory import ModelInMemory
+from headscope.models.model import Model
 from headscope.models.saving import require_room, written_whole
 from headscope.stats.classification import KeyphraseF1
 from headscope.stats.scores import make_score
@@ -40,7 +42,7 @@ Progress = Callable[[float | None, int, int], None]
 def train(
     corpus: Corpus,
     out: str | Path,
-    model: str | Path = "mini",
+    model: Model | ModelInMemory | str | Path = "mini",
     dev: Corpus | None = None,
     recipe: TrainingRecipe | None = None,
     device: str | None = None,
@@ -59,7 +61,8 @@ def train(
     _check_folder(folder, overwrite)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
-        base = load(model, device)
+        base = load(model, device) if isinstance(model, str | Path) else load_given(model, model.name, device)
+        base.require_plain_weights("a model that can be trained")
         data = _Data.read(corpus, dev, plan)
         encoder = Encoder(
             base.tokenizer,
@@ -77,7 +80,7 @@ def train(
         checks, best = _learn(classifier, learnt, kept, plan, data.names, progress, tell)
     majority = _majority(learnt, kept, plan, data.names)
     trained = TrainedModel(folder, data.names, plan.scored_by, tuple(checks), best, majority, len(learnt), len(kept), data.tally.lines())
-    _save(classifier, trained, plan, str(model), corpus, dev)
+    _save(classifier, trained, plan, base.name, corpus, dev)
     return trained
 
 

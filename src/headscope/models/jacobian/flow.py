@@ -104,6 +104,7 @@ def flow(
         with running(model.network, mode, seed):
             _add(found, "norms", values.each(model, inputs, values.together))
     if "G" in kinds or "G*" in kinds:
+        model.require_plain_weights("flow by gradients")
         with implementation(model.network, "eager"), running(model.network, mode, seed):
             layers = record(model.network, sites, inputs)
             check_again(layers)

@@ -91,6 +91,7 @@ def each(
     """A reading of weights and vectors, in float64, for the sites of the first kind. No more than a layer's are held
     at once, but for models whose attention is had from outputs alone.
     """
+    model.require_plain_weights("norms of values")
     wanted = [number for number, site in enumerate(model.sites) if site.kind == model.sites[0].kind]
     found = (_called if model.capture == "interface" else _output)(model, inputs, frozenset(wanted), reading)
     if len(found) < len(wanted):

@@ -18,7 +18,8 @@ from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.models.gates import gated
 from headscope.models.importance import importance
-from headscope.models.load import load
+from headscope.models.load import load_given
+from headscope.models.loading.in_memory import ModelInMemory
 from headscope.models.model import Model
 from headscope.models.prune import prune
 from headscope.models.saving import require_room
@@ -59,19 +60,23 @@ def prune_model(
     device: str | None = None,
     progress: Progress | None = None,
     corpus: Corpus | None = None,
+    model: Model | ModelInMemory | None = None,
 ) -> PruneResult:
-    """Prune the heads that matter least and score the rest; `settings` are those of a study of ablation."""
+    """Prune the heads that matter least and score the rest; `settings` are those of a study of ablation. A `model` that
+    is given takes the place of the one that they name.
+    """
     if by not in ORDERS and run is None:
         raise RunError(f"heads cannot be ordered by {by!r}", f"Use {', '.join(ORDERS)}, or name a run that has this quantity with --run")
     spec = validated(AblationSpec, {**settings, "parts": "heads" if by == "drop" else "importance"}, "the options")
     corpus = corpus or read(*spec.corpus, format=spec.format, on_error=spec.on_error)
-    model = load(spec.model, device, spec.dtype, head=True)
-    trial = Trial(completed(spec, model, corpus), model, corpus)
-    gone = _order(trial, by, run, progress)[: removed_heads(model.layout.size, keep)]
-    ids = model.layout.ids()
-    smaller = prune(model, [ids[place] for place in gone])
+    whole = load_given(model, spec.model, device, spec.dtype, head=True)
+    whole.require_plain_weights("heads that can be cut out")
+    trial = Trial(completed(spec, whole, corpus), whole, corpus)
+    gone = _order(trial, by, run, progress)[: removed_heads(whole.layout.size, keep)]
+    ids = whole.layout.ids()
+    smaller = prune(whole, [ids[place] for place in gone])
     texts = trial.testing_texts(trial.texts)
-    return PruneResult(model, smaller, _score_table(trial, texts, gone), texts)
+    return PruneResult(whole, smaller, _score_table(trial, texts, gone), texts)
 
 
 def require_new_folder(out: Path) -> None:
