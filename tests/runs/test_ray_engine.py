@@ -161,7 +161,7 @@ def free(cpus: int) -> None:
 def test_a_driver_that_is_killed_leaves_no_worker_and_a_folder_to_go_on_with(nodes: Any, small_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     where = ["--engine", "ray", "--address", nodes.address, "--workers", "1", "--gallery", "0"]
-    settings = ["--shard-tokens", "60", "--replicates", "5", "--on-error", "skip"]
+    settings = ["--shard-tokens", "60", "--replicates", "5", "--on-error", "skip", "--by", "length"]
     command = [
         sys.executable,
         "-m",

@@ -137,7 +137,9 @@ class Run:
         >>> import headscope as hs
         >>> run = hs.run("mini", "sampler", ["entropy"], by="length", replicates=0, gallery=0)
         >>> run.slices
-        {'17-64 words': 1}
+        {'65-256 words': 1, '257-1024 words': 18}
+        >>> run.slice(length="65-256 words")["entropy"].table["documents"][0]
+        1
         """
         return Run(self.results.slice(**choice))
 
