@@ -11,8 +11,9 @@ norms      the size of what the heads of layer n carry from i to j (see `values`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
     Sizes = Float[np.ndarray, "layer source target"]
+    Tell = Callable[[Kind, float], None]  # hears a kind and the share of its work that is done
 
 
 class Pairs(NamedTuple):
@@ -67,6 +69,7 @@ def flow(
     longest: int = 64,
     mode: Mode = "eval",
     pairs: Pairs | None = None,
+    tell: Tell | None = None,
 ) -> Flow:
     """A, G and G* of one text, or other kinds (ALL_KINDS). Of an encoder-decoder, those of its encoder. The
     text may also be the inputs of the network: one row of tokens, padding allowed.
@@ -77,7 +80,7 @@ def flow(
     norm is sketched with `probes` random vectors, as G* is. `exact` takes as many vectors as there are features. All
     norms but `frobenius` are exact whatever the method. With `pairs`, some sources and some targets, G has numbers for
     these targets and G* for these sources alone, and 0 elsewhere: where few are asked for, this is many times faster,
-    and the numbers are the same. `maxflow` is refused for texts of more than `longest` tokens: it takes about the
+    and the numbers are the same. `tell` hears after each layer of G and G* how much of that kind is done. `maxflow` is refused for texts of more than `longest` tokens: it takes about the
     fourth power of the length.
 
     With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all
@@ -109,9 +112,9 @@ def flow(
             check_again(layers)
             known = [read(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
             if "G" in kinds:
-                _add(found, "G", *_within(layers, known, norm, method, probes, seed, notes, pairs))
+                _add(found, "G", *_within(layers, known, norm, method, probes, seed, notes, pairs, _of_kind(tell, "G")))
             if "G*" in kinds:
-                _add(found, "G*", *_from_start(layers, known, norm, method, probes, seed, notes, pairs))
+                _add(found, "G*", *_from_start(layers, known, norm, method, probes, seed, notes, pairs, _of_kind(tell, "G*")))
     return Flow(found.values, found.errors, found.method, tuple(notes))
 
 
@@ -122,6 +125,10 @@ def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int, mode:
             raise MeasureError(f"{what} {given!r} is unknown", f"Use one of {', '.join(known)}")
     if probes < 2:
         raise MeasureError(f"{probes} probes give no standard error", "Use at least 2")
+
+
+def _of_kind(tell: Tell | None, kind: Kind) -> Callable[[float], None]:
+    return (lambda share: None) if tell is None else partial(tell, kind)
 
 
 def _add(found: Flow, kind: Kind, values: torch.Tensor, errors: torch.Tensor | None = None) -> None:
@@ -150,14 +157,17 @@ def _within(
     seed: int,
     notes: list[str],
     pairs: Pairs | None,
+    told: Callable[[float], None],
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     if method != "sketch":
         strange = next((block for block in known if isinstance(block, str)), None)
         if strange is None:
-            return torch.stack([closed.sizes(block, norm, pairs and pairs.targets) for block in known if isinstance(block, Block)]), None
+            blocks = products.counted([block for block in known if isinstance(block, Block)], told)
+            return torch.stack([closed.sizes(block, norm, pairs and pairs.targets) for block in blocks]), None
         notes.append(f"G: {strange}")
     readings = [NormReading.make(norm, layer.states, _probes(method, probes), seed + number) for number, layer in enumerate(layers)]
-    values, errors = zip(*(products.within(layer, reading) for layer, reading in zip(layers, readings, strict=True)), strict=True)
+    each = products.counted(list(zip(layers, readings, strict=True)), told)
+    values, errors = zip(*(products.within(layer, reading) for layer, reading in each), strict=True)
     if readings[0].exact:
         return torch.stack(values), None
     notes.append(f"G: sketched with {probes} probes a layer")
@@ -173,18 +183,19 @@ def _from_start(
     seed: int,
     notes: list[str],
     pairs: Pairs | None,
+    told: Callable[[float], None],
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     check_chain(layers)
     reading = NormReading.make(norm, layers[0].states, _probes(method, probes), seed)
     try:
         back = norm in ("sum", "mean")
         if back:
-            values, errors = products.backwards(layers, reading, known)
+            values, errors = products.backwards(layers, reading, known, told)
         else:
-            values, errors = products.forwards(layers, reading, known, pairs and pairs.sources)
+            values, errors = products.forwards(layers, reading, known, pairs and pairs.sources, told)
     except products.NoProductError as error:  # forward mode is not known of every operation
         notes.append(f"G*: {error.problem}; taken backwards")
-        values, errors = products.backwards(layers, reading)
+        values, errors = products.backwards(layers, reading, told=told)
     if reading.exact:
         return values, None
     notes.append(f"G*: sketched with {probes} probes")
