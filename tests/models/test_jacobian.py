@@ -329,3 +329,26 @@ def test_some_pairs_have_the_numbers_of_all(norm: Any) -> None:
     assert not some.values["G"][:, :, [0, 1, 2, 3, 5, 6]].any()
     assert not some.values["G*"][:, [0, 1, 3, 4, 6]].any()
     assert (some.errors["G*"] is None) == (norm == "spectral")
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
+@pytest.mark.parametrize("known", [True, False])
+def test_g_beside_g_star_is_g_alone(name: str, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The matrices of a block that both need are made once, and no number changes."""
+    model = tiny(name)
+    inputs = text(model, 6, 6)
+    monkeypatch.setattr(linear, "worthwhile", lambda block, rows: known)
+    made: list[bool] = []
+    after = targets.Targets.after
+
+    def noted(some: targets.Targets) -> Any:
+        made.append(targets._HELD in some.block.__dict__)
+        return after(some)
+
+    monkeypatch.setattr(targets.Targets, "after", noted)
+    both = flow(model, inputs, ("G", "G*"), probes=8, seed=3)
+    layers = len(both.values["G"])
+    assert made == ([False, True] if known else [False]) * layers  # one made, one read
+    for kind in ("G", "G*"):
+        alone = flow(model, inputs, (kind,), probes=8, seed=3)
+        np.testing.assert_array_equal(both.values[kind], alone.values[kind])

@@ -94,6 +94,7 @@ def flow(
     sites = [site for site in model.sites if site.kind == model.sites[0].kind]
     found = Flow()
     notes: list[str] = []
+    star_notes: list[str] = []
     if {"A", "rollout", "maxflow"} & set(kinds):
         with running(model.network, mode, seed):
             attention = _attention(model, inputs)
@@ -111,11 +112,16 @@ def flow(
             layers = record(model.network, sites, inputs)
             check_again(layers)
             known = [read(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
+            within = _Exact(known, norm, pairs and pairs.targets, _of_kind(tell, "G"))
+            beside = within if "G" in kinds and method != "sketch" else None
+            star = None
+            if "G*" in kinds:  # first, since what a block holds for it G can use
+                star = _from_start(layers, known, norm, method, probes, seed, star_notes, pairs, _of_kind(tell, "G*"), beside)
             if "G" in kinds:
-                _add(found, "G", *_within(layers, known, norm, method, probes, seed, notes, pairs, _of_kind(tell, "G")))
-            if "G*" in kinds:
-                _add(found, "G*", *_from_start(layers, known, norm, method, probes, seed, notes, pairs, _of_kind(tell, "G*")))
-    return Flow(found.values, found.errors, found.method, tuple(notes))
+                _add(found, "G", *_within(layers, within, norm, method, probes, seed, notes))
+            if star is not None:
+                _add(found, "G*", *star)
+    return Flow(found.values, found.errors, found.method, (*notes, *star_notes))
 
 
 def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int, mode: Mode) -> None:
@@ -148,25 +154,38 @@ def _attention(model: Model, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor
     return torch.stack(maps)
 
 
+class _Exact:
+    """G of blocks in closed form, layer by layer in any order; nothing where one of them is not known."""
+
+    def __init__(self, known: Sequence[Block | str], norm: Norm, targets: Sequence[int] | None, told: Callable[[float], None]) -> None:
+        self.strange = next((block for block in known if isinstance(block, str)), None)
+        self.told = told
+        self._known, self._norm, self._targets = known, norm, targets
+        self._sizes: dict[int, torch.Tensor] = {}
+
+    def __call__(self, number: int) -> None:
+        """Take the layer of this number."""
+        block = self._known[number]
+        if isinstance(block, Block) and self.strange is None and number not in self._sizes:
+            self._sizes[number] = closed.sizes(block, self._norm, self._targets)
+            self.told(len(self._sizes) / len(self._known))
+
+    def all(self) -> torch.Tensor:
+        """All layers, those that are missing taken now."""
+        for number in range(len(self._known)):
+            self(number)
+        return torch.stack([self._sizes[number] for number in range(len(self._known))])
+
+
 def _within(
-    layers: Sequence[Layer],
-    known: Sequence[Block | str],
-    norm: Norm,
-    method: Method,
-    probes: int,
-    seed: int,
-    notes: list[str],
-    pairs: Pairs | None,
-    told: Callable[[float], None],
+    layers: Sequence[Layer], exact: _Exact, norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     if method != "sketch":
-        strange = next((block for block in known if isinstance(block, str)), None)
-        if strange is None:
-            blocks = products.counted([block for block in known if isinstance(block, Block)], told)
-            return torch.stack([closed.sizes(block, norm, pairs and pairs.targets) for block in blocks]), None
-        notes.append(f"G: {strange}")
+        if exact.strange is None:
+            return exact.all(), None
+        notes.append(f"G: {exact.strange}")
     readings = [NormReading.make(norm, layer.states, _probes(method, probes), seed + number) for number, layer in enumerate(layers)]
-    each = products.counted(list(zip(layers, readings, strict=True)), told)
+    each = products.counted(list(zip(layers, readings, strict=True)), exact.told)
     values, errors = zip(*(products.within(layer, reading) for layer, reading in each), strict=True)
     if readings[0].exact:
         return torch.stack(values), None
@@ -184,6 +203,7 @@ def _from_start(
     notes: list[str],
     pairs: Pairs | None,
     told: Callable[[float], None],
+    beside: Callable[[int], None] | None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     check_chain(layers)
     reading = NormReading.make(norm, layers[0].states, _probes(method, probes), seed)
@@ -192,7 +212,7 @@ def _from_start(
         if back:
             values, errors = products.backwards(layers, reading, known, told)
         else:
-            values, errors = products.forwards(layers, reading, known, pairs and pairs.sources, told)
+            values, errors = products.forwards(layers, reading, known, pairs and pairs.sources, told, beside)
     except products.NoProductError as error:  # forward mode is not known of every operation
         notes.append(f"G*: {error.problem}; taken backwards")
         values, errors = products.backwards(layers, reading, told=told)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -20,6 +21,7 @@ from headscope.models.jacobian import linear
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.layers import Layer
 from headscope.models.jacobian.norms import NormReading
+from headscope.models.jacobian.targets import held
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -82,12 +84,14 @@ def forwards(
     known: Sequence[Block | str] = (),
     sources: Sequence[int] | None = None,
     told: Callable[[float], None] | None = None,
+    beside: Callable[[int], None] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """G* of all layers [layer, source, target] and its standard errors, from sources on. Blocks that are known are made
     use of.
 
     Of some `sources` alone it takes as much less time as they are fewer; all others are 0. `told` hears the share
-    that is done.
+    that is done. `beside` is called once with the number of each layer, while its block holds O and P if it is known
+    and many rows go through it.
     """
     found = []
     states = layers[0].states
@@ -97,8 +101,15 @@ def forwards(
     for number, some in enumerate(parts):
         rows = reading.placed(places[some], len(states))
         steps = []
-        for layer, block in counted(upwards, told, number, len(parts)):
-            rows = linear.push(block, rows, KNOWN) if linear.worthwhile(block, len(rows)) else push(layer, rows)
+        for place, (layer, block) in enumerate(counted(upwards, told, number, len(parts))):
+            with ExitStack() as stack:
+                if linear.worthwhile(block, len(rows)):
+                    stack.enter_context(held(block))
+                    rows = linear.push(block, rows, KNOWN)
+                else:
+                    rows = push(layer, rows)
+                if beside is not None and number == 0:
+                    beside(place)
             steps.append(reading(rows.reshape(len(some), -1, *rows.shape[1:])))
         found.append([torch.stack(parts) for parts in zip(*steps, strict=True)])
     both = [torch.cat(parts, 1) for parts in zip(*found, strict=True)]

@@ -119,7 +119,8 @@ class Trial:
         if self.model.objective not in ("masked", "causal") or layer is None:
             return 0.0
         share = self.spec.mask_share if self.model.objective == "masked" else 1.0
-        return share * sum(weight.numel() for weight in layer.parameters()) / layer_weights(self.model.network)
+        weights: int = sum(weight.numel() for weight in layer.parameters())
+        return share * weights / layer_weights(self.model.network)
 
     def answer_systems(self, texts: Sequence[Encoded], kept: StateColumns, tell: Callable[[float], None] | None = None) -> None:
         """Answer texts by the model as it is and by every system that changes one layer; and find gradients of gates,

@@ -17,7 +17,6 @@ from headscope.studies.flow.items import Context, Passage, alternating, draw
 from headscope.studies.flow.spec import FlowSpec, Part
 from headscope.studies.picking import picked
 
-
 FEATURES = 4.8  # of a state, that make one pass of a target's exact Jacobian: products of matrices against one of a vector
 
 
@@ -122,7 +121,8 @@ def work(job: FlowText, spec: FlowSpec, size: int) -> dict[str, float]:
     if "G*" in spec.measures:
         rows = sources * spec.probes if frobenius else tokens
         known = 14 * rows > 10 * size  # as in `linear.worthwhile`: matrices of each token are made first, then rows are cheap
-        costs["G*"] = tokens * (0.7 * size / FEATURES + rows * 0.2 if known else rows * 0.6)
+        shared = "G" in costs and targets == tokens  # the same matrices
+        costs["G*"] = tokens * ((0.0 if shared else 0.7 * size / FEATURES) + rows * 0.2 if known else rows * 0.6)
     if "maxflow" in spec.measures:
         costs["maxflow"] = tokens**4 / 1e4
     return costs

@@ -80,10 +80,11 @@ class FlowWork(Work):
 
     def _tell(self, before: float, costs: Mapping[str, float], whole: float) -> Callable[[str, float], None]:
         """What hears of a measure of a text, and the share of it that is done."""
+        done: dict[str, float] = {}
 
         def tell(measure: str, share: float) -> None:
-            earlier = sum(costs[name] for name in list(costs)[: list(costs).index(measure)])
-            self.meter.tell((before + earlier + share * costs[measure]) / whole, self._texts, self._tokens)
+            done[measure] = share * costs[measure]
+            self.meter.tell((before + sum(done.values())) / whole, self._texts, self._tokens)
 
         return tell
 
