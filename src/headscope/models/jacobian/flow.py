@@ -80,8 +80,8 @@ def flow(
     norm is sketched with `probes` random vectors, as G* is. `exact` takes as many vectors as there are features. All
     norms but `frobenius` are exact whatever the method. With `pairs`, some sources and some targets, G has numbers for
     these targets and G* for these sources alone, and 0 elsewhere: where few are asked for, this is many times faster,
-    and the numbers are the same. `tell` hears after each layer of G and G* how much of that kind is done. `maxflow` is refused for texts of more than `longest` tokens: it takes about the
-    fourth power of the length.
+    and the numbers are the same. `maxflow` is refused for texts of more than `longest` tokens: it takes about the
+    fourth power of the length. `tell` hears after each layer of G and G* how much of that kind is done.
 
     With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all
     kinds, layers and probes: it is drawn from `seed`. G is then taken by products, for which `norm="sum"` is the

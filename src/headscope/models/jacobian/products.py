@@ -138,7 +138,7 @@ def backwards(
 
 
 def counted(items: Sequence[T], told: Callable[[float], None] | None, part: int = 0, parts: int = 1) -> Iterator[T]:
-    """The items, one of several `parts` of some work; after each one `told` hears the share of all parts that is done."""
+    """The items, one of several `parts` of some work; after each one `told` hears the share that is done of all."""
     for number, item in enumerate(items, 1):
         yield item
         if told is not None:
