@@ -332,12 +332,10 @@ def test_some_pairs_have_the_numbers_of_all(norm: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
-@pytest.mark.parametrize("known", [True, False])
-def test_g_beside_g_star_is_g_alone(name: str, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_g_beside_g_star_is_g_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The matrices of a block that both need are made once, and no number changes."""
     model = tiny(name)
     inputs = text(model, 6, 6)
-    monkeypatch.setattr(linear, "worthwhile", lambda block, rows: known)
     made: list[bool] = []
     after = targets.Targets.after
 
@@ -347,8 +345,8 @@ def test_g_beside_g_star_is_g_alone(name: str, known: bool, monkeypatch: pytest.
 
     monkeypatch.setattr(targets.Targets, "after", noted)
     both = flow(model, inputs, ("G", "G*"), probes=8, seed=3)
-    layers = len(both.values["G"])
-    assert made == ([False, True] if known else [False]) * layers  # one made, one read
-    for kind in ("G", "G*"):
-        alone = flow(model, inputs, (kind,), probes=8, seed=3)
-        np.testing.assert_array_equal(both.values[kind], alone.values[kind])
+    assert made == [False, True] * len(both.values["G"])  # one made, one read
+    np.testing.assert_array_equal(both.values["G"], flow(model, inputs, ("G",), probes=8, seed=3).values["G"])
+    for known, tolerance in ((True, 0.0), (False, 1e-4)):  # without G by the same matrices, and by products with the layer
+        monkeypatch.setattr(linear, "worthwhile", lambda *args, known=known: known)
+        np.testing.assert_allclose(both.values["G*"], flow(model, inputs, ("G*",), probes=8, seed=3).values["G*"], rtol=tolerance)

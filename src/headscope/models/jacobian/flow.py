@@ -113,7 +113,7 @@ def flow(
             check_again(layers)
             known = [read(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
             within = _Exact(known, norm, pairs and pairs.targets, _of_kind(tell, "G"))
-            beside = within if "G" in kinds and method != "sketch" else None
+            beside = within if "G" in kinds and method != "sketch" and within.strange is None else None
             star = None
             if "G*" in kinds:  # first, since what a block holds for it G can use
                 star = _from_start(layers, known, norm, method, probes, seed, star_notes, pairs, _of_kind(tell, "G*"), beside)

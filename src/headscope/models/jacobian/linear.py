@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     Matrices = Float[torch.Tensor, "token feature feature"]
 
 
-def worthwhile(block: Block | str, rows: int) -> TypeGuard[Block]:
+def worthwhile(block: Block | str, rows: int, made: bool = False) -> TypeGuard[Block]:
     """Whether the block is known, and so many rows save more than O and P cost: about 14d² flop a token and row
-    against 10d³ a token.
+    against 10d³ a token; nothing if they are `made` in any case.
     """
-    return isinstance(block, Block) and 14 * rows > 10 * block.output.shape[1]
+    return isinstance(block, Block) and (made or 14 * rows > 10 * block.output.shape[1])
 
 
 def push(block: Block, rows: Rows, chunk: int) -> Rows:

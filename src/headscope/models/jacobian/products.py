@@ -103,7 +103,7 @@ def forwards(
         steps = []
         for place, (layer, block) in enumerate(counted(upwards, told, number, len(parts))):
             with ExitStack() as stack:
-                if linear.worthwhile(block, len(rows)):
+                if linear.worthwhile(block, len(rows), beside is not None and sources is None):
                     stack.enter_context(held(block))
                     rows = linear.push(block, rows, KNOWN)
                 else:

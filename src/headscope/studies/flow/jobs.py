@@ -120,8 +120,8 @@ def work(job: FlowText, spec: FlowSpec, size: int) -> dict[str, float]:
         costs["G"] = targets * (size / FEATURES if frobenius else 4.0)
     if "G*" in spec.measures:
         rows = sources * spec.probes if frobenius else tokens
-        known = 14 * rows > 10 * size  # as in `linear.worthwhile`: matrices of each token are made first, then rows are cheap
-        shared = "G" in costs and targets == tokens  # the same matrices
+        shared = "G" in costs and frobenius and pairs is None  # the matrices of each token, after which rows are cheap
+        known = shared or 14 * rows > 10 * size  # as in `linear.worthwhile`
         costs["G*"] = tokens * ((0.0 if shared else 0.7 * size / FEATURES) + rows * 0.2 if known else rows * 0.6)
     if "maxflow" in spec.measures:
         costs["maxflow"] = tokens**4 / 1e4
