@@ -9,7 +9,7 @@ import pytest
 
 from headscope.studies.edge_probe import linear, training
 
-QUICK = {"checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
+QUICK = {"seeds": 2, "checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "replicates": 40, "examples": 3, "searched": 100}
 
 
 @contextmanager

@@ -329,3 +329,24 @@ def test_some_pairs_have_the_numbers_of_all(norm: Any) -> None:
     assert not some.values["G"][:, :, [0, 1, 2, 3, 5, 6]].any()
     assert not some.values["G*"][:, [0, 1, 3, 4, 6]].any()
     assert (some.errors["G*"] is None) == (norm == "spectral")
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
+def test_g_beside_g_star_is_g_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The matrices of a block that both need are made once, and no number changes."""
+    model = tiny(name)
+    inputs = text(model, 6, 6)
+    made: list[bool] = []
+    after = targets.Targets.after
+
+    def noted(some: targets.Targets) -> Any:
+        made.append(targets._HELD in some.block.__dict__)
+        return after(some)
+
+    monkeypatch.setattr(targets.Targets, "after", noted)
+    both = flow(model, inputs, ("G", "G*"), probes=8, seed=3)
+    assert made == [False, True] * len(both.values["G"])  # one made, one read
+    np.testing.assert_array_equal(both.values["G"], flow(model, inputs, ("G",), probes=8, seed=3).values["G"])
+    for known, tolerance in ((True, 0.0), (False, 1e-4)):  # without G by the same matrices, and by products with the layer
+        monkeypatch.setattr(linear, "worthwhile", lambda *args, known=known: known)
+        np.testing.assert_allclose(both.values["G*"], flow(model, inputs, ("G*",), probes=8, seed=3).values["G*"], rtol=tolerance)

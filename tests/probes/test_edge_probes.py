@@ -22,7 +22,7 @@ from headscope.studies.edge_probe.linear import fitted, linear_counts, span_vect
 from headscope.studies.edge_probe.probe import Probes, Shape, cumulative, shares, single, visible
 from headscope.studies.edge_probe.summary import linear_warnings
 from headscope.studies.edge_probe.task import beliefs, counts, f1
-from headscope.studies.edge_probe.training import EdgeRecipe, loss, train
+from headscope.studies.edge_probe.training import Adam, EdgeRecipe, loss, train
 from headscope.studies.hidden_states import HiddenStates
 
 CPU = torch.device("cpu")
@@ -131,6 +131,29 @@ def test_a_probe_among_others_is_the_same_probe_alone(pairs: bool) -> None:
         assert (score[0, 0], step[0, 0]) == (scores[seed, place], steps[seed, place])
         for name, value in many.parameters.items():
             torch.testing.assert_close(alone.parameters[name][0, 0], value[seed, place], rtol=0, atol=1e-5, msg=name)
+
+
+def test_probes_that_are_done_take_no_part_in_further_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer and fewer probes of a seed are trained, and all end as they do alone."""
+    states, own = _world(False)
+    recipe = EdgeRecipe(rate=0.02, batch=4, checks=8, check_every=3, stop_after=2)
+    shown = [*cumulative(LAYERS), *single(LAYERS)]
+    sizes: list[int] = []
+    stepped = Adam.step
+
+    def step(adam: Adam, rate: torch.Tensor) -> None:
+        sizes.append(rate.shape[1])
+        stepped(adam, rate)
+
+    monkeypatch.setattr(Adam, "step", step)
+    many, scores, steps = _trained(states, own, shown, [5], [own.labels], recipe)
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == len(shown) > sizes[-1]
+    for probe, seen in enumerate(shown):
+        alone, score, best = _trained(states, own, [seen], [5], [own.labels], recipe)
+        assert (score[0, 0], best[0, 0]) == (scores[0, probe], steps[0, probe])
+        for name, value in many.parameters.items():
+            torch.testing.assert_close(alone.parameters[name][0, 0], value[0, probe], rtol=0, atol=1e-5, msg=name)
 
 
 def test_probes_learn_what_is_there_and_only_where_it_is() -> None:

@@ -113,7 +113,7 @@ def test_stopped_and_gone_on_with_it_is_the_same(
     assert len(turns) == 5
     assert str(opened) == str(hs.open_study(tmp_path / "study"))
     with pytest.raises(RunError, match="seeds was 2 and is 1"):
-        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, seeds=1, **settings)
+        hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **{**settings, "seeds": 1})
 
 
 def _toy(number: int, words: str, labels: str, other: bool = False) -> Document:

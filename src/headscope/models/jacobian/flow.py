@@ -11,8 +11,9 @@ norms      the size of what the heads of layer n carry from i to j (see `values`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
     Sizes = Float[np.ndarray, "layer source target"]
+    Tell = Callable[[Kind, float], None]  # hears a kind and the share of its work that is done
 
 
 class Pairs(NamedTuple):
@@ -67,6 +69,7 @@ def flow(
     longest: int = 64,
     mode: Mode = "eval",
     pairs: Pairs | None = None,
+    tell: Tell | None = None,
 ) -> Flow:
     """A, G and G* of one text, or other kinds (ALL_KINDS). Of an encoder-decoder, those of its encoder. The
     text may also be the inputs of the network: one row of tokens, padding allowed.
@@ -78,7 +81,7 @@ def flow(
     norms but `frobenius` are exact whatever the method. With `pairs`, some sources and some targets, G has numbers for
     these targets and G* for these sources alone, and 0 elsewhere: where few are asked for, this is many times faster,
     and the numbers are the same. `maxflow` is refused for texts of more than `longest` tokens: it takes about the
-    fourth power of the length.
+    fourth power of the length. `tell` hears after each layer of G and G* how much of that kind is done.
 
     With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all
     kinds, layers and probes: it is drawn from `seed`. G is then taken by products, for which `norm="sum"` is the
@@ -91,6 +94,7 @@ def flow(
     sites = [site for site in model.sites if site.kind == model.sites[0].kind]
     found = Flow()
     notes: list[str] = []
+    star_notes: list[str] = []
     if {"A", "rollout", "maxflow"} & set(kinds):
         with running(model.network, mode, seed):
             attention = _attention(model, inputs)
@@ -109,11 +113,16 @@ def flow(
             layers = record(model.network, sites, inputs)
             check_again(layers)
             known = [read(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
+            within = _Exact(known, norm, pairs and pairs.targets, _of_kind(tell, "G"))
+            beside = within if "G" in kinds and method != "sketch" and within.strange is None else None
+            star = None
+            if "G*" in kinds:  # first, since what a block holds for it G can use
+                star = _from_start(layers, known, norm, method, probes, seed, star_notes, pairs, _of_kind(tell, "G*"), beside)
             if "G" in kinds:
-                _add(found, "G", *_within(layers, known, norm, method, probes, seed, notes, pairs))
-            if "G*" in kinds:
-                _add(found, "G*", *_from_start(layers, known, norm, method, probes, seed, notes, pairs))
-    return Flow(found.values, found.errors, found.method, tuple(notes))
+                _add(found, "G", *_within(layers, within, norm, method, probes, seed, notes))
+            if star is not None:
+                _add(found, "G*", *star)
+    return Flow(found.values, found.errors, found.method, (*notes, *star_notes))
 
 
 def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int, mode: Mode) -> None:
@@ -123,6 +132,10 @@ def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int, mode:
             raise MeasureError(f"{what} {given!r} is unknown", f"Use one of {', '.join(known)}")
     if probes < 2:
         raise MeasureError(f"{probes} probes give no standard error", "Use at least 2")
+
+
+def _of_kind(tell: Tell | None, kind: Kind) -> Callable[[float], None]:
+    return (lambda share: None) if tell is None else partial(tell, kind)
 
 
 def _add(found: Flow, kind: Kind, values: torch.Tensor, errors: torch.Tensor | None = None) -> None:
@@ -142,23 +155,39 @@ def _attention(model: Model, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor
     return torch.stack(maps)
 
 
+class _Exact:
+    """G of blocks in closed form, layer by layer in any order; nothing where one of them is not known."""
+
+    def __init__(self, known: Sequence[Block | str], norm: Norm, targets: Sequence[int] | None, told: Callable[[float], None]) -> None:
+        self.strange = next((block for block in known if isinstance(block, str)), None)
+        self.told = told
+        self._known, self._norm, self._targets = known, norm, targets
+        self._sizes: dict[int, torch.Tensor] = {}
+
+    def __call__(self, number: int) -> None:
+        """Take the layer of this number."""
+        block = self._known[number]
+        if isinstance(block, Block) and self.strange is None and number not in self._sizes:
+            self._sizes[number] = closed.sizes(block, self._norm, self._targets)
+            self.told(len(self._sizes) / len(self._known))
+
+    def all(self) -> torch.Tensor:
+        """All layers, those that are missing taken now."""
+        for number in range(len(self._known)):
+            self(number)
+        return torch.stack([self._sizes[number] for number in range(len(self._known))])
+
+
 def _within(
-    layers: Sequence[Layer],
-    known: Sequence[Block | str],
-    norm: Norm,
-    method: Method,
-    probes: int,
-    seed: int,
-    notes: list[str],
-    pairs: Pairs | None,
+    layers: Sequence[Layer], exact: _Exact, norm: Norm, method: Method, probes: int, seed: int, notes: list[str]
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     if method != "sketch":
-        strange = next((block for block in known if isinstance(block, str)), None)
-        if strange is None:
-            return torch.stack([closed.sizes(block, norm, pairs and pairs.targets) for block in known if isinstance(block, Block)]), None
-        notes.append(f"G: {strange}")
+        if exact.strange is None:
+            return exact.all(), None
+        notes.append(f"G: {exact.strange}")
     readings = [NormReading.make(norm, layer.states, _probes(method, probes), seed + number) for number, layer in enumerate(layers)]
-    values, errors = zip(*(products.within(layer, reading) for layer, reading in zip(layers, readings, strict=True)), strict=True)
+    each = products.counted(list(zip(layers, readings, strict=True)), exact.told)
+    values, errors = zip(*(products.within(layer, reading) for layer, reading in each), strict=True)
     if readings[0].exact:
         return torch.stack(values), None
     notes.append(f"G: sketched with {probes} probes a layer")
@@ -174,18 +203,20 @@ def _from_start(
     seed: int,
     notes: list[str],
     pairs: Pairs | None,
+    told: Callable[[float], None],
+    beside: Callable[[int], None] | None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     check_chain(layers)
     reading = NormReading.make(norm, layers[0].states, _probes(method, probes), seed)
     try:
         back = norm in ("sum", "mean")
         if back:
-            values, errors = products.backwards(layers, reading, known)
+            values, errors = products.backwards(layers, reading, known, told)
         else:
-            values, errors = products.forwards(layers, reading, known, pairs and pairs.sources)
+            values, errors = products.forwards(layers, reading, known, pairs and pairs.sources, told, beside)
     except products.NoProductError as error:  # forward mode is not known of every operation
         notes.append(f"G*: {error.problem}; taken backwards")
-        values, errors = products.backwards(layers, reading)
+        values, errors = products.backwards(layers, reading, told=told)
     if reading.exact:
         return values, None
     notes.append(f"G*: sketched with {probes} probes")

@@ -20,7 +20,7 @@ import torch
 
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.parts import by_head
-from headscope.models.jacobian.targets import targets_of
+from headscope.models.jacobian.targets import held
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     Matrices = Float[torch.Tensor, "token feature feature"]
 
 
-def worthwhile(block: Block | str, rows: int) -> TypeGuard[Block]:
+def worthwhile(block: Block | str, rows: int, made: bool = False) -> TypeGuard[Block]:
     """Whether the block is known, and so many rows save more than O and P cost: about 14d² flop a token and row
-    against 10d³ a token.
+    against 10d³ a token; nothing if they are `made` in any case.
     """
-    return isinstance(block, Block) and 14 * rows > 10 * block.output.shape[1]
+    return isinstance(block, Block) and (made or 14 * rows > 10 * block.output.shape[1])
 
 
 def push(block: Block, rows: Rows, chunk: int) -> Rows:
@@ -49,13 +49,13 @@ def pull(block: Block, rows: Rows, chunk: int) -> Rows:
 
 
 def _in_chunks(product: Callable[[Block, Matrices, Matrices, Behind], Behind], block: Block, rows: Rows, chunk: int) -> Rows:
-    past, heads = (torch.cat(parts) for parts in zip(*(targets.after() for targets in targets_of(block)), strict=True))
     behind = rows.transpose(0, 1)
     length, count, size = behind.shape
     made = rows.new_empty(length, count, size)
     step = max(1, chunk // (length * (8 * size + 2 * len(block.weights) * length)))
-    for start in range(0, count, step):
-        made[:, start : start + step] = product(block, past, heads, behind[:, start : start + step])
+    with held(block) as (past, heads):
+        for start in range(0, count, step):
+            made[:, start : start + step] = product(block, past, heads, behind[:, start : start + step])
     return made.transpose(0, 1)
 
 

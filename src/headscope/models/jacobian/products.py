@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
@@ -20,6 +21,7 @@ from headscope.models.jacobian import linear
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.layers import Layer
 from headscope.models.jacobian.norms import NormReading
+from headscope.models.jacobian.targets import held
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     Rows = Float[torch.Tensor, "row token feature"]
     Sizes = Float[torch.Tensor, "source target"]
 
+T = TypeVar("T")
 HELD = 2**26  # numbers of the rows that are held at once: 256 MiB in float32, and as much again for what a layer makes of them
 CHUNK = 2**21  # numbers of the rows that go through a layer at once
 KNOWN = 2**24  # numbers that are made at once where the layer is a block that is known: 64 MiB in float32
@@ -76,21 +79,37 @@ def within(layer: Layer, reading: NormReading) -> tuple[Sizes, Sizes]:
 
 
 def forwards(
-    layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = (), sources: Sequence[int] | None = None
+    layers: Sequence[Layer],
+    reading: NormReading,
+    known: Sequence[Block | str] = (),
+    sources: Sequence[int] | None = None,
+    told: Callable[[float], None] | None = None,
+    beside: Callable[[int], None] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """G* of all layers [layer, source, target] and its standard errors, from sources on. Blocks that are known are made
     use of.
 
-    Of some `sources` alone it takes as much less time as they are fewer; all others are 0.
+    Of some `sources` alone it takes as much less time as they are fewer; all others are 0. `told` hears the share
+    that is done. `beside` is called once with the number of each layer, while its block holds O and P if it is known
+    and many rows go through it.
     """
     found = []
     states = layers[0].states
     places = torch.arange(len(states), device=states.device) if sources is None else torch.tensor(sources, device=states.device)
-    for some in _blocks(states, len(reading.vectors), len(places)):
+    parts = list(_blocks(states, len(reading.vectors), len(places)))
+    upwards = list(zip(layers, known or [""] * len(layers), strict=True))
+    for number, some in enumerate(parts):
         rows = reading.placed(places[some], len(states))
         steps = []
-        for layer, block in zip(layers, known or [""] * len(layers), strict=True):
-            rows = linear.push(block, rows, KNOWN) if linear.worthwhile(block, len(rows)) else push(layer, rows)
+        for place, (layer, block) in enumerate(counted(upwards, told, number, len(parts))):
+            with ExitStack() as stack:
+                if linear.worthwhile(block, len(rows), beside is not None and sources is None):
+                    stack.enter_context(held(block))
+                    rows = linear.push(block, rows, KNOWN)
+                else:
+                    rows = push(layer, rows)
+                if beside is not None and number == 0:
+                    beside(place)
             steps.append(reading(rows.reshape(len(some), -1, *rows.shape[1:])))
         found.append([torch.stack(parts) for parts in zip(*steps, strict=True)])
     both = [torch.cat(parts, 1) for parts in zip(*found, strict=True)]
@@ -98,20 +117,32 @@ def forwards(
     return sizes, errors
 
 
-def backwards(layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = ()) -> tuple[torch.Tensor, torch.Tensor]:
+def backwards(
+    layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = (), told: Callable[[float], None] | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer back through
     those below it. Blocks that are known are made use of.
     """
     found = []
-    for targets in _blocks(layers[0].states, len(reading.vectors) * len(layers)):
+    parts = list(_blocks(layers[0].states, len(reading.vectors) * len(layers)))
+    downwards = list(zip(reversed(layers), reversed(known or [""] * len(layers)), strict=True))
+    for number, targets in enumerate(parts):
         start = reading.placed(targets, len(layers[0].states))
         rows = start[:0]
-        for layer, block in zip(reversed(layers), reversed(known or [""] * len(layers)), strict=True):
+        for layer, block in counted(downwards, told, number, len(parts)):
             rows = torch.cat([start, rows])  # this layer's own, which lie first in the end, and what comes down from above
             rows = linear.pull(block, rows, KNOWN) if linear.worthwhile(block, len(rows)) else pull(layer, rows)
         found.append(reading(rows.reshape(len(layers), len(targets), -1, *rows.shape[1:])))
     sizes, errors = (torch.cat(parts, 1).transpose(1, 2) for parts in zip(*found, strict=True))
     return sizes, errors
+
+
+def counted(items: Sequence[T], told: Callable[[float], None] | None, part: int = 0, parts: int = 1) -> Iterator[T]:
+    """The items, one of several `parts` of some work; after each one `told` hears the share that is done of all."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if told is not None:
+            told((part + number / len(items)) / parts)
 
 
 def _blocks(states: torch.Tensor, vectors: int, count: int | None = None) -> Iterator[torch.Tensor]:

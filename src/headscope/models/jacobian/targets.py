@@ -20,6 +20,7 @@ rotated, and C·Wq becomes C·R(j)·Wq.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     Matrices = Float[torch.Tensor, "target feature feature"]
 
+_HELD = "matrices"  # where a block holds O and P
 HELD = 2**25  # numbers that are held at once for a block of targets: 128 MiB in float32
 
 
@@ -83,8 +85,11 @@ class Targets:
         return found if self.block.turn is None else self.block.turn.take(self.tokens).back(found, 0)
 
     def after(self) -> tuple[Matrices, Float[torch.Tensor, "target feature inner"]]:
-        """O and P."""
+        """O and P, of what the block holds if it does (`held`)."""
         block = self.block
+        if _HELD in block.__dict__:
+            past, heads = block.__dict__[_HELD]
+            return past[self.tokens], heads[self.tokens]
         between, inner = block.between.take(self.tokens), block.feed.jacobian(self.tokens)
         inner = inner if block.last is not None else between.right(inner)
         inner.diagonal(dim1=1, dim2=2).add_(1)
@@ -119,6 +124,20 @@ class Targets:
         inner = inner + (self.covariances() @ self.by_head(self.block.query.weight, 0)).flatten(1, 2)
         inner = inner if self.block.ahead is None else self.block.ahead.take(self.tokens)(inner)
         return torch.baddbmm(past, heads, inner)
+
+
+@contextmanager
+def held(block: Block) -> Iterator[tuple[Matrices, Float[torch.Tensor, "target feature inner"]]]:
+    """O and P of all targets, which all that is asked of the block meanwhile makes use of."""
+    if _HELD in block.__dict__:
+        yield block.__dict__[_HELD]
+        return
+    past, heads = (torch.cat(parts) for parts in zip(*(targets.after() for targets in targets_of(block)), strict=True))
+    block.__dict__[_HELD] = past, heads
+    try:
+        yield past, heads
+    finally:
+        del block.__dict__[_HELD]
 
 
 def targets_of(block: Block, norm: Norm = "frobenius") -> Iterator[Targets]:

@@ -48,7 +48,7 @@ class AblationSpec(StudySpec):
         None, description="what a model that tags words was trained on: upos, xpos, keyphrases [default: by its tags]"
     )
     unit: Unit | None = Field(None, description="what one text is: sentence, paragraph, document, pair [default: as the model needs it]")
-    limit: int | None = Field(200, ge=1, description="texts, drawn from all documents; 0: all of them")
+    limit: int | None = Field(120, ge=1, description="texts, drawn from all documents; 0: all of them")
     mask_share: float = Field(0.15, gt=0, le=1, description="share of the pieces that a masked model is to guess")
     test: Test | None = Field(
         None,

@@ -33,6 +33,7 @@ from headscope.studies.ablation.answers import answering, columns_of, scored
 from headscope.studies.ablation.importance import replicated
 from headscope.studies.ablation.spec import OWN, SCORES, AblationSpec
 from headscope.studies.ablation.tables import Scores, Systems
+from headscope.studies.base import layer_weights
 from headscope.studies.execute import require_length
 from headscope.studies.picking import picked
 
@@ -102,10 +103,24 @@ class Trial:
         return None if self.spec.score in SCORES["translation"] else why_not(self.model)
 
     def passes(self, cuts: Sequence[Cut]) -> list[float]:
-        """The share of a pass that the answers under each cut take: those of the layers from its first gate on."""
+        """The work of the answers under each cut, in passes through all layers: those from its first gate on, and the
+        output layer.
+        """
         whole = self.spec.score in SCORES["translation"] or self.whole_passes is not None
         sites = len(self.model.sites)
-        return [1.0 if whole or not cut else 1 - min(cut) / sites for cut in cuts]
+        return [self.output_cost + (1.0 if whole or not cut else 1 - min(cut) / sites) for cut in cuts]
+
+    @cached_property
+    def output_cost(self) -> float:
+        """The work of the output layer of a language model, in passes through all layers: with a large vocabulary, half
+        a pass.
+        """
+        layer = None if self.model.whole is None else self.model.whole.get_output_embeddings()
+        if self.model.objective not in ("masked", "causal") or layer is None:
+            return 0.0
+        share = self.spec.mask_share if self.model.objective == "masked" else 1.0
+        weights: int = sum(weight.numel() for weight in layer.parameters())
+        return share * weights / layer_weights(self.model.network)
 
     def answer_systems(self, texts: Sequence[Encoded], kept: StateColumns, tell: Callable[[float], None] | None = None) -> None:
         """Answer texts by the model as it is and by every system that changes one layer; and find gradients of gates,

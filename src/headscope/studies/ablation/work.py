@@ -76,12 +76,13 @@ class AblationWork(Work):
         """Tokens of the texts of each job, times the passes that they take."""
         trial, spec = self._trial, self.spec
         shards = trial.shards(trial.texts)
-        gradients = BACKWARD * bool({"importance", "pruning"} & {*spec.parts})
+        whole = 1.0 + trial.output_cost
+        gradients = whole * BACKWARD * bool({"importance", "pruning"} & {*spec.parts})
         costs = [_tokens(texts) * (sum(trial.passes([{}, *trial.systems.cuts()])) + gradients) for texts in shards]
         if "pruning" in spec.parts:
             ordered = (1 + ("heads" in spec.parts)) * (1 + spec.most_first)
             orders = ordered + spec.reestimate + len(spec.by) + spec.orders
-            costs += [_tokens(trial.testing_texts(texts)) * (1.0 + orders * spec.steps) for texts in shards]
+            costs += [_tokens(trial.testing_texts(texts)) * whole * (1.0 + orders * spec.steps) for texts in shards]
         return costs
 
     def do(self, job: AblationJob) -> States:

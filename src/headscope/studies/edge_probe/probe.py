@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,19 @@ class Probes:
         if kept is not None:
             features = features * kept[:, None]
         return features @ p["out"] + p["out_bias"][:, :, None]
+
+    def some(self, chosen: Int[torch.Tensor, "some"]) -> Probes:
+        """Copies of some of the probes, of all seeds."""
+        part = copy(self)
+        part.seen = self.seen[chosen]
+        part.parameters = {name: value.detach()[:, chosen].requires_grad_() for name, value in self.parameters.items()}
+        return part
+
+    def put(self, chosen: Int[torch.Tensor, "some"], part: Probes) -> None:
+        """Give some of the probes the parameters that their copies have now."""
+        with torch.no_grad():
+            for name, value in self.parameters.items():
+                value[:, chosen] = part.parameters[name]
 
     @property
     def weights(self) -> Float[torch.Tensor, "seed probe layer"]:

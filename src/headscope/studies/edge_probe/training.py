@@ -55,6 +55,12 @@ class Adam:
         self._mean, self._square = ({name: torch.zeros_like(value) for name, value in parameters.items()} for _ in range(2))
         self._step = 0
 
+    def keep(self, chosen: Int[torch.Tensor, "some"], parameters: Mapping[str, torch.Tensor]) -> None:
+        """Go on with some of the probes, whose parameters these are."""
+        self._parameters = parameters
+        for moments in (self._mean, self._square):
+            moments.update({name: value[:, chosen] for name, value in moments.items()})
+
     @torch.no_grad()
     def step(self, rate: Float[torch.Tensor, "seed probe"]) -> None:
         """Follow the gradients one step, and forget them."""
@@ -86,24 +92,35 @@ class TrainedProbes:
 def train(
     probes: Probes, feeder: Feeder, variant: Int[torch.Tensor, "probe"], check: Check, recipe: EdgeRecipe, tell: Tell | None = None
 ) -> TrainedProbes:
-    """Train all probes in place, each on the labels of its `variant`; `check` gives their held-out scores."""
+    """Train all probes in place, each on the labels of its `variant`; `check` gives their held-out scores.
+
+    A probe that is done in all seeds takes no further steps: the rest is trained without it.
+    """
     adam = Adam(probes.parameters, recipe.clip, {"mix": recipe.mix_rate})
     some = next(iter(probes.parameters.values()))
     rate = torch.full((len(probes.seeds), len(variant)), recipe.rate, device=some.device, dtype=some.dtype)
     best = _Best(probes, recipe)
     every = steps_between(len(feeder.items.laid), recipe)
     noise = [torch.Generator(some.device).manual_seed(seed) for seed in probes.seeds]
+    left, part = torch.arange(len(variant), device=some.device), probes  # the probes that are not done
     for step, texts in enumerate(_batches(feeder, probes.seeds, recipe.batch), 1):
         batch = feeder.batch(texts)
         kept = _kept(batch, texts, probes.shape.hidden, recipe.dropout, noise) if recipe.dropout else None
-        loss(probes(batch, kept), batch, variant).sum().backward()  # type: ignore[no-untyped-call]
+        loss(part(batch, kept), batch, variant[left]).sum().backward()  # type: ignore[no-untyped-call]
         adam.step(rate)
         if tell is not None:
             tell(step, every * recipe.checks)
         if step % every == 0:
-            rate *= best.look(check(), step).to(rate)
-            if not bool((rate > 0).any()) or step == every * recipe.checks:
+            if part is not probes:
+                probes.put(left, part)
+            rate *= best.look(check(), step).to(rate)[:, left]
+            running = torch.nonzero((rate > 0).any(0))[:, 0]
+            if not len(running) or step == every * recipe.checks:
                 break
+            if len(running) < len(left):
+                part = part.some(running)
+                adam.keep(running, part.parameters)
+                left, rate = left[running], rate[:, running]
     return best.trained()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -37,8 +37,11 @@ ABOUT: dict[Kind, str] = {
 _ALIASES = {"norm": "norms"}
 
 
-def text_flow(model: Model, text: Encoded, spec: FlowSpec, pairs: Pairs | None = None) -> Flow:
-    """The measures of a specification on one text, between all tokens or some.
+def text_flow(
+    model: Model, text: Encoded, spec: FlowSpec, pairs: Pairs | None = None, tell: Callable[[Kind, float], None] | None = None
+) -> Flow:
+    """The measures of a specification on one text, between all tokens or some; `tell` hears a measure and the share of
+    it that is done.
 
     The random vectors of a sketch depend on the text and the seed alone.
     """
@@ -54,6 +57,7 @@ def text_flow(model: Model, text: Encoded, spec: FlowSpec, pairs: Pairs | None =
         longest=LONGEST,
         mode=spec.mode or "eval",
         pairs=pairs,
+        tell=tell,
     )
 
 

@@ -17,6 +17,8 @@ from headscope.studies.flow.items import Context, Passage, alternating, draw
 from headscope.studies.flow.spec import FlowSpec, Part
 from headscope.studies.picking import picked
 
+FEATURES = 4.8  # of a state, that make one pass of a target's exact Jacobian: products of matrices against one of a vector
+
 
 class FlowText(NamedTuple):
     """A text, the parts of the study that look at it, and the pairs in it."""
@@ -105,17 +107,22 @@ class Jobs:
         return draw(self._corpus, spec.items, Context(limit, cost), match=spec.draw == "matched", seed=spec.seed)
 
 
-def work(job: FlowText, spec: FlowSpec) -> float:
-    """The work of a text in passes of a token through a layer: comparable within one model and study."""
+def work(job: FlowText, spec: FlowSpec, size: int) -> dict[str, float]:
+    """The work of a text by measure, in passes of a token through a layer with states of so many features: comparable
+    within one model and study. What all measures take is under "".
+    """
     tokens = len(job.text)
     pairs = job.pairs()
     sources, targets = (tokens, tokens) if pairs is None else (len(pairs.sources), len(pairs.targets))
-    total = 2.0 * tokens
+    frobenius = spec.norm in ("frobenius", None)
+    costs = {"": 2.0 * tokens}
     if "G" in spec.measures:
-        total += targets * (60 if spec.norm in ("frobenius", None) else 4)
+        costs["G"] = targets * (size / FEATURES if frobenius else 4.0)
     if "G*" in spec.measures:
-        rows = sources * spec.probes if spec.norm in ("frobenius", None) else tokens
-        total += rows * tokens * (2 if rows > 200 else 6) / 10
+        rows = sources * spec.probes if frobenius else tokens
+        shared = "G" in costs and frobenius and pairs is None  # the matrices of each token, after which rows are cheap
+        known = shared or 14 * rows > 10 * size  # as in `linear.worthwhile`
+        costs["G*"] = tokens * ((0.0 if shared else 0.7 * size / FEATURES) + rows * 0.2 if known else rows * 0.6)
     if "maxflow" in spec.measures:
-        total += tokens**4 / 1e4
-    return total
+        costs["maxflow"] = tokens**4 / 1e4
+    return costs

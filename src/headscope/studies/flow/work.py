@@ -28,6 +28,7 @@ from headscope.studies.flow.subsets import SubsetDistances
 from headscope.studies.flow.trees import TreeDistances
 
 SHARD = 8  # texts per job
+USUAL_SIZE = 768  # features of a state, where a model does not say: for estimates of time alone
 
 
 class FlowWork(Work):
@@ -41,6 +42,7 @@ class FlowWork(Work):
         if "G*" in spec.measures and spec.norm in ("frobenius", None):
             self.advice = "; --measures A,G or --norm sum is faster"
         self._texts = self._tokens = 0
+        self._size = int(getattr(self.model.network.config, "hidden_size", None) or USUAL_SIZE)
 
     def prepare(self) -> None:
         """Find the texts."""
@@ -50,7 +52,10 @@ class FlowWork(Work):
 
     def costs(self) -> list[float]:
         """The work of the texts of each shard."""
-        return [sum(work(text, self.spec) for text in shard) for shard in self._shards]
+        return [sum(sum(self._work(text).values()) for text in shard) for shard in self._shards]
+
+    def _work(self, text: FlowText) -> dict[str, float]:
+        return work(text, self.spec, self._size)
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[list[FlowText]]:
         """The texts, some at a time."""
@@ -63,12 +68,25 @@ class FlowWork(Work):
     def do(self, job: list[FlowText]) -> States:
         """What every part of the study sees in the texts."""
         parts = FlowParts(self.spec)
-        costs = [work(text, self.spec) for text in job]
-        for number, text in enumerate(job, 1):
-            parts.observe(text, text_flow(self.model, text.text, self.spec, text.pairs()))
+        whole = sum(sum(self._work(text).values()) for text in job)
+        before = 0.0
+        for text in job:
+            costs = self._work(text)
+            parts.observe(text, text_flow(self.model, text.text, self.spec, text.pairs(), self._tell(before, costs, whole)))
+            before += sum(costs.values())
             self.skip([text])
-            self.meter.tell(sum(costs[:number]) / sum(costs), self._texts, self._tokens)
+            self.meter.tell(before / whole, self._texts, self._tokens)
         return parts.states
+
+    def _tell(self, before: float, costs: Mapping[str, float], whole: float) -> Callable[[str, float], None]:
+        """What hears of a measure of a text, and the share of it that is done."""
+        done: dict[str, float] = {}
+
+        def tell(measure: str, share: float) -> None:
+            done[measure] = share * costs[measure]
+            self.meter.tell((before + sum(done.values())) / whole, self._texts, self._tokens)
+
+        return tell
 
     def skip(self, job: list[FlowText]) -> None:
         """Count the texts as done."""
