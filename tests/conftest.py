@@ -49,6 +49,14 @@ def mini() -> Model:
 
 
 @pytest.fixture(scope="session")
+def mini_decoder() -> Model:
+    """The embedded language model, shared like `mini`."""
+    from helpers.small_models import load_mini_decoder
+
+    return load_mini_decoder()
+
+
+@pytest.fixture(scope="session")
 def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a model of two layers of two heads. No test writes to it."""
     from helpers.small_models import save_small

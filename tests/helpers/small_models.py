@@ -18,6 +18,12 @@ def load_mini() -> Model:
     return load("mini")
 
 
+@cache
+def load_mini_decoder() -> Model:
+    """The embedded language model, loaded once per process."""
+    return load("mini-decoder")
+
+
 def save_small(folder: Path) -> Path:
     """A BERT of two layers of two heads with the tokenizer of the embedded model."""
     tokenizer = AutoTokenizer.from_pretrained(_locate("mini")[0])

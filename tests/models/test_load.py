@@ -9,16 +9,21 @@ import torch
 
 import headscope as hs
 from headscope.errors import ModelError
+from headscope.models import EMBEDDED
 from headscope.models import load as loading
 from headscope.models.model import Model
 
-MINI = Path(loading.__file__).parent / "mini"
+MODELS = Path(loading.__file__).parent
+MINI = MODELS / "mini"
 SHA256 = {
-    "model-00001-of-00003.safetensors": "4f17e0847cfe6a6bf54bfe9969130006c63686213d5dd8f0067d051758e1dcce",
-    "model-00002-of-00003.safetensors": "a1c036a72577ff0515bcc529ffbed137613e4caec805ed111e2ba0e02b3474da",
-    "model-00003-of-00003.safetensors": "b211796938168bf335e4ac5347a84156d27f84773ba0d577644531b1c7c49ee1",
-    "tokenizer.json": "ec38c9cb10b771e28958de1b95b54983792c5563d057e064853155e72a600eec",
-    "config.json": "355978efa93f9fc08a951ab132517d5785474691c1fb648c96b07489852bc7e4",
+    "mini/model-00001-of-00003.safetensors": "4f17e0847cfe6a6bf54bfe9969130006c63686213d5dd8f0067d051758e1dcce",
+    "mini/model-00002-of-00003.safetensors": "a1c036a72577ff0515bcc529ffbed137613e4caec805ed111e2ba0e02b3474da",
+    "mini/model-00003-of-00003.safetensors": "b211796938168bf335e4ac5347a84156d27f84773ba0d577644531b1c7c49ee1",
+    "mini/tokenizer.json": "ec38c9cb10b771e28958de1b95b54983792c5563d057e064853155e72a600eec",
+    "mini/config.json": "355978efa93f9fc08a951ab132517d5785474691c1fb648c96b07489852bc7e4",
+    "mini-decoder/model.safetensors": "0b80ff65a8741b3d34733e53265cb64b96bb30952412be713872ce27212da414",
+    "mini-decoder/tokenizer.json": "ae77f8f0fdd76c556bf5f1a063a4c1e12e56f55d8b3230ced669d62c9dbaae2c",
+    "mini-decoder/config.json": "b8cdff15be7f2e6cf56dc19056c359c77934b8f592c8550b65a54d9aa762fed7",
 }
 
 
@@ -27,10 +32,11 @@ def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(MINI, tmp_path / "copy"))
 
 
-def test_the_embedded_model_is_byte_identical() -> None:
+def test_the_embedded_models_are_byte_identical() -> None:
     for name, expected in SHA256.items():
-        assert hashlib.sha256((MINI / name).read_bytes()).hexdigest() == expected, name
-    loading.verify_mini()
+        assert hashlib.sha256((MODELS / name).read_bytes()).hexdigest() == expected, name
+    for name in EMBEDDED:
+        loading.verify_embedded(name)
 
 
 def test_the_embedded_model_has_twelve_layers_of_twelve_heads(mini: Model) -> None:
@@ -40,6 +46,12 @@ def test_the_embedded_model_has_twelve_layers_of_twelve_heads(mini: Model) -> No
     assert mini.max_length == 256
     assert not mini.network.training
     assert next(mini.network.parameters()).dtype == torch.float32
+
+
+def test_the_embedded_decoder_has_eight_layers_of_eight_heads(mini_decoder: Model) -> None:
+    shapes = [(site.kind, site.layer, site.heads, site.kv_heads) for site in mini_decoder.sites]
+    assert shapes == [("decoder", layer, 8, 4) for layer in range(8)]
+    assert mini_decoder.max_length == 512
 
 
 def test_a_folder_gives_the_same_model(mini: Model, copy: Path) -> None:
@@ -77,8 +89,9 @@ def test_half_precision_weights_are_measured_in_float32(mini: Model) -> None:
     assert 0 < max(map(abs, difference)) < 0.15
 
 
-def test_the_docs_carry_the_card_and_the_sources() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "mini.md").read_text(encoding="utf-8")
-    assert (MINI / "README.md").read_text(encoding="utf-8").strip() in page
-    for line in (MINI / "sources.tsv").read_text(encoding="utf-8").splitlines():
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_the_docs_carry_the_card_and_the_sources(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    assert (MODELS / name / "README.md").read_text(encoding="utf-8").strip() in page
+    for line in (MODELS / name / "sources.tsv").read_text(encoding="utf-8").splitlines():
         assert f"| {line.split(chr(9))[0]} |" in page

@@ -40,8 +40,8 @@ DEFAULT_MEASURES = ("positions", "tokens", "entropy")  # headscope.measures.DEFA
 def load(
     name: str | Path = "mini", device: str | None = None, dtype: str = "float32", random: int | None = None, head: bool = False
 ) -> Model:
-    """A model ready to be looked at: `mini` (embedded), a local folder, or a hub id; with `random`, a seed, untrained
-    but for its embeddings; with `head`, able to predict, which `saliency` needs.
+    """A model ready to be looked at: `mini` or `mini-decoder` (embedded), a local folder, or a hub id; with
+    `random`, a seed, untrained but for its embeddings; with `head`, able to predict, which `saliency` needs.
 
     `device` is `cpu`, `cuda`, `cuda:1`, ...; without it a GPU is used if there is one. `dtype` is `float32`, `float16`
     or `bfloat16`.

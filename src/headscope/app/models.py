@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
 from headscope.app.served_runs import unique
+from headscope.models import DEFAULT, EMBEDDED
 from headscope.results.results import Results
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
 
 T = TypeVar("T")
-EMBEDDED = "mini"
 
 
 class ModelSlot:
@@ -104,9 +104,9 @@ def _describe(model: Model | None) -> dict[str, Any]:
 
 
 def find_models(named: Sequence[str], runs: Mapping[str, Results]) -> dict[str, Model | str]:
-    """The models named, loaded; those of runs that are on this disk; the embedded one if there is no other.
+    """The models named, loaded; those of runs that are on this disk; `mini` if there is no other.
 
-    A hub model is only ever fetched if it was named: a run's is offered if it is the embedded one or a folder.
+    A hub model is only ever fetched if it was named: a run's is offered if it is embedded or a folder.
     """
     models: dict[str, Model | str] = {}
     seen: set[str] = set()
@@ -121,18 +121,18 @@ def find_models(named: Sequence[str], runs: Mapping[str, Results]) -> dict[str, 
         if settings.get("weights", "trained") == "trained" and _here(name) and _place(name) not in seen:
             models[unique(_short(name), models)] = name
             seen.add(_place(name))
-    return models or {EMBEDDED: EMBEDDED}
+    return models or {DEFAULT: DEFAULT}
 
 
 def _here(name: str) -> bool:
-    return name == EMBEDDED or (bool(name) and (Path(name).expanduser() / "config.json").is_file())
+    return name in EMBEDDED or (bool(name) and (Path(name).expanduser() / "config.json").is_file())
 
 
 def _short(name: str) -> str:
     folder = Path(name).expanduser()
-    return folder.resolve().name if name != EMBEDDED and folder.is_dir() else name
+    return folder.resolve().name if name not in EMBEDDED and folder.is_dir() else name
 
 
 def _place(name: str) -> str:
     folder = Path(name).expanduser()
-    return str(folder.resolve()) if name != EMBEDDED and folder.is_dir() else name
+    return str(folder.resolve()) if name not in EMBEDDED and folder.is_dir() else name

@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from headscope.models import EMBEDDED, MODEL_HELP
+
 
 def inspect(
-    model: Annotated[str, typer.Argument(help="mini (embedded), a local folder, or a hub id")] = "mini",
+    model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "mini",
     length: Annotated[int, typer.Option(help="tokens of a text, for the estimate of memory", min=1)] = 128,
     batch: Annotated[int, typer.Option(help="texts in a batch, for the estimate of memory", min=1)] = 32,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
@@ -50,7 +52,7 @@ def inspect(
 
 
 def doctor() -> None:
-    """Check this installation: versions, the embedded model, capture on it, devices. Exits with 1 if something is
+    """Check this installation: versions, the embedded models, capture on them, devices. Exits with 1 if something is
     wrong.
     """
     import os
@@ -61,7 +63,7 @@ def doctor() -> None:
 
     from headscope.corpora import check
     from headscope.errors import HeadscopeError
-    from headscope.models.load import load, verify_mini
+    from headscope.models.load import load, verify_embedded
     from headscope.results.signature import versions
 
     typer.echo(f"python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} processors")
@@ -70,12 +72,12 @@ def doctor() -> None:
     typer.echo(f"devices: cpu{', ' + ', '.join(devices) if devices else ''}; torch uses {torch.get_num_threads()} threads")
     problems = []
     try:
-        verify_mini()
-        started = time.perf_counter()
-        model = load()
-        typer.echo(
-            f"embedded model: whole, loads in {time.perf_counter() - started:.1f} s, {model.layout.size} heads, capture by {model.capture}"
-        )
+        for name in EMBEDDED:
+            verify_embedded(name)
+            started = time.perf_counter()
+            model = load(name)
+            seconds = f"{time.perf_counter() - started:.1f} s"
+            typer.echo(f"embedded model {name}: whole, loads in {seconds}, {model.layout.size} heads, capture by {model.capture}")
     except HeadscopeError as error:
         problems.append(str(error))
     findings = check(["sampler"])

@@ -12,6 +12,7 @@ import typer
 
 from headscope.core.paths import kind_of
 from headscope.errors import CorpusError, RunError
+from headscope.models import MODEL_HELP
 
 if TYPE_CHECKING:
     from headscope.core.document import Document
@@ -27,7 +28,7 @@ NOTED = 3  # texts of which it is said what was left out of them, or how they we
 
 def keywords(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="text files, any corpus, or - for standard input")],
-    model: Annotated[str | None, Option(help="mini, a local folder, or a hub id [default: that of --learned, or mini]")] = None,
+    model: Annotated[str | None, Option(help=f"{MODEL_HELP} [default: that of --learned, or mini]")] = None,
     learned: Annotated[Path | None, Option(help="folder that headscope probe keywords wrote [default: learn from the sampler]")] = None,
     top: Annotated[int, Option(help="phrases of a text", min=1)] = 15,
     format: Annotated[str, Option(help="table, json or csv")] = "table",

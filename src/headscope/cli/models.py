@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.models import MODEL_HELP
+
 if TYPE_CHECKING:
     from headscope.models.finetuning.recipe import Check, TrainedModel, TrainingRecipe
     from headscope.results.table import Table
@@ -17,7 +19,7 @@ Option = typer.Option
 def train(
     corpus: Annotated[list[str], Option(help="file of labelled texts: CSV, TSV, JSON lines, or CoNLL-U for tags; may be repeated")],
     out: Annotated[Path, Option("--out", "-o", help="folder for the trained model")],
-    model: Annotated[str, Option(help="what to start from: mini (embedded), a local folder, or a hub id")] = "mini",
+    model: Annotated[str, Option(help=f"what to start from: {MODEL_HELP}")] = "mini",
     dev: Annotated[list[str] | None, Option(help="file to test on; may be repeated [default: part of the corpus is held out]")] = None,
     labels: Annotated[str, Option(help="what is learnt: label (a class a text); upos, xpos or keyphrases (a tag a word)")] = "label",
     epochs: Annotated[int, Option(help="times through the corpus", min=1)] = 3,
@@ -108,7 +110,7 @@ def _print(trained: TrainedModel, recipe: TrainingRecipe) -> None:
 
 
 def prune(
-    model: Annotated[str, typer.Argument(help="mini (embedded), a local folder, or a hub id; with what it predicts with")],
+    model: Annotated[str, typer.Argument(help=f"{MODEL_HELP}; with what it predicts with")],
     keep: Annotated[str, Option(help="share of the heads to keep: 60%")],
     out: Annotated[Path, Option("--out", "-o", help="folder for the smaller model; it must not be there yet, or be empty")],
     by: Annotated[

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.models import MODEL_HELP
+
 if TYPE_CHECKING:
     from headscope.engine.shards import Progress
     from headscope.results.results import Results
@@ -22,7 +24,7 @@ def replicate(
     recipe: Annotated[
         str, typer.Argument(help="clark2019, westera, tenney2019, michel2019, stefanik, hewitt2019, or a TOML file of your own")
     ],
-    model: Annotated[str, Option(help="mini (embedded), a local folder, or a hub id")] = "mini",
+    model: Annotated[str, Option(help=MODEL_HELP)] = "mini",
     corpus: Annotated[
         list[str] | None,
         Option(help="file for all steps, or ROLE=FILE for those that need such data; may be repeated [default: sampler (embedded)]"),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.models import MODEL_HELP
+
 if TYPE_CHECKING:
     from headscope.engine.spec import RunSpec
     from headscope.results.results import Results
@@ -18,7 +20,7 @@ Option = typer.Option
 
 def run(
     spec: Annotated[Path | None, typer.Argument(help="TOML file with settings; options override it")] = None,
-    model: Annotated[str | None, Option(help="mini (embedded), a local folder, or a hub id [default: mini]")] = None,
+    model: Annotated[str | None, Option(help=f"{MODEL_HELP} [default: mini]")] = None,
     corpus: Annotated[list[str] | None, Option(help="file, or 'sampler' (embedded); may be repeated [default: sampler]")] = None,
     measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations; your own: FILE.py:CLASS")] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/MODEL-CORPUS]")] = None,

@@ -12,6 +12,7 @@ import typer
 
 from headscope.cli.options import examples
 from headscope.cli.study import PLAN, StudyCommand, StudyGroup
+from headscope.models import MODEL_HELP
 
 if TYPE_CHECKING:
     from headscope.results.results import Results
@@ -20,7 +21,7 @@ Option = typer.Option
 
 
 def importance(
-    model: Annotated[str, Option(help="mini (embedded), a local folder, or a hub id; with what it predicts with")] = "mini",
+    model: Annotated[str, Option(help=f"{MODEL_HELP}; with what it predicts with")] = "mini",
     corpus: Annotated[list[str] | None, Option(help="file, or 'sampler' (embedded); may be repeated [default: sampler]")] = None,
     tags: Annotated[
         str | None, Option(help="what a model that tags words was trained on: upos, xpos, keyphrases [default: by its tags]")

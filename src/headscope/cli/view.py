@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.models import MODEL_HELP
+
 if TYPE_CHECKING:
     from headscope.core.document import Document
     from headscope.studies.flow.influence import Layer
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 def view(
     text: Annotated[str, typer.Argument(help="the text; with --sentence, a corpus file or sampler")],
     second: Annotated[str | None, typer.Argument(help="the other text of a pair, or what the decoder of an encoder-decoder reads")] = None,
-    model: Annotated[str, typer.Option(help="mini (embedded), a local folder, or a hub id")] = "mini",
+    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "mini",
     heads: Annotated[
         str | None,
         typer.Option(

@@ -12,6 +12,7 @@ from headscope.comparison.identical import Sameness, compare
 from headscope.core.paths import kind_of
 from headscope.corpora import Corpus, read
 from headscope.errors import RunError
+from headscope.models import EMBEDDED
 from headscope.results.folder import Folder
 from headscope.results.results import Results
 from headscope.results.signature import differences, versions
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from headscope.engine.shards import Progress
     from headscope.models.model import Model
 
-EMBEDDED = ("sampler", "mini")
+_EMBEDDED = ("sampler", *EMBEDDED)
 Texts = Corpus | str | Path | Sequence[str | Path]
 
 
@@ -49,7 +50,11 @@ class Places:
         self._base = None if started is None else (results.path / started).resolve()
 
     def find(self, name: str) -> str | None:
-        """The path of a file that a run calls by this name; None if it is not there any more."""
+        """The path of a file that a run calls by this name, or the name of what is embedded; None if it is not there
+        any more.
+        """
+        if name in _EMBEDDED:
+            return name
         path = Path(name).expanduser()
         places = [path] if path.is_absolute() or self._base is None else [self._base / path, path]
         return next((str(place) for place in places if kind_of(place) in ("file", "folder")), None)
@@ -61,7 +66,7 @@ class Places:
             if name == "memory":
                 problem = f"{self._run} was made of a corpus in memory, which has no name"
                 raise RunError(problem, f"Give the corpus itself: headscope.rerun({str(self._run)!r}, {option}=...)")
-            place = name if name in EMBEDDED else self.find(name)
+            place = self.find(name)
             if place is None:
                 where = f" in {self._base}" if self._base is not None and not Path(name).is_absolute() else ""
                 raise RunError(f"{self._run} was made of {name!r}, which is not there any more{where}", f"Name it with --{option}")

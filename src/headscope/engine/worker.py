@@ -17,7 +17,8 @@ from headscope.engine.failures import DeviceError, FaultTolerantRunner
 from headscope.engine.plan import Plan
 from headscope.engine.spec import RunSpec
 from headscope.errors import HeadscopeError
-from headscope.models.load import DEFAULT, load
+from headscope.models import EMBEDDED
+from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.results.signature import versions
 
@@ -46,7 +47,7 @@ class WorkerSetup:
     def of(cls, spec: RunSpec, device: str | None, threads: int, model: Model) -> WorkerSetup:
         """That of a resolved specification. A folder is named so that it can be found from anywhere."""
         settings = spec.model_dump()
-        if spec.model != DEFAULT and (folder := Path(spec.model).expanduser()).is_dir():
+        if spec.model not in EMBEDDED and (folder := Path(spec.model).expanduser()).is_dir():
             settings["model"] = str(folder.resolve())
         return cls(settings, device, threads, model.fingerprint, versions())
 

@@ -1,4 +1,4 @@
-"""Loading a model: the embedded one, a local folder, or a hub id that the user names. Safetensors only, no remote
+"""Loading a model: an embedded one, a local folder, or a hub id that the user names. Safetensors only, no remote
 code.
 """
 
@@ -21,6 +21,7 @@ from transformers.utils import logging as hf_logging
 from headscope.core.paths import kind_of, problem_of
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeError, ModelError
+from headscope.models import DEFAULT, EMBEDDED, MODEL_HELP
 from headscope.models.dry_run import embedding_rows
 from headscope.models.folder import (
     check_config,
@@ -38,14 +39,14 @@ from headscope.models.prune import cut_again, described, load_whole
 from headscope.models.random import randomise
 from headscope.models.sites import find_sites
 
-DEFAULT = "mini"
 _DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
 def load(
     name: str | Path = DEFAULT, device: str | None = None, dtype: str = "float32", random: int | None = None, head: bool = False
 ) -> Model:
-    """The model called `name`: `mini` (embedded), a folder, or a hub id, which may be downloaded because it was named.
+    """The model called `name`: `mini` or `mini-decoder` (embedded), a folder, or a hub id, which may be downloaded
+    because it was named.
 
     `device` is `cuda` if there is one and else `cpu`; attention is measured in float32 whatever `dtype` the weights
     have. With `random`, a seed, all weights but the embeddings are redrawn: the control that tells architecture from
@@ -120,14 +121,16 @@ def load_tokenizer(name: str | Path = DEFAULT) -> Tokenizer:
             raise _explain(str(name), error) from error
 
 
-def verify_mini() -> None:
-    """Compare the embedded model's files with the checksums in its card."""
-    folder = files("headscope.models") / "mini"
+def verify_embedded(model: str) -> None:
+    """Compare the files of an embedded model with the checksums in its card."""
+    folder = files("headscope.models") / model
     card = (folder / "README.md").read_text(encoding="utf-8")
     for expected, name in re.findall(r"^ {4}([0-9a-f]{64})  (\S+)$", card, re.MULTILINE):
         actual = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         if actual != expected:
-            raise ModelError(f"{name} of the embedded model is not what it should be (sha256 {actual[:12]}...)", "Reinstall headscope")
+            raise ModelError(
+                f"{name} of the embedded model {model} is not what it should be (sha256 {actual[:12]}...)", "Reinstall headscope"
+            )
 
 
 def _device(name: str | None) -> torch.device:
@@ -141,11 +144,11 @@ def _device(name: str | None) -> torch.device:
 
 def _locate(name: str) -> tuple[str, bool]:
     """Where to load from, and whether only from this disk."""
-    if name == DEFAULT:
-        return str(files("headscope.models") / "mini"), True
+    if name in EMBEDDED:
+        return str(files("headscope.models") / name), True
     folder = Path(name).expanduser()
     if not name.strip():
-        raise ModelError("the model has no name", "Name mini, a folder, or a hub id such as bert-base-uncased")
+        raise ModelError("the model has no name", f"Name {MODEL_HELP}, such as bert-base-uncased")
     if (kind := kind_of(folder)) == "unusable":
         problem, remedy = problem_of(folder, "folder") or ("", "")
         raise ModelError(f"{name[:200]}: {problem}", remedy)
@@ -158,7 +161,8 @@ def _locate(name: str) -> tuple[str, bool]:
         )
     if kind != "missing" or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ModelError(
-            f"{name} is not a folder", "Name a folder with config.json and *.safetensors, a hub id such as bert-base-uncased, or mini"
+            f"{name} is not a folder",
+            "Name a folder with config.json and *.safetensors, a hub id such as bert-base-uncased, mini or mini-decoder",
         )
     return name, False
 
@@ -174,7 +178,7 @@ def _cached_or_reachable(name: str) -> bool:
     except Exception as error:
         raise ModelError(
             f"{name} is neither a folder here, nor in the local cache, nor to be had from the hub ({type(error).__name__})",
-            "Name mini, a local folder, or a hub id such as bert-base-uncased",
+            f"Name {MODEL_HELP}, such as bert-base-uncased",
         ) from None
     return False
 
@@ -230,7 +234,7 @@ def _explain(name: str, error: BaseException) -> ModelError:
     if isinstance(error, OSError):
         return ModelError(
             f"{name} could not be loaded ({_first_line(error)})",
-            "Name mini, a local folder, or a hub id that is cached or reachable",
+            f"Name {MODEL_HELP} that is cached or reachable",
         )
     return ModelError(f"{name} could not be loaded ({type(error).__name__}: {_first_line(error)})", "Check config.json and the weights")
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
+from headscope.models import MODEL_HELP
 from headscope.results.specification import Role, Specification
 
 Names = TypeVar("Names", bound=tuple[Any, ...] | None)
@@ -25,7 +26,7 @@ class StudySpec(Specification):
     A setting with a description is an option of the command line, too.
     """
 
-    model: Annotated[str, Role.CONTENT] = Field("mini", description="mini (embedded), a local folder, or a hub id")
+    model: Annotated[str, Role.CONTENT] = Field("mini", description=MODEL_HELP)
     dtype: Literal["float32", "float16", "bfloat16"] = Field("float32", description="float32, float16 or bfloat16 weights")
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(("sampler",), description="file, or 'sampler' (embedded); may be repeated")
     format: str | None = Field(None, description="format of the corpus, if the file name does not tell")

@@ -11,6 +11,7 @@ from headscope.corpora.readers.fields import PAIRS
 from headscope.corpora.tags import Tagging
 from headscope.encoding.choices import Unit
 from headscope.errors import RunError
+from headscope.models import MODEL_HELP
 from headscope.models.importance_choices import BATCH_TEXTS, AbsOver, Normalise
 from headscope.results.specification import Role
 from headscope.stats.choices import Test
@@ -33,9 +34,7 @@ OWN = "own"  # a score that is a function of the user's
 class AblationSpec(StudySpec):
     """The settings of a study of ablation. A field left at None is decided by the model; `resolved` fills it in."""
 
-    model: Annotated[str, Role.CONTENT] = Field(
-        "mini", description="mini (embedded), a local folder, or a hub id; with what it predicts with"
-    )
+    model: Annotated[str, Role.CONTENT] = Field("mini", description=f"{MODEL_HELP}; with what it predicts with")
     parts: tuple[Part, ...] = Field(
         PARTS, description="heads (one by one), all_but_one (of a layer), layers, importance, pruning (more and more)"
     )

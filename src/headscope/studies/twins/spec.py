@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from headscope.core.heads import Kind
 from headscope.encoding.choices import Rows, Unit
+from headscope.models import MODEL_HELP
 from headscope.results.specification import Role
 from headscope.studies.spec import StudySpec
 
@@ -19,7 +20,7 @@ class TwinsSpec(StudySpec):
     model.
     """
 
-    model: Annotated[str, Role.CONTENT] = Field("mini", title="a", description="mini (embedded), a local folder, or a hub id")
+    model: Annotated[str, Role.CONTENT] = Field("mini", title="a", description=MODEL_HELP)
     other: Annotated[str, Role.CONTENT] = Field(
         title="b", description="the model to look for twins in, and whose heads may have some in the first"
     )
