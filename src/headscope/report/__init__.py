@@ -23,10 +23,10 @@ from headscope.results.results import Results, blame_folder
 from headscope.results.table import display
 from headscope.views.alike import measured
 from headscope.views.page import shell, templates
-from headscope.views.run import corpus_name, flat_heads, model_name, readable_gallery, run_data
+from headscope.views.run import corpus_name, model_name, readable_gallery, run_data
 from headscope.views.words import whose
 
-_HEAD = re.compile(r"\b(?:(?:decoder|cross)/)?[0-9]+-[0-9]+\b")
+_HEAD = re.compile(r"\b(?:(?:encoder|decoder|cross)/)?[0-9]+-[0-9]+\b")
 _TITLES = {
     "relations": "Heads as parsers: dependency relations",
     "coreference": "Heads as resolvers: coreference",
@@ -75,7 +75,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
             raise RunError(f"{study.path} is a run, not a study", "Name the run first, then studies, as headscope flow writes them")
     looked_at = [*([results] if results.study is not None else []), *studies]
     environment = templates("headscope.report")
-    environment.filters["linked"] = partial(_linked, set(map(str, flat_heads(results.manifest["sites"]))))
+    environment.filters["linked"] = partial(_linked, set(map(str, results.layout.ids())))
     gallery, damaged = readable_gallery(results)
     parts: dict[str, Any] = {
         "findings": sentences(results) if results.study is None else [],
@@ -100,6 +100,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         heads=_heads(results),
         kinds=len({site["kind"] for site in results.manifest["sites"]}),
         spelled=results.spelled,
+        head_of=results.head_of,
         broad=f"{BROAD:.0%}",
         display=display,
         counted=counted,

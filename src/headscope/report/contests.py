@@ -69,7 +69,7 @@ def _rules(results: Results, name: str) -> dict[str, Any] | None:
     labels = list(dict.fromkeys(table["label"]))
     rows: dict[str, dict[str, str]] = {}
     for row in table:
-        rule = row["rule"] if row["kind"] == "encoder" else f"{row['kind']} {row['rule']}"
+        rule = row["rule"] if results.layout.one_kind else f"{row['kind']} {row['rule']}"
         rows.setdefault(rule, {})[row["label"]] = interval(row["value"], row["low"], row["high"])
     source, published = RULES.get(name, ("", {}))
     known = {rule: {label: f"{value / 100:.2f}" for label, value in values.items()} for rule, values in published.items()}

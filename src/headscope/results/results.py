@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from headscope.core.batch import CLS, SEP
-from headscope.core.heads import HeadLayout, Site
+from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.core.profile import timing
 from headscope.core.state import State, States
 from headscope.errors import HeadscopeError, RunError, StaleError
@@ -123,6 +123,10 @@ class Results(Mapping[str, Table]):
         sites = self.manifest["sites"]
         return HeadLayout(tuple(Site(site["kind"], site["layer"] - 1, site["heads"], site["kv_heads"], "") for site in sites))
 
+    def head_of(self, row: Mapping[str, Any]) -> HeadId:
+        """The head that a row of a table is of, which prints without its kind if the model has only one."""
+        return HeadId.of_row(row, self.layout.one_kind)
+
     @classmethod
     def open(cls, path: Path) -> Results:
         """The results in a folder, of a run or of a study."""
@@ -178,7 +182,7 @@ class Results(Mapping[str, Table]):
         if self._gallery is None and self.path is not None and (path := Folder(self.path).gallery).is_file():
             try:
                 Folder(self.path).read(GALLERY, self.manifest, REMEDY)
-                return Gallery.read(path)
+                return Gallery.read(path, self.layout.one_kind)
             finally:
                 self.check()  # what is damaged may be half of another run
         return self._gallery
