@@ -92,6 +92,11 @@ class HeadLayout:
         """Whether all attention is of one kind, so that names of heads need not say which."""
         return len({site.kind for site in self.sites}) == 1
 
+    @property
+    def causal(self) -> bool:
+        """Whether all attention is that of a decoder, which sees what came before and nothing after."""
+        return {site.kind for site in self.sites} == {"decoder"}
+
     def slice(self, index: int) -> slice:
         """The part of the head axis that belongs to site number `index`."""
         start = sum(site.heads for site in self.sites[:index])

@@ -12,6 +12,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from headscope.core.heads import find_head
 from headscope.errors import RunError
 from headscope.report.contests import contests
 from headscope.report.sections import alike_section, figures, glance, section, study_section
@@ -99,7 +100,9 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         whose=list(dict.fromkeys(line for each in (results, *studies) for line in whose(each))),
         heads=_heads(results),
         kinds=len({site["kind"] for site in results.manifest["sites"]}),
-        spelled=results.spelled,
+        special=results.special_tokens,
+        causal=results.layout.causal,
+        example=_example(results),
         head_of=results.head_of,
         broad=f"{BROAD:.0%}",
         display=display,
@@ -124,6 +127,16 @@ def _heads(results: Results) -> str:
     else:
         told = ", ".join(f"{number} {kind}" for kind, number in layers.items()) + " layers of attention"
     return f"{sum(site['heads'] for site in sites)} in {told}"
+
+
+def _example(results: Results) -> str:
+    """What the name of a head means, told of a head that the model has."""
+    heads = results.layout.ids()
+    if str(heads[0]) == "1-1" and find_head("8-10", heads) is not None:
+        return "8-10 is the tenth head of the eighth layer"
+    last = heads[-1]
+    kind = "" if results.layout.one_kind else f" of {last.kind} attention"
+    return f"{last} is head {last.head + 1} of layer {last.layer + 1}{kind}"
 
 
 def _contents(parts: dict[str, Any]) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ _HABITS = {
     "next": "the next token",
     "self": "the token itself",
     "to_cls": "the opening token, [CLS]",
+    "to_first": "the first token",
     "to_sep": "[SEP]",
     "to_punct": "periods and commas",
 }
@@ -39,10 +40,11 @@ def _habits(results: Results) -> list[str]:
     total = sum(site["heads"] for site in results.manifest["sites"])
     habits = []
     asked = []
+    known = _HABITS.keys() - results.special_tokens.uncounted
     for measure in ("positions", "tokens"):
         if measure not in results:
             continue
-        for quantity in (quantity for quantity in dict.fromkeys(results[measure]["quantity"]) if quantity in _HABITS):
+        for quantity in (quantity for quantity in dict.fromkeys(results[measure]["quantity"]) if quantity in known):
             counted = [row for row in results[measure].where(quantity=quantity) if row["n"]]
             rows = sorted((row for row in counted if row["value"] > HALF), key=lambda row: -row["value"])
             asked += [_HABITS[quantity]] if counted else []
