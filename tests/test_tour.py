@@ -15,6 +15,7 @@ import typer
 
 import headscope as hs
 from headscope.cli.main import app
+from headscope.models.model import Model
 from headscope.results.formats import display
 from helpers.pages import README, ROOT, commands, python_of
 
@@ -77,6 +78,21 @@ def test_the_best_heads_of_the_tour(best: dict[str, dict[str, Any]]) -> None:
         expected = [f"{row[name]:.2f}" for name in ("value", "baseline", "lift", "in_sample", "chance")] + [f"{row['chance_error']:.3f}"]
         assert [str(row["n"]), row["heads"], row["rule"]] == [n, heads, numbers[1]], label
         assert [numbers[0], *numbers[2:]] == expected, label
+
+
+def test_the_language_model_of_the_tour(mini_decoder: Model) -> None:
+    run = hs.run(mini_decoder, "sampler", ["relations", "tokens", "positions"], replicates=0, gallery=0)
+    text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8").partition("## A language model")[2]
+
+    def top(measure: str, quantity: str) -> tuple[str, str]:
+        row = next(iter(run[measure].table.where(quantity=quantity).sort("value", descending=True)))
+        return f"{row['layer']}-{row['head']}", f"{row['value']:.2f}".removeprefix("0")
+
+    (looking_back, previous), (resting, first) = top("positions", "previous"), top("tokens", "to_cls")
+    assert f"Head {looking_back} gives {previous} of its attention to the previous token, head {resting} {first} to the first token" in text
+    (row,) = run.results["relations_best"].where(label="obj")
+    assert f"{row['heads']} picks the verb of {100 * row['value']:.0f} %" in text
+    assert f"right for {100 * row['baseline']:.0f} %" in text
 
 
 def test_the_best_heads_of_the_exercises(best: dict[str, dict[str, Any]]) -> None:

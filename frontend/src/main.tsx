@@ -3,7 +3,7 @@ import { render } from "preact";
 import type { ComponentChild } from "preact";
 import { themeSheet } from "./charts/colour";
 import { Compare } from "./comparison/comparison";
-import { allHeads } from "./data/heads";
+import { findHead } from "./data/heads";
 import { Embedded } from "./data/maps";
 import { ContestFigure } from "./run/contest";
 import { Curves } from "./run/curves";
@@ -55,8 +55,7 @@ export interface Mounted {
 export function mountRun(root: ParentNode, run: Run, options: { head?: string | null; onSelect?: (head: string) => void } = {}): Mounted {
   for (const element of root.querySelectorAll<HTMLElement>("[data-view=run]")) draw(element, <Sections run={run} />);
   const source = runSource(run);
-  const known = new Set(allHeads(run.sites).map((head) => head.name));
-  let head = options.head && known.has(options.head) ? options.head : null;
+  let head = (options.head && findHead(options.head, run.sites)) || null;
   const redraw = (): void => {
     for (const element of root.querySelectorAll<HTMLElement>("[data-view]")) {
       const { view, figure, kind, measure } = element.dataset;
@@ -74,8 +73,9 @@ export function mountRun(root: ParentNode, run: Run, options: { head?: string | 
     options.onSelect?.(name);
     redraw();
   };
-  const jump = (name: string): void => {
-    if (!known.has(name)) return;
+  const jump = (called: string): void => {
+    const name = findHead(called, run.sites);
+    if (name === undefined) return;
     select(name);
     reach();
     card()?.focus({ preventScroll: true });

@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 import headscope as hs
 from headscope.core.document import Document
 from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.core.tally import Tally
-from headscope.corpora import Corpus
+from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.models.answers import ask, asking_inputs
 from headscope.models.gates import gated, gates_without
 from headscope.models.importance import importance
+from headscope.models.load import load_tokenizer
+from headscope.models.loading.locate import locate
 from headscope.models.model import Model
 from headscope.results.table import Table
 from headscope.stats.bootstrap import group_of
@@ -85,6 +88,21 @@ def test_every_head_layer_and_single_head_by_a_plain_loop(predicting_model: Mode
         each = [plain(predicting_model, texts, [other for other in own if other != head])[0] for head in own]
         assert row["best"] == int(np.argmin(each)) + 1
         assert row["score"] == pytest.approx(min(each), rel=1e-5)
+
+
+def test_the_loss_of_a_trained_decoder_is_that_of_transformers() -> None:
+    first = next(iter(read("sampler")))
+    corpus = Corpus.of([Document(first.id, first.sentences[:3])])
+    found = hs.ablate("mini-decoder", corpus, parts=["layers"], replicates=0).results
+    whole = AutoModelForCausalLM.from_pretrained(locate("mini-decoder").place, dtype=torch.float32).eval()
+    tokenizer = load_tokenizer("mini-decoder")
+    with torch.no_grad():
+        ids = [torch.tensor(np.array([text.ids])) for text in Encoder(tokenizer).texts(corpus, Tally())]
+        losses = [float(whole(each, labels=each).loss) * (each.shape[1] - 1) for each in ids]
+    expected = sum(losses) / sum(each.shape[1] - 1 for each in ids)
+    assert found["summary"]["value"][0] == pytest.approx(expected, rel=1e-5)
+    assert 3 < expected < 6, "it has learnt: even guessing has a loss of 9.01"
+    assert max(found["ablation_layers"]["difference"]) > 0.1
 
 
 def test_all_but_one_chosen_on_the_other_half(predicting_model: Model) -> None:

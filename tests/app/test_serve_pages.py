@@ -52,11 +52,14 @@ def test_a_run_is_its_report_with_an_address(client: TestClient) -> None:
     assert shown["served"] == "/runs/first"
 
 
-@pytest.mark.parametrize("address", ["/runs/first/heads/8-10", "/runs/crossed/heads/cross/2-4", "/runs/crossed/heads/decoder/1-1"])
+@pytest.mark.parametrize(
+    "address",
+    ["/runs/first/heads/8-10", "/runs/first/heads/encoder/8-10", "/runs/crossed/heads/cross/2-4", "/runs/crossed/heads/decoder/1-1"],
+)
 def test_a_head_has_an_address(client: TestClient, address: str) -> None:
     answer = client.get(address)
     assert answer.status_code == 200
-    assert data(answer.text)["head"] == address.split("/heads/")[1]
+    assert data(answer.text)["head"] == address.split("/heads/")[1].removeprefix("encoder/")
 
 
 def test_without_a_kind_a_head_is_of_the_first_there_is(crossed: Results) -> None:
@@ -82,7 +85,7 @@ def test_without_a_kind_a_head_is_of_the_first_there_is(crossed: Results) -> Non
         "8-10%2f..%2f..",
         "08-10",
         "٣-١",
-        "encoder/1-1",
+        "decoder/1-1",
         "cross/1-1",
         "8-10%00",
         "-1-1",

@@ -22,6 +22,7 @@ from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoder
 from headscope.encoding.words import WordGroups, word_map
 from headscope.gallery.texts import look
+from headscope.models.model import Model
 from headscope.report.comparison import write_comparison
 from headscope.views.page import bundle
 from helpers.browsing import Visitor, downloaded, expect, violations
@@ -239,6 +240,18 @@ def test_heads_are_reached_from_addresses_and_figures(report: str, run: hs.Run, 
 def _choose(select: Any, text: str) -> None:
     value = select.locator("option", has_text=text).first.get_attribute("value")
     select.select_option(value)
+
+
+def test_heads_of_a_decoder_have_short_names(mini_decoder: Model, tmp_path: Path, visitor: Visitor) -> None:
+    run = hs.run(mini_decoder, excerpt(10), ["positions", "tokens"], replicates=0)
+    report = run.report(tmp_path / "report.html").as_uri()
+    for name in ("4-3", "decoder/4-3"):
+        page = visitor.open(f"{report}#head={name}", offline=True)
+        card = page.locator(".hs-card")
+        assert "Head 4-3" in card.locator("h3").first.inner_text()
+        assert "to the previous token" in card.locator(".hs-said").inner_text()
+        assert card.locator(".hs-examples .hs-frame").count() >= 1, "examples are found by the short name"
+    assert "decoder/" not in page.locator("body").inner_text()
 
 
 def test_two_runs_side_by_side(run: hs.Run, tmp_path: Path, visitor: Visitor) -> None:

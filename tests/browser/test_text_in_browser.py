@@ -74,3 +74,15 @@ def test_named_words_are_red(mini: Model, visitor: Visitor, tmp_path: Path) -> N
     assert "in red: hopped->rabbit, slowly" in page.locator("figcaption").inner_text()
     page.get_by_label("in red").select_option("")
     expect(page.locator(".hs-links line[stroke='var(--hs-red)']")).to_have_count(0)
+
+
+def test_a_decoder_s_heads_are_named_with_and_without_their_kind(mini_decoder: Model, visitor: Visitor, tmp_path: Path) -> None:
+    page = opened(visitor, tmp_path, hs.view(mini_decoder, "The keys to the cabinet are here.", heads="7-5", highlight="are->keys"))
+    assert page.locator(".hs-links line[stroke='var(--hs-red)']").count() == 1
+    for name in ("4-3", "decoder/8-5"):
+        page.get_by_label("add heads").fill(name)
+        page.get_by_role("button", name="add", exact=True).click()
+    expect(page.locator("figcaption")).to_contain_text("heads 7-5, 4-3, 8-5")
+    page.get_by_label("add heads").fill("encoder/1-1")
+    page.get_by_role("button", name="add", exact=True).click()
+    expect(page.locator(".hs-text")).to_contain_text("No head is called “encoder/1-1”: the heads are 1-1 to 8-8.")

@@ -149,7 +149,7 @@ def test_the_terminal_lists_the_strongest_links(t5: Path) -> None:
     assert "|text:" in out.splitlines()[-1]
     assert len(re.findall(r"^Head ", call(TEXT)[0], re.MULTILINE)) == 3
     both, _ = call("The cat sat", "A dog", "--model", t5, "--heads", "1-1,cross/1-2,decoder/2-1")
-    assert re.findall(r"^Head (\S+)", both, re.MULTILINE) == ["1-1", "cross/1-2", "decoder/2-1"]
+    assert re.findall(r"^Head (\S+)", both, re.MULTILINE) == ["encoder/1-1", "cross/1-2", "decoder/2-1"]
 
 
 def test_a_pipe_gets_plain_text_and_a_terminal_without_utf_8_gets_signs_it_knows() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headscope.core.document import Document, Sentence, Word
-from headscope.core.heads import HeadId, HeadLayout, Site
+from headscope.core.heads import HeadId, HeadLayout, Site, find_head
 from headscope.core.state import State
 from headscope.core.tally import Tally
 from headscope.errors import CorpusError, RunError
@@ -17,7 +17,7 @@ def test_heads_print_from_one_and_parse_back() -> None:
         assert str(HeadId.parse(name)) == name
 
 
-@pytest.mark.parametrize("name", ["0-1", "1-0", "8", "8-", "a-b", "side/1-2", "8-10-1", ""])
+@pytest.mark.parametrize("name", ["0-1", "1-0", "8", "8-", "a-b", "side/1-2", "8-10-1", "08-1", "٣-١", ""])
 def test_what_is_no_head_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="names no head"):
         HeadId.parse(name)
@@ -27,7 +27,21 @@ def test_a_layout_places_sites_of_unequal_size() -> None:
     layout = HeadLayout((Site("encoder", 0, 3, 3, "a"), Site("encoder", 1, 2, 1, "b"), Site("cross", 0, 1, 1, "c")))
     assert layout.size == 6
     assert [layout.slice(i) for i in range(3)] == [slice(0, 3), slice(3, 5), slice(5, 6)]
-    assert [str(head) for head in layout.ids()] == ["1-1", "1-2", "1-3", "2-1", "2-2", "cross/1-1"]
+    assert [str(head) for head in layout.ids()] == [
+        *("encoder/1-1", "encoder/1-2", "encoder/1-3", "encoder/2-1", "encoder/2-2"),
+        "cross/1-1",
+    ]
+
+
+def test_heads_of_a_model_with_one_kind_of_attention_are_named_without_it_and_found_by_both_names() -> None:
+    heads = HeadLayout((Site("decoder", 0, 2, 1, "a"), Site("decoder", 1, 1, 1, "b"))).ids()
+    assert [str(head) for head in heads] == ["1-1", "1-2", "2-1"]
+    assert [head.key for head in heads] == ["decoder/1-1", "decoder/1-2", "decoder/2-1"]
+    assert heads[1] == HeadId("decoder", 0, 1)
+    assert str(find_head("1-2", heads)) == str(find_head("decoder/1-2", heads)) == "1-2"
+    assert find_head("encoder/1-2", heads) is find_head("2-2", heads) is find_head("1-1", []) is None
+    several = HeadLayout((Site("encoder", 0, 2, 1, "a"), Site("cross", 0, 2, 1, "b"))).ids()
+    assert [str(find_head(name, several)) for name in ("1-2", "encoder/1-2", "cross/1-2")] == ["encoder/1-2", "encoder/1-2", "cross/1-2"]
 
 
 def test_each_merge_does_what_it_is_called() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -86,17 +88,52 @@ def test_relations_with_and_without_intervals(replicates: int, words: str) -> No
     assert f"{most['label']} by {most['heads']}, " in line
 
 
-def test_a_decoder_s_own_tokens_and_a_reading_by_document() -> None:
-    tokens = FAMILIES["llama-2"]()
-    network = build("llama", vocabulary=len(tokens))
-    model = Model("tiny", network, Tokenizer(tokens), *find_sites(network))
-    run = hs.run(model, "sampler", ["tokens", "entropy"], limit=12, replicates=5, max_length=60)
+def small(architecture: str, family: str) -> Model:
+    tokens = FAMILIES[family]()
+    network = build(architecture, vocabulary=len(tokens))
+    return Model("tiny", network, Tokenizer(tokens), *find_sites(network))
+
+
+def test_a_decoder_s_page_speaks_of_what_it_has(mini_decoder: Model) -> None:
+    run = hs.run(mini_decoder, "sampler", ["positions", "tokens", "entropy", "relations", "distances"], limit=12, replicates=5)
     html = body(run.results)
-    assert "[CLS]" not in html
-    assert "&lt;s&gt;" in html
+    for absent in ("[CLS]", "[SEP]", "decoder/", "“next”", "8-10"):
+        assert absent not in html, absent
+    assert "1 of 64 heads gives more than half of its attention to the previous token: 4-3 (" in sentences(run.results)[1]
+    assert "heads give more than half of their attention to the first token, <|endoftext|>: 5-4 (0.99)" in sentences(run.results)[0]
+    assert "to the first token, &lt;|endoftext|&gt;" in html, "what a quantity is"
+    assert "does a layer look at the first token, punctuation, or at neighbouring tokens?" in html
+    assert "Attention to the first token that stays high" in html
+    assert "<b>first token</b><br>0.99</a>" in html, "a cell of the grid"
+    assert "8-8 is head 8 of layer 8" in html
+    assert "of a word and its governor the later one attends" in html
+    assert "“previous”, “first token” or “punctuation”" in html
+    random = small("gpt2", "gpt2")
+    unopened = body(hs.run(random, "sampler", ["positions", "tokens"], limit=4, replicates=0, max_length=60).results)
+    assert "does a layer look at punctuation, or at neighbouring tokens?" in unopened, "without an opening token there is none to speak of"
+    assert "[SEP]" not in unopened
+
+
+@pytest.mark.parametrize("gallery", [0, 1])
+def test_names_of_special_tokens_with_and_without_example_texts(mini: Model, mini_decoder: Model, gallery: int) -> None:
+    settings: dict[str, Any] = {"limit": 3, "replicates": 0, "gallery": gallery}
+    encoder = hs.run(mini, "sampler", ["tokens"], **settings).results.special_tokens
+    assert (encoder.names, encoder.labels, encoder.resting) == (["[CLS]", "[SEP]"], ["[CLS]", "[SEP]"], "[SEP]")
+    decoder = hs.run(mini_decoder, "sampler", ["tokens"], **settings).results.special_tokens
+    assert (decoder.names, decoder.labels, decoder.resting) == (["the first token"], ["first token"], "the first token")
+    told = "the opening token, [CLS], and the [CLS] row"
+    assert encoder.spelled(told) == told
+    assert decoder.spelled(told) == f"the first token,{' <|endoftext|>,' if gallery else ''} and the first token row"
+    closed = hs.run(small("roberta", "roberta"), "sampler", ["tokens"], max_length=60, **settings).results.special_tokens
+    assert closed.names == (["<s>", "</s>"] if gallery else ["[CLS]", "[SEP]"])
+    unknown = hs.run(mini_decoder, "sampler", ["entropy"], limit=3, replicates=0, gallery=0).results.special_tokens
+    assert unknown.names == []
+
+
+def test_a_reading_by_document_and_kinds_of_attention() -> None:
     documents = hs.run("mini", "sampler", ["coreference"], replicates=5, gallery=0)
     assert "19 texts, one document at a time, from 19 documents" in body(documents.results)
-    crossed = FAMILIES["t5"]()
-    t5 = build("t5", vocabulary=len(crossed))
-    both = hs.run(Model("t5", t5, Tokenizer(crossed), *find_sites(t5)), "sampler", ["entropy"], limit=6, replicates=5, max_length=60)
-    assert "24 in 2 encoder, 2 decoder, 2 cross layers of attention" in body(both.results)
+    both = body(hs.run(small("t5", "t5"), "sampler", ["entropy"], limit=6, replicates=5, max_length=60).results)
+    assert "24 in 2 encoder, 2 decoder, 2 cross layers of attention" in both
+    assert "<td>encoder/" in both, "kinds are shown where there are several"
+    assert "cross/2-4 is head 4 of layer 2 of cross attention" in both

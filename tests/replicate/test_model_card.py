@@ -1,4 +1,4 @@
-"""The embedded model's card, measured by an independent script: its surface figures come out here."""
+"""The cards of the embedded models, measured by independent scripts: their figures come out here."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ SEP = [0.11, 0.10, 0.16, 0.46, 0.48, 0.40, 0.43, 0.44, 0.51, 0.45, 0.56, 0.52]
 ENTROPY = [1.95, 1.29, 2.15, 1.83, 1.57, 1.95, 1.74, 1.85, 1.73, 1.82, 1.66, 1.76]
 
 
+DECODER = {"obj": ("8-5", 0.86), "case": ("6-6", 0.73), "nmod:poss": ("4-6", 0.81)}  # chosen on other documents
+
+
 @pytest.fixture(scope="module")
-def run(data: Path) -> hs.Run:
-    """UD English-GUM dev, the first 300 sentences of 3 to 60 words. The card's surface figures are token-level."""
+def corpus(data: Path) -> Corpus:
+    """UD English-GUM dev, the first 300 sentences of 3 to 60 words."""
     documents: list[Document] = []
     left = 300
     for document in read(data / "ud" / "en_gum-ud-dev.conllu.xz"):
@@ -28,10 +31,12 @@ def run(data: Path) -> hs.Run:
         documents.append(Document(document.id, chosen))
         if not left:
             break
-    return hs.run("mini", Corpus.of(documents), replicates=0)
+    return Corpus.of(documents)
 
 
-def test_surface_figures_of_the_card(run: hs.Run) -> None:
+def test_surface_figures_of_the_card(corpus: Corpus) -> None:
+    """They are token-level."""
+    run = hs.run("mini", corpus, replicates=0)
     table = run["positions"].table
     for quantity, expected in (("previous", PREVIOUS), ("next", NEXT)):
         found = {f"{row['layer']}-{row['head']}": row["value"] for row in table.where(quantity=quantity)}
@@ -41,3 +46,17 @@ def test_surface_figures_of_the_card(run: hs.Run) -> None:
         assert max(others) < min(expected.values())
     assert_allclose(run["tokens"].layers.where(quantity="to_sep")["value"], SEP, atol=0.0051)
     assert_allclose(run["entropy"].layers.where(quantity="entropy")["value"], ENTROPY, atol=0.0051)
+
+
+def test_figures_of_the_decoder_s_card(corpus: Corpus) -> None:
+    run = hs.run("mini-decoder", corpus, ["positions", "tokens", "relations"], replicates=0, gallery=0)
+    best = {row["label"]: row for row in run.results["relations_best"]}
+    for label, (head, accuracy) in DECODER.items():
+        assert best[label]["heads"] == head, label
+        assert best[label]["value"] == pytest.approx(accuracy, abs=0.0151), label
+    to_first = {f"{row['layer']}-{row['head']}": row["value"] for row in run["tokens"].table.where(quantity="to_cls")}
+    assert to_first["5-4"] == pytest.approx(0.99, abs=0.0051)
+    assert to_first["7-3"] == pytest.approx(0.98, abs=0.0151)
+    previous = run["positions"].table.where(quantity="previous").sort("value", descending=True)
+    assert (previous["layer"][0], previous["head"][0]) == (4, 3)
+    assert previous["value"][0] == pytest.approx(0.64, abs=0.0051)

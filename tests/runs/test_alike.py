@@ -176,6 +176,20 @@ def test_the_table_has_a_row_a_head() -> None:
     assert chosen["group"] == (found.groups(3, "single", sqrt=True).groups + 1).tolist()
 
 
+def test_heads_of_a_decoder_are_found_with_and_without_their_kind() -> None:
+    layout = HeadLayout((Site("decoder", 0, 3, 3, ""),))
+    far = np.array([[0, 0.5, 0.6], [0.5, 0, 0.7], [0.6, 0.7, 0]])
+    short = pairs_of(layout, {"decoder": far})
+    assert short["a"] == ["1-1", "1-1", "1-2"]
+    long = Table.of(
+        {**{name: short[name] for name in short.columns}, **{side: [f"decoder/{head}" for head in short[side]] for side in "ab"}}
+    )
+    for pairs in (short, long):  # runs of former versions have the long names
+        found = alike(results(layout, distances_pairs=pairs))
+        assert_array_equal(found.distances, far)
+        assert found.table()["neighbour"] == ["1-2", "1-1", "1-1"]
+
+
 def test_of_several_kinds_the_one_with_the_most_heads() -> None:
     layout = HeadLayout((Site("encoder", 0, 2, 2, ""), Site("decoder", 0, 3, 3, ""), Site("cross", 0, 3, 1, "")))
     near = 0.1 * (1 - np.eye(3))

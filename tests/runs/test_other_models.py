@@ -135,10 +135,10 @@ def test_relations_of_models_with_masks_of_other_shapes(tmp_path: Path, name: st
         assert max(together[measure].table["n"]) > 0
 
 
-def test_a_decoder_has_no_cls_but_an_opening_token_is_one(tmp_path: Path) -> None:
+def test_a_decoder_has_no_cls_but_an_opening_token_is_one(mini_decoder: Model, tmp_path: Path) -> None:
     without = hs.run(hs.load(saved(tmp_path, "gpt2", "gpt2")), CORPUS, ["tokens"], max_length=60, replicates=0, gallery=0)
     assert set(without["tokens"].table.where(quantity="to_cls")["n"]) == {0}
-    with_bos = hs.run(hs.load(saved(tmp_path, "llama", "llama-3")), CORPUS, ["tokens"], max_length=60, replicates=0, gallery=0)
+    with_bos = hs.run(mini_decoder, CORPUS, ["tokens"], max_length=60, replicates=0, gallery=0)
     assert set(with_bos["tokens"].table.where(quantity="to_cls")["n"]) == {len(SENTENCES)}
 
 

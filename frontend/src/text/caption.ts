@@ -6,7 +6,7 @@ import type { View } from "./heatmap";
 interface Shown {
   text: Text;
   view: "lines" | "heatmap";
-  kind: Kind;
+  kind: Kind | null; // null in a model with one kind
   heads: string[];
   rows: Position[];
   columns: Position[];

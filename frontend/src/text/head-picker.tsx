@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { SERIES } from "../charts/colour";
-import { allHeads, kindOf } from "../data/heads";
+import { allHeads, findHead, kindOf } from "../data/heads";
 import type { Kind, Site } from "../types";
 import { useUnique } from "../ui/controls";
 
@@ -10,12 +10,11 @@ const AMONG: Record<Kind, string> = { encoder: "within the source", decoder: "wi
 
 /** Heads as typed, `8-10, 5-4`, and what to say about those that cannot be had. A bare name means the kind of the `current` head if it has to. */
 export function readHeads(typed: string, sites: readonly Site[], current: string | undefined): { heads: string[]; trouble: string } {
-  const known = new Set(allHeads(sites).map((head) => head.name));
-  const kinds = [current ? kindOf(current) : undefined, ...sites.map((site) => site.kind)];
   const names = typed.split(/[\s,;]+/).filter(Boolean);
-  const found = names.map((name) => [name, ...kinds.map((kind) => `${kind}/${name}`)].find((candidate) => known.has(candidate)));
+  const found = names.map((name) => findHead(name, sites, current) ?? findHead(name, sites));
   const missing = names.filter((_, i) => found[i] === undefined);
-  const ranges = [...new Set(sites.map((site) => site.kind))].map((kind) => [...known].filter((name) => kindOf(name) === kind)).map((names) => `${names[0]} to ${names.at(-1)}`);
+  const known = allHeads(sites);
+  const ranges = [...new Set(known.map(({ kind }) => kind))].map((kind) => known.filter((head) => head.kind === kind)).map((heads) => `${heads[0]!.name} to ${heads.at(-1)!.name}`);
   const trouble = missing.length ? `No head is called ${missing.map((name) => `“${name}”`).join(" or ")}: the heads are ${ranges.join(", ")}.` : "";
   return { heads: [...new Set(found.filter((name) => name !== undefined))], trouble };
 }
@@ -25,7 +24,7 @@ export function addHeads(shown: readonly string[], added: readonly string[]): { 
   const kind = kindOf(added[0] ?? shown[0] ?? "");
   const same = [...new Set([...shown, ...added])].filter((head) => kindOf(head) === kind);
   const notes = [];
-  if ([...shown, ...added].some((head) => kindOf(head) !== kind)) notes.push(`Only heads with the same rows and columns can be laid over one another: these attend ${AMONG[kind]}.`);
+  if ([...shown, ...added].some((head) => kindOf(head) !== kind)) notes.push(`Only heads with the same rows and columns can be laid over one another: these attend ${AMONG[kind ?? "encoder"]}.`);
   if (same.length > SERIES.length) notes.push(`At most ${SERIES.length} heads at once: there are no more colours.`);
   return { heads: same.slice(0, SERIES.length), note: notes.join(" ") };
 }

@@ -43,7 +43,11 @@ export const NAMED = "named";
 export const pairNumber = (query: number, key: number): number => query * WORDS + key;
 
 /** The pairs that were named, of the kind of attention that a head is. */
-export const namedPairs = (named: NamedPairs | undefined, head: string): Set<number> => new Set((named?.pairs[kindOf(head)] ?? []).map(([query, key]) => pairNumber(query ?? ANY, key ?? ANY)));
+export function namedPairs(named: NamedPairs | undefined, head: string): Set<number> {
+  const kind = kindOf(head), pairs = named?.pairs ?? {};
+  const chosen = kind === null ? Object.values(pairs)[0] : pairs[kind];
+  return new Set((chosen ?? []).map(([query, key]) => pairNumber(query ?? ANY, key ?? ANY)));
+}
 
 /** Whether a link is of a marked pair. */
 export function isMarked(marked: ReadonlySet<number>, row: Position, column: Position): boolean {

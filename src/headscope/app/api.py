@@ -16,7 +16,6 @@ from headscope.app.limits import Limits
 from headscope.app.models import ServedModels
 from headscope.app.served_runs import ServedRuns
 from headscope.app.texts import SentTexts
-from headscope.core.heads import HeadId
 
 RunName = Annotated[str, Path(description="a name that /api/runs lists")]
 
@@ -162,7 +161,7 @@ async def table(
         raise missing("the run has no such table", f"Its tables are {', '.join(results)}")
     filters: dict[str, object] = {} if quantity is None else {"quantity": quantity}
     if head is not None:
-        id = HeadId.parse(has.runs.head(name, head))
+        id = has.runs.head(name, head)
         filters |= {"kind": id.kind, "layer": id.layer + 1, "head": id.head + 1}
     text = await has.runs.work(lambda: results[table].where(**filters).to_text(format))
     return Response(text, media_type="text/csv" if format == "csv" else "application/json")

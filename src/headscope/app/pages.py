@@ -41,7 +41,7 @@ async def run(has: Has, name: str) -> str:
 @router.get("/runs/{name}/heads/{head:path}")
 async def head(has: Has, name: str, head: str) -> str:
     """A run's page with one head open."""
-    return await _run(has, name, has.runs.head(name, head))
+    return await _run(has, name, str(has.runs.head(name, head)))
 
 
 @router.get("/compare")

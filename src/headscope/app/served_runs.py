@@ -14,10 +14,11 @@ from typing import Any, Generic, TypeVar
 
 from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
+from headscope.core.heads import HeadId, find_head
 from headscope.core.paths import kind_of
 from headscope.errors import RunError, StaleError
 from headscope.results.results import Results, blame_folder
-from headscope.views.run import corpus_name, flat_heads, model_name
+from headscope.views.run import corpus_name, model_name
 
 T = TypeVar("T")
 
@@ -92,13 +93,9 @@ class ServedRuns:
         """What each run is called here, by the path of its folder."""
         return {str(results.path): name for name, results in self._runs.items() if results.path is not None}
 
-    def head(self, name: str, head: str) -> str:
-        """The head's full name, if the run has such a head."""
-        known = heads(self[name])
-        full = full_name(head, known)
-        if full is None:
-            raise missing("the run has no such head", f"Its heads are {known[0]} to {known[-1]}" if known else "")
-        return full
+    def head(self, name: str, head: str) -> HeadId:
+        """The head of that name, if the run has it."""
+        return known_head(head, self[name].layout.ids(), "run")
 
     async def inside(self, name: str) -> PageContent:
         """The page of a run."""
@@ -177,15 +174,16 @@ def _busy(what: str) -> Refusal:
     return Refusal(429, f"too many {what} are asked for at once", "Try again in a moment")
 
 
-def full_name(head: str, known: Sequence[str]) -> str | None:
-    """The full name of a known head; without a kind it is of the first kind there is."""
-    first = known[0].rpartition("/")[0] if known else ""
-    return next((name for name in (head, f"{first}/{head}") if name in known), None)
-
-
-def heads(results: Results) -> list[str]:
-    """The names of a run's heads, in the order of its layers."""
-    return list(map(str, flat_heads(results.manifest.get("sites", ()))))
+def known_head(name: str, heads: Sequence[HeadId], owner: str) -> HeadId:
+    """The head of that name, with or without its kind, among those of a run or a model; an answer for the visitor if
+    it has none.
+    """
+    head = None
+    with suppress(ValueError):  # the name is none of a head
+        head = find_head(name, heads)
+    if head is None:
+        raise missing(f"the {owner} has no such head", f"Its heads are {heads[0]} to {heads[-1]}" if heads else "")
+    return head
 
 
 @blame_folder
@@ -196,7 +194,7 @@ def summary(results: Results) -> dict[str, Any]:
         "corpus": corpus_name(results),
         "measures": list(results.measures),
         "texts": results.manifest.get("counts", {}).get("texts"),
-        "heads": len(heads(results)),
+        "heads": results.layout.size,
         "signature": results.signature,
     }
 

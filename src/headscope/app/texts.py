@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
 from headscope.app.models import ServedModels
-from headscope.app.served_runs import full_name
+from headscope.app.served_runs import known_head
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,10 +94,7 @@ class SentTexts:
     async def map(self, id: str, head: str, rows: str, columns: str) -> UInt16[np.ndarray, "query key"]:
         """One head's map of a text, or a window of it, as 16-bit numbers."""
         sent = self._sent(id)
-        name = full_name(head, list(sent.heads))
-        if name is None:
-            raise missing("the model has no such head", f"Its heads are {next(iter(sent.heads))} to {list(sent.heads)[-1]}")
-        head = name
+        head = str(known_head(head, list(sent.heads.values()), "model"))
         weights = self._maps.get((id, head))
         if weights is None:
             maps = await self._models.work(sent.model, lambda model: self._look(model, id, sent, head))

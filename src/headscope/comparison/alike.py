@@ -151,8 +151,9 @@ def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = R
 
 def _square(heads: list[HeadId], pairs: Table) -> Float64[np.ndarray, "head head"]:
     """The distances of pairs as a symmetric matrix with a diagonal of 0; NaN for a pair that is not there."""
-    names = pa.array([str(head) for head in heads])
-    a, b = (pc.index_in(pairs.arrow[side], value_set=names).to_numpy() for side in ("a", "b"))
+    names = pa.array([f"{head.layer + 1}-{head.head + 1}" for head in heads])
+    places = (pc.replace_substring_regex(pairs.arrow[side], "^.*/", "") for side in ("a", "b"))  # all are of one kind
+    a, b = (pc.index_in(place, value_set=names).to_numpy() for place in places)
     distances = np.full((len(heads), len(heads)), np.nan)
     distances[a, b] = distances[b, a] = pairs.arrow["value"].to_numpy()
     np.fill_diagonal(distances, 0)

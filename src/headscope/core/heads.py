@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -11,29 +13,51 @@ if TYPE_CHECKING:
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+_PLACE = re.compile("[1-9][0-9]{0,5}-[1-9][0-9]{0,5}")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class HeadId:
-    """One attention head; layer and head count from 0 here and print from 1, as in the papers: `8-10`, `cross/3-2`."""
+    """One attention head; layer and head count from 0 here and print from 1, as in the papers: `8-10`, `cross/3-2`.
+
+    `bare` heads print without their kind: those of a model that has one kind of attention. Where that is not known
+    (None), heads of encoders are bare.
+    """
 
     kind: Kind
     layer: int
     head: int
+    bare: bool | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        name = f"{self.layer + 1}-{self.head + 1}"
-        return name if self.kind == "encoder" else f"{self.kind}/{name}"
+        bare = self.kind == "encoder" if self.bare is None else self.bare
+        return f"{self.layer + 1}-{self.head + 1}" if bare else f"{self.kind}/{self.layer + 1}-{self.head + 1}"
+
+    @property
+    def key(self) -> str:
+        """The name of the head in files, whatever model it is of: `8-10` in an encoder, else with its kind."""
+        return str(HeadId(self.kind, self.layer, self.head))
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any], bare: bool | None = None) -> HeadId:
+        """The head that a row of a table is of, by its columns kind, layer and head."""
+        return cls(row["kind"], row["layer"] - 1, row["head"] - 1, bare)
 
     @classmethod
     def parse(cls, name: str, first: Kind = "encoder") -> HeadId:
         """The head that `8-10` or `cross/3-2` names (1-based). Without a kind it is of the kind `first`."""
         prefix, _, place = name.rpartition("/")
         kind = prefix or first
-        layer, dash, head = place.partition("-")
-        if kind not in KINDS or not dash or not (layer.isdecimal() and head.isdecimal()) or "0" in (layer, head):
+        if kind not in KINDS or not _PLACE.fullmatch(place):
             raise ValueError(f"{name!r} names no head: write layer-head counted from 1, as in 8-10 or cross/3-2")
-        return cls(kind, int(layer) - 1, int(head) - 1)
+        layer, head = map(int, place.split("-"))
+        return cls(kind, layer - 1, head - 1)
+
+
+def find_head(name: str, heads: Iterable[HeadId]) -> HeadId | None:
+    """The head of that name among those of a model, None if it has no such head; without a kind, of the first kind."""
+    known = {head: head for head in heads}
+    return known.get(HeadId.parse(name, next(iter(known)).kind)) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +86,16 @@ class HeadLayout:
     def size(self) -> int:
         """Heads of all sites together."""
         return sum(site.heads for site in self.sites)
+
+    @property
+    def one_kind(self) -> bool:
+        """Whether all attention is of one kind, so that names of heads need not say which."""
+        return len({site.kind for site in self.sites}) == 1
+
+    @property
+    def causal(self) -> bool:
+        """Whether all attention is that of a decoder, which sees what came before and nothing after."""
+        return {site.kind for site in self.sites} == {"decoder"}
 
     def slice(self, index: int) -> slice:
         """The part of the head axis that belongs to site number `index`."""
@@ -96,4 +130,4 @@ class HeadLayout:
 
     def ids(self) -> list[HeadId]:
         """A name for each position of the head axis."""
-        return [HeadId(site.kind, site.layer, head) for site in self.sites for head in range(site.heads)]
+        return [HeadId(site.kind, site.layer, head, self.one_kind) for site in self.sites for head in range(site.heads)]

@@ -69,7 +69,7 @@ def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = U
         for number, title in enumerate(("By behaviour", "By layer")):
             corner = np.array([_GAP + number * (_WIDE + _GAP), _BELOW]) / size
             axes = figure.add_axes((*corner, *(np.array([_WIDE, tall]) / size)))
-            axes.set_title(title if likeness.kind == "encoder" else f"{title} ({likeness.kind} attention)", fontsize=9, loc="left")
+            axes.set_title(title if results.layout.one_kind else f"{title} ({likeness.kind} attention)", fontsize=9, loc="left")
             axes.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
             axes.spines[:].set(visible=True, color="0.8")
             panels.append(axes)

@@ -41,7 +41,7 @@ def draw(results: Results, named: str, kind: str | None = None) -> Figure:
         figure = Figure(figsize=(1.4 + 0.42 * heads, 1.2 + 0.34 * len(layers)), layout="constrained")
         axes = figure.subplots()
         image = scale.draw(axes, grid, layers)
-        title = quantity if kind == "encoder" else f"{quantity} ({kind})"
+        title = quantity if results.layout.one_kind else f"{quantity} ({kind})"
         if grid.size <= 400:
             write(image, scale.digits(grid), 6)
             title += scale.note

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def find_heads(model: Model, names: Iterable[str | HeadId]) -> list[HeadId]:
     """The heads that are named, each once; without a kind, of the first that the model has."""
     kinds = list(dict.fromkeys(site.kind for site in model.sites))
-    known = model.layout.ids()
+    known = {head: head for head in model.layout.ids()}
     heads: dict[HeadId, None] = {}
     for name in names:
         try:
@@ -35,7 +35,7 @@ def find_heads(model: Model, names: Iterable[str | HeadId]) -> list[HeadId]:
         if head not in known:
             of_kind = [other for other in known if other.kind == head.kind]
             raise RunError(f"{model.name} has no head {head}", f"Its heads are {of_kind[0]} to {of_kind[-1]}")
-        heads[head] = None
+        heads[known[head]] = None
     return list(heads)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from headscope.core.batch import MapBatch
-from headscope.core.heads import HeadId, HeadLayout
+from headscope.core.heads import HeadId, HeadLayout, find_head
 from headscope.core.state import State
 from headscope.core.trees import NONE, TAGS
 from headscope.errors import MeasureError
@@ -68,7 +68,10 @@ class SpanningTrees(HeadMeans):
         if self.level != "word":
             raise MeasureError(f"trees: level is {self.level!r}", "Trees are made of words: leave level out")
         for name in self.heads:
-            self._parse(name)
+            try:
+                HeadId.parse(name.removesuffix(_TURNED))
+            except ValueError as error:
+                raise MeasureError(f"trees: {error}") from None
 
     def quantities(self) -> tuple[str, ...]:
         """Unlabelled, undirected attachment."""
@@ -213,27 +216,17 @@ class SpanningTrees(HeadMeans):
 
     def _chosen(self, layout: HeadLayout) -> list[tuple[HeadId, bool]]:
         """The heads of the joint tree; without a kind, `8-10` is of whichever the model has."""
-        kinds = list(dict.fromkeys(site.kind for site in layout.sites))
         chosen = []
         for name in self.heads:
-            id, turned = self._parse(name)
-            if "/" not in name and id.kind not in kinds and kinds:
-                id = HeadId(kinds[0], id.layer, id.head)
-            if id not in layout.ids():
+            id = find_head(name.removesuffix(_TURNED), layout.ids())
+            if id is None:
                 raise MeasureError(f"trees: there is no head {name}", "Name heads that the model has, and the run looks at")
-            chosen.append((id, turned))
+            chosen.append((id, name.endswith(_TURNED)))
         if len({id.kind for id, _ in chosen}) > 1 or any(id.kind == "cross" for id, _ in chosen):
             raise MeasureError(
                 f"trees: {', '.join(self.heads)} do not make one tree", "Name heads of the encoder alone, or of the decoder alone"
             )
         return chosen
-
-    @staticmethod
-    def _parse(name: str) -> tuple[HeadId, bool]:
-        try:
-            return HeadId.parse(name.removesuffix(_TURNED)), name.endswith(_TURNED)
-        except ValueError as error:
-            raise MeasureError(f"trees: {error}") from None
 
 
 def _sentence(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import load_file
 
-from headscope.core.heads import HeadId, Site
+from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.corpora.source import quoted
 from headscope.errors import ModelError
 from headscope.models.dry_run import alone, dry_inputs
@@ -61,8 +61,8 @@ class Pruning:
 
     def removed(self) -> tuple[HeadId, ...]:
         """The heads that are gone, as they were called in the whole model."""
-        pairs = zip(self.sites, self.kept, strict=True)
-        return tuple(HeadId(site.kind, site.layer, head) for site, kept in pairs for head in range(site.heads) if head not in kept)
+        kept = {(site.kind, site.layer): set(heads) for site, heads in zip(self.sites, self.kept, strict=True)}
+        return tuple(head for head in HeadLayout(self.sites).ids() if head.head not in kept[head.kind, head.layer])
 
     def without(self, heads: Iterable[HeadId]) -> Pruning:
         """Some more heads gone, which are called as in the smaller model."""

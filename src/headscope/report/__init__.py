@@ -12,6 +12,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from headscope.core.heads import find_head
 from headscope.errors import RunError
 from headscope.report.contests import contests
 from headscope.report.sections import alike_section, figures, glance, section, study_section
@@ -23,10 +24,10 @@ from headscope.results.notes import counted, few_documents
 from headscope.results.results import Results, blame_folder
 from headscope.views.alike import measured
 from headscope.views.page import shell, templates
-from headscope.views.run import corpus_name, flat_heads, model_name, readable_gallery, run_data
+from headscope.views.run import corpus_name, model_name, readable_gallery, run_data
 from headscope.views.words import whose
 
-_HEAD = re.compile(r"\b(?:(?:decoder|cross)/)?[0-9]+-[0-9]+\b")
+_HEAD = re.compile(r"\b(?:(?:encoder|decoder|cross)/)?[0-9]+-[0-9]+\b")
 _TITLES = {
     "relations": "Heads as parsers: dependency relations",
     "coreference": "Heads as resolvers: coreference",
@@ -75,7 +76,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
             raise RunError(f"{study.path} is a run, not a study", "Name the run first, then studies, as headscope flow writes them")
     looked_at = [*([results] if results.study is not None else []), *studies]
     environment = templates("headscope.report")
-    environment.filters["linked"] = partial(_linked, set(map(str, flat_heads(results.manifest["sites"]))))
+    environment.filters["linked"] = partial(_linked, set(map(str, results.layout.ids())))
     gallery, damaged = readable_gallery(results)
     parts: dict[str, Any] = {
         "findings": sentences(results) if results.study is None else [],
@@ -99,7 +100,10 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         whose=list(dict.fromkeys(line for each in (results, *studies) for line in whose(each))),
         heads=_heads(results),
         kinds=len({site["kind"] for site in results.manifest["sites"]}),
-        spelled=results.spelled,
+        special=results.special_tokens,
+        causal=results.layout.causal,
+        example=_example(results),
+        head_of=results.head_of,
         broad=f"{BROAD:.0%}",
         display=display,
         counted=counted,
@@ -123,6 +127,16 @@ def _heads(results: Results) -> str:
     else:
         told = ", ".join(f"{number} {kind}" for kind, number in layers.items()) + " layers of attention"
     return f"{sum(site['heads'] for site in sites)} in {told}"
+
+
+def _example(results: Results) -> str:
+    """What the name of a head means, told of a head that the model has."""
+    heads = results.layout.ids()
+    if str(heads[0]) == "1-1" and find_head("8-10", heads) is not None:
+        return "8-10 is the tenth head of the eighth layer"
+    last = heads[-1]
+    kind = "" if results.layout.one_kind else f" of {last.kind} attention"
+    return f"{last} is head {last.head + 1} of layer {last.layer + 1}{kind}"
 
 
 def _contents(parts: dict[str, Any]) -> list[tuple[str, str]]:

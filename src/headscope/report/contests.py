@@ -20,6 +20,7 @@ ABOUT = {
     "pronouns": "How often, of the other mentions, the one that a pronoun attends to most (pronoun-to-candidate), or that attends to "
     "it most (candidate-to-pronoun), is what it refers to. The rules: the first mention, the nearest, the nearest before it.",
 }
+CAUSAL = " A word sees only what came before it: of a word and its governor the later one attends, and the earlier one is attended to."
 
 
 def contests(results: Results) -> list[dict[str, Any]]:
@@ -44,7 +45,7 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
     best = [_written(row, name) for row in results[f"{name}_best"]]
     return {
         "name": name,
-        "about": ABOUT.get(name, ""),
+        "about": ABOUT.get(name, "") + (CAUSAL if results.layout.causal and name == "relations" else ""),
         "cut": cut_sentence(results, name),
         "choice": choice_note(results, name),
         "best": best,
@@ -69,7 +70,7 @@ def _rules(results: Results, name: str) -> dict[str, Any] | None:
     labels = list(dict.fromkeys(table["label"]))
     rows: dict[str, dict[str, str]] = {}
     for row in table:
-        rule = row["rule"] if row["kind"] == "encoder" else f"{row['kind']} {row['rule']}"
+        rule = row["rule"] if results.layout.one_kind else f"{row['kind']} {row['rule']}"
         rows.setdefault(rule, {})[row["label"]] = interval(row["value"], row["low"], row["high"])
     source, published = RULES.get(name, ("", {}))
     known = {rule: {label: f"{value / 100:.2f}" for label, value in values.items()} for rule, values in published.items()}

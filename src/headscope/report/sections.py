@@ -26,25 +26,30 @@ from headscope.studies.registry import REGISTRY
 from headscope.views.alike import measured
 from headscope.views.words import about, findings, has_published, shown_columns
 
-_GLANCE = {"previous": "previous", "next": "next", "self": "itself", "to_cls": "[CLS]", "to_sep": "[SEP]", "to_punct": ". ,"}
-# What each figure of curves asks, and how to read it.
+_GLANCE = {
+    **{"previous": "previous", "next": "next", "self": "itself"},
+    **{"to_cls": "[CLS]", "to_first": "first token", "to_sep": "[SEP]", "to_punct": ". ,"},
+}
+# What each figure of curves asks, how to read it, and what is said of a model that has special tokens.
 _CURVES = {
     "clark2": (
         "Surface patterns",
-        "Before any linguistics: does a layer look at [CLS], [SEP], punctuation, or at neighbouring tokens? A point is a head, a line the "
-        "mean of a layer with its interval. A mean can hide a few heads that do all of it: look at the points. Attention to [SEP] that "
-        "stays high whatever the text says is often read as a head with nothing to do; whether that is so needs more than averages.",
+        "Before any linguistics: does a layer look at {specials}punctuation, or at neighbouring tokens? A point is a head, a line the "
+        "mean of a layer with its interval. A mean can hide a few heads that do all of it: look at the points.",
+        " Attention to {resting} that stays high whatever the text says is often read as a head with nothing to do{sink}; whether that is "
+        "so needs more than averages.",
     ),
     "clark3": (
         "What attention is worth to the model",
         "How much would the model's own loss change if a little more attention went to a token? Sizes change from layer to layer whatever "
-        "attention does; what counts is how the groups compare within a layer. Where much attention goes to [SEP] and little depends on "
-        "it, a head may have nothing to do there.",
+        "attention does; what counts is how the groups compare within a layer.",
+        " Where much attention goes to {resting} and little depends on it, a head may have nothing to do there.",
     ),
     "clark4": (
         "Focus",
         "Is attention focused or broad? e to the power of the entropy in nats, or 2 to that in bits, is about the number of tokens that a "
         "head spreads over; the dashed line is what even attention would give.",
+        "",
     ),
 }
 LISTED = 36  # heads of a group; the tree has all
@@ -55,10 +60,11 @@ _TOLD = {"next": "positions", "previous": "positions", "broad": "entropy", "[CLS
 def glance(results: Results) -> list[dict[str, Any]]:
     """For every head the surface quantity that takes most of its attention: what it does, in one word."""
     best: dict[tuple[str, int, int], dict[str, Any]] = {}
+    quantities = _GLANCE.keys() - results.special_tokens.uncounted
     for table in (results[name] for name in ("positions", "tokens") if name in results):
         for row in table:
             place = (row["kind"], row["layer"], row["head"])
-            if row["quantity"] in _GLANCE and row["n"] and row["value"] > best.get(place, {"value": -1.0})["value"]:
+            if row["quantity"] in quantities and row["n"] and row["value"] > best.get(place, {"value": -1.0})["value"]:
                 best[place] = row
     layers = []
     for site in results.manifest["sites"]:
@@ -73,13 +79,18 @@ def figures(results: Results) -> list[dict[str, Any]]:
     """The figures of curves, one for each kind of attention, each with what was published of the same."""
     drawn = []
     kinds = dict.fromkeys(site["kind"] for site in results.manifest["sites"])
-    for name, (heading, text) in _CURVES.items():
+    special = results.special_tokens
+    words = {
+        "specials": "".join(f"{token}, " for token in special.names),
+        "resting": special.resting,
+        "sink": " (an attention sink)" if special.first else "",
+    }
+    for name, (heading, text, of_specials) in _CURVES.items():
+        told = (text + (of_specials if special.resting is not None else "")).format(**words)
         shown = [kind for kind in kinds if curves.described(name, results, kind)]
         for kind in shown:
             title = heading if len(shown) == 1 else f"{heading}: {kind} attention"
-            drawn.append(
-                {"name": name, "kind": kind, "title": title, "about": results.spelled(text), "published": _published(results, name, kind)}
-            )
+            drawn.append({"name": name, "kind": kind, "title": title, "about": told, "published": _published(results, name, kind)})
     return drawn
 
 

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from headscope.comparison.alike import STRUCTURE, layers_sentence, twins_sentence
-from headscope.core.heads import HeadId
 from headscope.results.behaviour import HALF, surely
 from headscope.results.notes import cut_sentence
 from headscope.results.results import Results
@@ -18,6 +17,7 @@ _HABITS = {
     "next": "the next token",
     "self": "the token itself",
     "to_cls": "the opening token, [CLS]",
+    "to_first": "the first token",
     "to_sep": "[SEP]",
     "to_punct": "periods and commas",
 }
@@ -40,10 +40,11 @@ def _habits(results: Results) -> list[str]:
     total = sum(site["heads"] for site in results.manifest["sites"])
     habits = []
     asked = []
+    known = _HABITS.keys() - results.special_tokens.uncounted
     for measure in ("positions", "tokens"):
         if measure not in results:
             continue
-        for quantity in (quantity for quantity in dict.fromkeys(results[measure]["quantity"]) if quantity in _HABITS):
+        for quantity in (quantity for quantity in dict.fromkeys(results[measure]["quantity"]) if quantity in known):
             counted = [row for row in results[measure].where(quantity=quantity) if row["n"]]
             rows = sorted((row for row in counted if row["value"] > HALF), key=lambda row: -row["value"])
             asked += [_HABITS[quantity]] if counted else []
@@ -54,7 +55,7 @@ def _habits(results: Results) -> list[str]:
     habits.sort(key=lambda item: -item[0])
     return [
         f"{number} of {total} heads {'gives' if number == 1 else 'give'} more than half of {'its' if number == 1 else 'their'} attention "
-        f"to {what}: {_listed(rows)}."
+        f"to {what}: {_listed(results, rows)}."
         for number, what, rows in habits
     ]
 
@@ -95,7 +96,7 @@ def _skills(results: Results, measure: str) -> list[str]:
         chosen = "chosen on other documents" if results.measures[measure].get("selection") == "crossfit" else "chosen on the same documents"
         best = sorted(sure, key=lambda row: -row["lift"])[:3]
         told = "; ".join(f"{row['label']} by {row['heads']}, {_score(row)}" for row in best)
-        kinds = "" if kind == "encoder" else f" ({kind} attention)"
+        kinds = "" if results.layout.one_kind else f" ({kind} attention)"
         certain = "though without intervals nobody knows how surely" if unsure else "with an interval clear of zero"
         finds = f"a single head, {chosen}, finds" if sure else f"does a single head, {chosen}, find"
         lost = cut_sentence(results, measure)
@@ -137,10 +138,6 @@ def _count(number: int, what: str) -> str:
     return f"{number} {plural}"
 
 
-def _listed(rows: list[dict[str, Any]], most: int = 8) -> str:
-    names = [f"{_name(row)} ({row['value']:.2f})" for row in rows[:most]]
+def _listed(results: Results, rows: list[dict[str, Any]], most: int = 8) -> str:
+    names = [f"{results.head_of(row)} ({row['value']:.2f})" for row in rows[:most]]
     return ", ".join(names) + (f" and {len(rows) - most} more" if len(rows) > most else "")
-
-
-def _name(row: dict[str, Any]) -> str:
-    return str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1))

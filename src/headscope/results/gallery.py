@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +69,13 @@ class Gallery:
 
     def encode(self) -> bytes:
         """The gallery as the bytes of a file; the same bytes for the same gallery."""
-        arrays = {f"stack/{number}/{head}": map for number, (_, maps) in enumerate(self.stacks) for head, map in maps.items()}
+        arrays = {f"stack/{number}/{head.key}": map for number, (_, maps) in enumerate(self.stacks) for head, map in maps.items()}
         arrays |= {f"example/{number}": example.map for number, example in enumerate(self.examples)}
         about: dict[str, Any] = {
             "format": FORMAT,
             "texts": self.texts,
-            "stacks": [{"text": text, "heads": list(map(str, maps))} for text, maps in self.stacks],
-            "examples": [[str(shown.head), shown.measure, shown.quantity, shown.value, shown.n, shown.text] for shown in self.examples],
+            "stacks": [{"text": text, "heads": [head.key for head in maps]} for text, maps in self.stacks],
+            "examples": [[shown.head.key, shown.measure, shown.quantity, shown.value, shown.n, shown.text] for shown in self.examples],
         }
         if self.distances is not None and self.points is not None:
             arrays |= {"distances": self.distances, "points": np.stack([self.points.x, self.points.y], 1)}
@@ -85,26 +85,29 @@ class Gallery:
         return data
 
     @classmethod
-    def read(cls, path: Path) -> Gallery:
-        """The gallery in a file of `encode`."""
+    def read(cls, path: Path, one_kind: bool | None = None) -> Gallery:
+        """The gallery in a file of `encode`; `one_kind` says whether the model's heads are named without their kind."""
         try:
             with safe_open(path, framework="numpy") as file:
                 about = json.loads(file.metadata()["gallery"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']}")
-            return cls._decode(about, arrays)
+            return cls._decode(about, arrays, one_kind)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"{path} is damaged ({error})", REMEDY) from error
 
     @classmethod
-    def _decode(cls, about: dict[str, Any], arrays: dict[str, Any]) -> Gallery:
+    def _decode(cls, about: dict[str, Any], arrays: dict[str, Any], one_kind: bool | None) -> Gallery:
+        def head_of(key: str) -> HeadId:
+            return replace(HeadId.parse(key), bare=one_kind)
+
         stacks = tuple(
-            (stack["text"], {HeadId.parse(head): arrays[f"stack/{number}/{head}"] for head in stack["heads"]})
+            (stack["text"], {head_of(head): arrays[f"stack/{number}/{head}"] for head in stack["heads"]})
             for number, stack in enumerate(about["stacks"])
         )
         examples = tuple(
-            Example(HeadId.parse(head), measure, quantity, value, n, text, arrays[f"example/{number}"])
+            Example(head_of(head), measure, quantity, value, n, text, arrays[f"example/{number}"])
             for number, (head, measure, quantity, value, n, text) in enumerate(about["examples"])
         )
         distances = points = None

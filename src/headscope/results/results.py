@@ -7,8 +7,7 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from headscope.core.batch import CLS, SEP
-from headscope.core.heads import HeadLayout, Site
+from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.core.profile import timing
 from headscope.core.state import State, States
 from headscope.errors import HeadscopeError, RunError, StaleError
@@ -19,11 +18,11 @@ from headscope.results.folder import STATES, Folder, read_states
 from headscope.results.gallery import REMEDY, Gallery
 from headscope.results.signature import describe
 from headscope.results.slices import SUFFIX, SliceStates, SliceTables, complete_slices, manifest_of, named_slice
+from headscope.results.special_tokens import SpecialTokens
 from headscope.results.table import Table
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
 BASELINES = {"trees": "chain of words", "distances": "all pairs"}
-_GENERIC = {CLS: "[CLS]", SEP: "[SEP]"}
 GALLERY = "gallery.safetensors"
 LEFT_OUT = "gallery left out"  # how the manifest begins to say why
 # What `run.json` of a complete run must hold, what it may hold, and of which types.
@@ -134,6 +133,10 @@ class Results(Mapping[str, Table]):
         sites = self.manifest["sites"]
         return HeadLayout(tuple(Site(site["kind"], site["layer"] - 1, site["heads"], site["kv_heads"], "") for site in sites))
 
+    def head_of(self, row: Mapping[str, Any]) -> HeadId:
+        """The head that a row of a table is of, which prints without its kind if the model has only one."""
+        return HeadId.of_row(row, self.layout.one_kind)
+
     @classmethod
     def open(cls, path: Path) -> Results:
         """The results in a folder, of a run or of a study."""
@@ -201,33 +204,25 @@ class Results(Mapping[str, Table]):
         if self._gallery is None and self.path is not None and (path := Folder(self.path).gallery).is_file():
             try:
                 Folder(self.path).read(GALLERY, self.manifest, REMEDY)
-                return Gallery.read(path)
+                return Gallery.read(path, self.layout.one_kind)
             finally:
                 self.check()  # what is damaged may be half of another run
         return self._gallery
 
     @cached_property
-    def _own_tokens(self) -> dict[str, str]:
-        """The model's own spelling of the tokens that open and close its texts, as far as the gallery shows any."""
-        spelling: dict[str, str] = {}
+    def special_tokens(self) -> SpecialTokens:
+        """What the special tokens of the model are called."""
         try:
             gallery = self.gallery
         except StaleError:
             raise
         except RunError:  # damaged; whoever shows the gallery says so
             gallery = None
-        for text in gallery.texts if gallery is not None else ():
-            for side in (text["source"], text.get("target", text["source"])):
-                for token, role in zip(side["tokens"], side["roles"], strict=True):
-                    if role in _GENERIC:
-                        spelling.setdefault(_GENERIC[role], token)
-        return spelling
+        return SpecialTokens.of(self.layout, self, gallery)
 
     def spelled(self, text: str) -> str:
         """A text that speaks of [CLS] and [SEP], with the model's own tokens in their place."""
-        for generic, token in self._own_tokens.items():
-            text = text.replace(generic, token)
-        return text
+        return self.special_tokens.spelled(text)
 
     def of_heads(self) -> dict[str, Table]:
         """The tables that have a row a head and quantity."""

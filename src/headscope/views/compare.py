@@ -11,7 +11,7 @@ from headscope.core.heads import HeadId
 from headscope.results.results import Results, blame_folder
 from headscope.results.table import Table
 from headscope.views.page import rounded
-from headscope.views.run import corpus_name, flat_heads, model_name
+from headscope.views.run import corpus_name, model_name
 from headscope.views.words import about
 
 _NUMBERS = ("a", "b", "difference", "low", "high")
@@ -54,7 +54,7 @@ def _run(results: Results, name: str) -> dict[str, str]:
 
 def _quantities(a: Results, heads: Table) -> list[dict[str, Any]]:
     """The quantities, each as arrays over all heads."""
-    place = {head: number for number, head in enumerate(flat_heads(a.manifest["sites"]))}
+    place = {head: number for number, head in enumerate(a.layout.ids())}
     labels = {
         (measure, row["quantity"]): (row["label"], row["direction"])
         for measure, table in a.of_heads().items()
@@ -69,7 +69,7 @@ def _quantities(a: Results, heads: Table) -> list[dict[str, Any]]:
             words = a.spelled(about(label, direction, row["measure"]))
             described[key] = {**dict(zip(("measure", "name"), key, strict=True)), "about": words}
             described[key] |= {name: [None] * len(place) for name in _NUMBERS}
-        at = place[HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)]
+        at = place[HeadId.of_row(row)]
         for name in _NUMBERS:
             described[key][name][at] = rounded(row[name])
     return list(described.values())

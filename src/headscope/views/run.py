@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +54,10 @@ def corpus_name(results: Results) -> str:
     return f"{name} ({results.annotation.partition(';')[0]} annotation)" if results.annotation is not None else name
 
 
-def flat_heads(sites: Iterable[Mapping[str, Any]]) -> list[HeadId]:
-    """The heads in the order of the views' arrays."""
-    return [HeadId(site["kind"], site["layer"] - 1, head) for site in sites for head in range(site["heads"])]
-
-
 def _quantities(results: Results, name: str, whole: Results | None = None) -> list[dict[str, Any]]:
     """The quantities of a table of heads, each as arrays over all heads. `whole` is the run that a slice is of."""
     table = results[name]
-    place = {head: number for number, head in enumerate(flat_heads(results.manifest["sites"]))}
+    place = {head: number for number, head in enumerate(results.layout.ids())}
     size = len(place)
     columns = {column: table[column] for column in table.columns}
     contested = "direction" in columns

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from headscope.core.heads import HeadId
+from headscope.core.heads import find_head
 from headscope.errors import RunError
 from headscope.results.folder import write_atomically
 from headscope.results.results import Results
 from headscope.views.page import shell
-from headscope.views.run import flat_heads, run_data
+from headscope.views.run import run_data
 from headscope.widget.shown import Shown
 
 
@@ -49,12 +49,12 @@ class RunView(Shown):
 
 
 def _known(name: str, results: Results) -> str:
-    """A head's full name, if the run has the head; without a kind, of the first kind of attention that there is."""
-    heads = flat_heads(results.manifest["sites"])
+    """A head's name as the run has it, if it has the head; without a kind, of the first kind of attention."""
+    heads = results.layout.ids()
     try:
-        asked = HeadId.parse(name, heads[0].kind)
+        asked = find_head(name, heads)
     except ValueError as error:
         raise RunError(str(error)) from None
-    if asked not in heads:
+    if asked is None:
         raise RunError(f"the run has no head {name}", f"Its heads are {heads[0]} to {heads[-1]}")
     return str(asked)

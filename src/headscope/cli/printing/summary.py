@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.core.heads import HeadId
 from headscope.corpora.automatic import sentence
 from headscope.results.notes import choice_note, counted, cut_sentence, few_documents, note
 from headscope.results.results import BASELINES, Results, blame_folder
@@ -15,8 +14,6 @@ from headscope.results.slices import slices_line
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from headscope.results.table import Table
 
 
 @blame_folder
@@ -51,13 +48,13 @@ def summarise(results: Results, quiet: bool = False) -> None:
         _print_summary(results)
     if results.study is not None:
         _print_findings(console, results)
-    for name, table in results.of_heads().items():
+    for name in results.of_heads():
         if f"{name}_best" in results:
             _print_best(results, name)
         elif f"{name}_structure" in results:
             _print_alike(console, results)
         else:
-            _print_top(console, table, name)
+            _print_top(console, results, name)
     console.print(results.signature, style="dim", soft_wrap=True, markup=False)
     if results.path is not None:
         console.print(f"\nheadscope show {results.path}\nheadscope report {results.path}", soft_wrap=True, markup=False)
@@ -83,14 +80,15 @@ def _print_summary(results: Results) -> None:
     print_table(Table.of({name: results["summary"][name] for name in columns}), f"\n{results.study}: what was found{beside}")
 
 
-def _print_top(console: Console, table: Table, name: str) -> None:
+def _print_top(console: Console, results: Results, name: str) -> None:
     """The three highest heads of each quantity of a measure, named where another has the same quantities."""
     prefix, baseline, places = ("saliency ", "even", 5) if name == "saliency" else ("", BASELINES.get(name, "even"), 2)
+    table = results[name]
     for quantity in dict.fromkeys(table["quantity"]):
         rows = table.where(quantity=quantity).sort("value", descending=True).head(3)
         top = [row for row in rows if row["n"] and row["value"] > 1e-4]
         if top:
-            heads = ", ".join(f"{HeadId(r['kind'], r['layer'] - 1, r['head'] - 1)} {r['value']:.{places}f}" for r in top)
+            heads = ", ".join(f"{results.head_of(r)} {r['value']:.{places}f}" for r in top)
             even = sorted({round(row["baseline"], 2) for row in top if not math.isnan(row["baseline"])})
             beside = f"  ({baseline} {' to '.join(f'{value:.2f}' for value in even)})" if even else ""
             console.print(f"{prefix + quantity:>14}  {heads}{beside}", markup=False)
@@ -114,7 +112,7 @@ def _print_best(results: Results, name: str) -> None:
     best = results[f"{name}_best"]
     rows = list(best.head(20))
     columns = {
-        "label": [row["label"] if row["kind"] == "encoder" else f"{row['kind']} {row['label']}" for row in rows],
+        "label": [row["label"] if results.layout.one_kind else f"{row['kind']} {row['label']}" for row in rows],
         "n (documents)": [f"{row['n']} ({counted(row.get('documents'))})" for row in rows],
         "best head": [row["heads"] or row["in_sample_head"] for row in rows],
         "direction": [row["direction"].replace("-to-", "→") or "–" for row in rows],

@@ -87,7 +87,8 @@ def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
         return
     harmed = sorted((row for row in rows if _sure(row) and row["difference"] * sign < 0), key=lambda row: row["difference"] * sign)
     helped = [row for row in rows if _sure(row) and row["difference"] * sign > 0]
-    listed = ", ".join(f"{_head(row)} ({row['difference']:+.3g})" for row in harmed[:LISTED])
+    one_kind = _one_kind(tables["ablation"])
+    listed = ", ".join(f"{HeadId.of_row(row, one_kind)} ({row['difference']:+.3g})" for row in harmed[:LISTED])
     told = f": {listed}" if harmed else ""
     more = f" and {len(harmed) - LISTED} more" if len(harmed) > LISTED else ""
     yield f"{len(harmed)} of {len(rows)} heads are missed when they alone are switched off (p < {SURE}, {score}){told}{more}."
@@ -104,14 +105,15 @@ def _single(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]
         yield f"Whether a layer could do with a single head was not tested: {_untested(rows)}."
         return
     hurt = [row for row in rows if _sure(row) and row["difference"] * sign < 0]
-    named = ", ".join(f"{row['kind']} layer {row['layer']}" for row in hurt)
+    one_kind = _one_kind(tables["ablation_all_but_one"])
+    named = ", ".join(f"layer {row['layer']}" if one_kind else f"{row['kind']} layer {row['layer']}" for row in hurt)
     enough = f"{len(rows) - len(hurt)} of {len(rows)} layers could do with a single head, chosen on other documents (p < {SURE})"
     yield f"{enough}; not so {named}." if hurt else f"{enough}."
 
 
 def _foretold(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     for row in tables["importance_foretells"].where(method="spearman"):
-        kind = "" if row["kind"] == "encoder" else f" ({row['kind']})"
+        kind = "" if _one_kind(tables["importance_foretells"]) else f" ({row['kind']})"
         yield f"Importance from gradients foretells what is lost without a head by a rank correlation of {row['value']:.2f}{kind}."
 
 
@@ -136,5 +138,5 @@ def _sure(row: Mapping[str, Any]) -> bool:
     return bool(row["p"] < SURE)
 
 
-def _head(row: Mapping[str, Any]) -> str:
-    return str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1))
+def _one_kind(table: Table) -> bool:
+    return len(set(table["kind"])) == 1

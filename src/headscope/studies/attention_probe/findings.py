@@ -56,7 +56,7 @@ def _heads(tables: Mapping[str, Table]) -> Iterator[str]:
         heads: dict[str, set[str]] = {}
         for row in tables["attention_probe_heads"].where(probe=probe).sort("rank"):
             if len(heads) < LISTED:
-                heads.setdefault(str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)), set()).add(row["direction"])
+                heads.setdefault(str(HeadId.of_row(row, bare=True)), set()).add(row["direction"])  # all of one kind
         if heads:
             ways = set().union(*heads.values())
             how = _WAYS[ways.pop()] if len(ways) == 1 else "some from the word to its governor, some back"

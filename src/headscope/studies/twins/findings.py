@@ -116,7 +116,7 @@ def mutual_rows(table: Table) -> list[dict[str, Any]]:
 
 def head_of(row: Mapping[str, Any]) -> HeadId:
     """The head that a row of the table `twins` is of."""
-    return HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)
+    return HeadId.of_row(row, bare=True)
 
 
 def percent(row: Mapping[str, Any]) -> str:

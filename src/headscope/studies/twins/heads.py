@@ -40,7 +40,7 @@ class Heads:
     def of(cls, table: Table) -> Heads:
         """The heads of one side of the table `twins`."""
         rows = list(table)
-        return cls(rows[0]["model"], rows[0]["kind"], tuple(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1) for row in rows))
+        return cls(rows[0]["model"], rows[0]["kind"], tuple(HeadId.of_row(row, bare=True) for row in rows))
 
     @property
     def layers(self) -> list[int]:
