@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headscope.gallery.grids import Level, Specials
     from headscope.measures.own import Named
     from headscope.models.finetuning.recipe import TrainedModel
+    from headscope.models.inspection.summary import ModelSummary
     from headscope.models.model import Model
     from headscope.results.results import Results
     from headscope.runs.estimate import RunEstimate
@@ -52,6 +53,27 @@ def load(
     from headscope.models.load import load as load_model
 
     return load_model(name, device, dtype, random, head)
+
+
+def inspect(
+    model: Model | str | Path = "mini",
+    device: str | None = None,
+    dtype: str = "float32",
+    *,
+    lengths: Sequence[int] = (),
+    batch: int = 1,
+) -> ModelSummary:
+    """What a model is, how its attention is read, what it predicts, and the memory of a batch of texts by their length;
+    printed, it fits one screen. `lengths` are added to the usual rows of the table of memory.
+
+    >>> import headscope as hs
+    >>> summary = hs.inspect("mini")
+    >>> summary.facts["attention"], summary.facts["positions"]
+    ('encoder, 12 layers × 12 heads, 144 heads in all', 'learned, absolute')
+    """
+    from headscope.models.inspection.summary import ModelSummary
+
+    return ModelSummary.of(load(model, device, dtype) if isinstance(model, str | Path) else model, lengths, batch)
 
 
 def train(

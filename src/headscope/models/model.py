@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from jaxtyping import Shaped
     from transformers import PreTrainedModel
 
-    from headscope.models.backward_memory import BackwardMemory
     from headscope.models.capture import Consumer, Finite
     from headscope.models.fused import Reaches, RowConsumer
     from headscope.models.gradients import Taker
+    from headscope.models.memory import BackwardMemory
     from headscope.models.prune import Pruning
 
 
@@ -233,7 +233,7 @@ class Model:
     @cached_property
     def backward_memory(self) -> BackwardMemory:
         """The bytes that a backward pass holds, and the batches that stay within a bound."""
-        from headscope.models.backward_memory import BackwardMemory
+        from headscope.models.memory import BackwardMemory
 
         return BackwardMemory.of(self)
 
