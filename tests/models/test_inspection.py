@@ -11,7 +11,7 @@ import torch
 
 import headscope as hs
 from headscope.models.inspection.description import positions, window
-from headscope.models.inspection.summary import ModelSummary
+from headscope.models.inspection.summary import ModelDescription
 from helpers.predicting import loaded
 
 SAID = {
@@ -43,7 +43,7 @@ SAID = {
 @pytest.mark.parametrize("kind", SAID)
 def test_facts(kind: str, tmp_path: Path) -> None:
     model = loaded(tmp_path, kind)
-    summary = ModelSummary.of(model)
+    summary = ModelDescription.of(model)
     facts = summary.facts
     assert (facts["attention"], facts["positions"], facts["predicts"]) == SAID[kind]
     assert (model.capture == "interface") == facts["maps"].startswith("layer by layer")

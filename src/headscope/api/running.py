@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headscope.gallery.grids import Level, Specials
     from headscope.measures.own import Named
     from headscope.models.finetuning.recipe import TrainedModel
-    from headscope.models.inspection.summary import ModelSummary
+    from headscope.models.inspection.summary import ModelDescription
     from headscope.models.model import Model
     from headscope.results.results import Results
     from headscope.runs.estimate import RunEstimate
@@ -62,7 +62,7 @@ def inspect(
     *,
     lengths: Sequence[int] = (),
     batch: int = 1,
-) -> ModelSummary:
+) -> ModelDescription:
     """What a model is, how its attention is read, what it predicts, and the memory of a batch of texts by their length;
     printed, it fits one screen. `lengths` are added to the usual rows of the table of memory.
 
@@ -71,9 +71,9 @@ def inspect(
     >>> summary.facts["attention"], summary.facts["positions"]
     ('encoder, 12 layers × 12 heads, 144 heads in all', 'learned, absolute')
     """
-    from headscope.models.inspection.summary import ModelSummary
+    from headscope.models.inspection.summary import ModelDescription
 
-    return ModelSummary.of(load(model, device, dtype) if isinstance(model, str | Path) else model, lengths, batch)
+    return ModelDescription.of(load(model, device, dtype) if isinstance(model, str | Path) else model, lengths, batch)
 
 
 def train(

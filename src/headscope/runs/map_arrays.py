@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.dlpack import from_dlpack
 
 from headscope.errors import MeasureError
 
@@ -31,14 +32,15 @@ def map_array(maps: Any) -> tuple[np.ndarray, str]:
     A list or tuple of layers is stacked; each layer may be a batch of one text, as transformers returns it.
     """
     if isinstance(maps, list | tuple):
-        layers, types = zip(*map(map_array, maps), strict=True) if maps else ((), ("float64",))
-        if len({layer.shape for layer in layers}) > 1:
+        arrays = [map_array(layer) for layer in maps]
+        if len({layer.shape for layer, _ in arrays}) > 1:
             raise MeasureError("the layers of a text have different shapes", "Give [layers, heads, T, T] for one text")
-        stacked = np.stack(layers) if layers else np.zeros(0)
-        return (stacked[:, 0] if stacked.ndim == 5 and stacked.shape[1] == 1 else stacked), max(types, key=rounding)
+        stacked = np.stack([layer for layer, _ in arrays]) if arrays else np.zeros(0)
+        single = stacked.ndim == 5 and len(stacked[0]) == 1
+        return (stacked[:, 0] if single else stacked), max((dtype for _, dtype in arrays), key=rounding, default="float64")
     if not isinstance(maps, np.ndarray | torch.Tensor) and hasattr(maps, "__dlpack__"):
         try:
-            maps = torch.from_dlpack(maps)
+            maps = from_dlpack(maps)
         except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):  # a device or a type that torch does not have here
             if not hasattr(maps, "__array__"):
                 raise MeasureError(
@@ -61,8 +63,8 @@ def text_arrays(attention: Any, tokens: Sequence[Any]) -> list[tuple[np.ndarray,
     A list holds texts. A tuple of equal layers [texts, heads, T, T], as transformers returns it for a batch, is taken
     apart by text, and each text's padding, on the right or on the left, is cut off.
     """
-    shapes = {getattr(layer, "shape", ()) for layer in attention} if isinstance(attention, tuple) else set()
-    if len(shapes) != 1 or len(shape := shapes.pop()) != 4 or shape[0] != len(tokens):
+    shapes = {tuple(getattr(layer, "shape", ())) for layer in attention} if isinstance(attention, tuple) else set()
+    if len(shapes) != 1 or len(shape := list(shapes.pop())) != 4 or shape[0] != len(tokens):
         return [map_array(text) for text in attention]
     array, dtype = map_array(attention)
     batch = array[:, None] if array.ndim == 4 else array  # a batch of one text has lost its axis

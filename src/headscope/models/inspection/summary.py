@@ -24,7 +24,7 @@ _CAPTURE = {
 
 
 @dataclass(frozen=True)
-class ModelSummary:
+class ModelDescription:
     """What `headscope inspect` prints: `facts` by name, the `sites`, and by number of tokens the `memory` of a batch of
     so many texts. `needs_maps` is the reason why a model is never read without maps, None if it can be.
     """
@@ -37,7 +37,7 @@ class ModelSummary:
     needs_maps: str | None
 
     @classmethod
-    def of(cls, model: Model, lengths: Sequence[int] = (), batch: int = 1) -> ModelSummary:
+    def of(cls, model: Model, lengths: Sequence[int] = (), batch: int = 1) -> ModelDescription:
         """The summary of a loaded model; `lengths` are added to the usual ones of the table of memory."""
         limit = model.max_length
         usual = [length for length in LENGTHS if length <= (limit or UNLIMITED)] + ([limit] if limit is not None else [])
