@@ -189,10 +189,11 @@ def test_maps_from_files(tmp_path: Path) -> None:
 
 
 def test_inspect_and_doctor() -> None:
-    text = call("inspect", "--length", "256", "--batch", "2")
-    assert "144 heads" in text
-    assert "streamed layer by layer" in text
-    assert f"one layer's maps are {4 * 2 * 256 * 256 * 12 / 1e6:.0f} MB" in text
+    text = call("inspect", "--length", "200", "--batch", "2", "--layers")
+    assert "encoder, 12 layers × 12 heads, 144 heads in all" in text
+    assert "layer by layer" in text
+    assert f" {4 * 2 * 200 * 200 * 12 / 1e6:.1f} MB" in text, "one layer's maps"
+    assert "encoder.layer.11.attention.self" in text
     assert call("doctor").strip().endswith("all is well")
 
 

@@ -16,8 +16,6 @@ from headscope.corpora import Corpus, read
 from headscope.errors import MeasureError, ModelError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from headscope.api.models import GivenModel
     from headscope.core.document import Document
     from headscope.core.heads import HeadId
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from headscope.gallery.grids import Level, Specials
     from headscope.measures.own import Named
     from headscope.models.finetuning.recipe import TrainedModel
+    from headscope.models.inspection.summary import ModelDescription
     from headscope.models.loading.in_memory import ModelInMemory
     from headscope.models.model import Model
     from headscope.results.results import Results
@@ -38,6 +37,27 @@ if TYPE_CHECKING:
     Measures = Named | Sequence[Named] | Mapping[str, Mapping[str, Any]]
 
 DEFAULT_MEASURES = ("positions", "tokens", "entropy")  # headscope.measures.DEFAULT, without importing torch
+
+
+def inspect(
+    model: GivenModel = "mini",
+    device: str | None = None,
+    dtype: str | None = None,
+    *,
+    lengths: Sequence[int] = (),
+    batch: int = 1,
+) -> ModelDescription:
+    """What a model is, how its attention is read, what it predicts, and the memory of a batch of texts by their length;
+    printed, it fits one screen. `lengths` are added to the usual rows of the table of memory.
+
+    >>> import headscope as hs
+    >>> summary = hs.inspect("mini")
+    >>> summary.facts["attention"], summary.facts["positions"]
+    ('encoder, 12 layers × 12 heads, 144 heads in all', 'learned, absolute')
+    """
+    from headscope.models.inspection.summary import ModelDescription
+
+    return ModelDescription.of(load(model, device=device, dtype=dtype), lengths, batch)
 
 
 def train(
@@ -190,11 +210,14 @@ def measure(
 ) -> Run:
     """Measure attention maps that are already there.
 
-    `attention` is one text [layers, heads, T, T] with its T `tokens` (also as the tuple of layers that transformers
-    returns for a batch of one), a list of texts with a list of tokens, or one or more files (.npz, .safetensors) that
-    hold both. `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones),
-    `annotation` (headscope Words) and `documents` (what intervals resample) are given like `tokens`. `options` are
-    `preset`, `rows`, `causal`, `replicates`, `seed`, `gallery`, `out` and `overwrite`.
+    `attention` is one text [layers, heads, T, T] with its T `tokens`; a list of texts, which may differ in length, with
+    a list of tokens for each; the tuple of layers that transformers returns (`outputs.attentions`), for one text or for
+    a batch, whose padding is cut off; or one or more files (.npz, .safetensors) that hold maps and tokens. Arrays are
+    those of NumPy, torch (any float type and device), JAX, or of anything with `__dlpack__` or `__array__`.
+
+    `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones), `annotation`
+    (headscope Words) and `documents` (what intervals resample) are given like `tokens`. `options` are `preset`, `rows`,
+    `causal`, `replicates`, `seed`, `gallery`, `out` and `overwrite`.
 
     >>> import numpy as np, headscope as hs
     >>> attention = np.full((2, 2, 3, 3), 1 / 3)  # two layers of two heads that attend evenly to three tokens
@@ -203,6 +226,7 @@ def measure(
     [0.333, 0.333, 0.333, 0.333]
     """
     from headscope.runs.given_maps import GivenMaps, measure_maps, read_maps
+    from headscope.runs.map_arrays import map_array, text_arrays
 
     if "by" in options:
         raise MeasureError(f"maps have no column {options['by']!r}: they come without a corpus", "Leave by out, or run on a corpus")
@@ -212,20 +236,20 @@ def measure(
             raise MeasureError("maps without tokens", "Give the tokens of each text, or files that hold them")
         return _warned(measure_maps([read_maps(path) for path in paths], _measures(measures)[0], **options))
     single = bool(tokens) and isinstance(tokens[0], str)
-    texts = [attention] if single else list(attention)
+    texts = [map_array(attention)] if single else text_arrays(attention, tokens)
     parts = {"tokens": tokens, "roles": roles, "words": words, "annotation": annotation, "document": documents}
     lists: dict[str, list[Any]] = {name: [values] if single else list(values) for name, values in parts.items() if values is not None}
     for name, values in lists.items():
         if len(values) != len(texts):
             raise MeasureError(f"{len(values)} {name} for {len(texts)} texts", "Give one for each text")
     maps = []
-    for number, text in enumerate(texts):
+    for number, (array, dtype) in enumerate(texts):
         parts_of_text: dict[str, Any] = {
             name: values[number] if name == "document" else tuple(values[number]) for name, values in lists.items()
         }
         if single and documents is not None and not isinstance(documents, str):
             parts_of_text["document"] = documents[0]
-        maps.append(GivenMaps(_array(text), name=f"text {number + 1}", **parts_of_text))
+        maps.append(GivenMaps(array, dtype=dtype, name=f"text {number + 1}", **parts_of_text))
     return _warned(measure_maps(maps, _measures(measures)[0], **options))
 
 
@@ -233,19 +257,6 @@ def _warned(results: Results) -> Run:
     """A run, and what it warns of as Python warnings."""
     warn(results.warnings)
     return Run(results)
-
-
-def _array(maps: Any) -> np.ndarray:
-    """One text's maps as an array: from an array, a tensor, or transformers' tuple of layers [1, heads, T, T]."""
-    import numpy as np
-
-    if isinstance(maps, list | tuple):
-        layers = [_array(layer) for layer in maps]
-        if len({layer.shape for layer in layers}) != 1:
-            raise MeasureError("the layers of a text have different shapes", "Give [layers, heads, T, T] for one text")
-        stacked = np.stack(layers)
-        return stacked[:, 0] if stacked.ndim == 5 and stacked.shape[1] == 1 else stacked
-    return np.asarray(maps.detach().cpu() if hasattr(maps, "detach") else maps)
 
 
 def view(

@@ -11,44 +11,32 @@ from headscope.models import EMBEDDED, MODEL_HELP
 
 def inspect(
     model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "mini",
-    length: Annotated[int, typer.Option(help="tokens of a text, for the estimate of memory", min=1)] = 128,
-    batch: Annotated[int, typer.Option(help="texts in a batch, for the estimate of memory", min=1)] = 32,
+    length: Annotated[list[int] | None, typer.Option(help="tokens of a text, one more row of the table of memory", min=1)] = None,
+    batch: Annotated[int, typer.Option(help="texts in a batch, for the table of memory", min=1)] = 1,
+    layers: Annotated[bool, typer.Option("--layers", help="list the layers and their modules as well")] = False,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
     dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16 weights")] = "float32",
 ) -> None:
-    """Print a model's architecture, heads, key-value groups, how its attention is captured, and the memory that takes.
+    """Print what a model is, how its attention is read and verified, what it predicts, and the memory that texts take.
 
     headscope inspect
-    headscope inspect bert-base-uncased --length 512 --batch 8
+    headscope inspect bert-base-uncased --length 300 --batch 8
+    headscope inspect ./my-model --layers
     """
+    from headscope.api import inspect as summary_of
     from headscope.cli.printing.tables import print_table
-    from headscope.models.load import load
-    from headscope.models.memory import estimate
     from headscope.results.table import Table
 
-    loaded = load(model, device, dtype)
-    network = loaded.network
-    size = sum(parameter.numel() for parameter in network.parameters())
-    typer.echo(f"{loaded.name}: {type(network).__name__}, {size / 1e6:.1f} million parameters, fingerprint {loaded.fingerprint}")
-    typer.echo(
-        f"inputs of up to {loaded.max_length or 'any number of'} tokens; {len(loaded.sites)} attention layers, {loaded.layout.size} heads"
-    )
-    how = {"interface": "streamed layer by layer", "outputs": "all layers at once (the model bypasses transformers' attention interface)"}
-    typer.echo(f"maps are {how[loaded.capture]}")
-    without = (
-        "made for surface measures alone: texts of any length fit" if loaded.needs_maps is None else f"always made: {loaded.needs_maps}"
-    )
-    typer.echo(f"maps are {'not ' if loaded.needs_maps is None else ''}{without}")
-    columns = {
-        "layer": [site.name for site in loaded.sites],
-        "heads": [site.heads for site in loaded.sites],
-        "kv_heads": [site.kv_heads for site in loaded.sites],
-        "module": [site.module for site in loaded.sites],
-    }
-    print_table(Table.of(columns), "attention")
-    need = estimate(loaded, batch, length)
-    typer.echo(f"memory for {batch} texts of {length} tokens: weights {need.weights / 1e6:,.0f} MB, maps {need.maps / 1e6:,.0f} MB")
-    typer.echo(f"(one layer's maps are {need.layer / 1e6:,.0f} MB; all layers together would be {need.everything / 1e6:,.0f} MB)")
+    summary = summary_of(model, device, dtype, lengths=length or (), batch=batch)
+    typer.echo(str(summary))
+    if layers:
+        columns = {
+            "layer": [site.name for site in summary.sites],
+            "heads": [site.heads for site in summary.sites],
+            "kv_heads": [site.kv_heads for site in summary.sites],
+            "module": [site.module for site in summary.sites],
+        }
+        print_table(Table.of(columns), "attention")
 
 
 def doctor() -> None:

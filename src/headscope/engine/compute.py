@@ -336,21 +336,23 @@ class ShardRunner:
 
     def _differentiate(self, batch: Sequence[Encoded], slope: Slope, accumulator: Accumulator) -> None:
         """The backward passes that gradients need: one for each way of masking, which all together weigh as much as
-        one text.
+        one text. A batch whose backward pass would hold too much is cut into parts.
         """
-        texts = [text for text in batch if self.model.predicts(text)]
-        draws = slope.draws if self.model.objective == "masked" else 1
+        masked = self.model.objective == "masked"
+        draws = slope.draws if masked else 1
         place = {site: index for index, site in enumerate(self.plan.chosen)}
-        replicates = poisson_weights([text.document for text in texts], self._replicates, self._seed) / draws
-        for draw in range(draws if texts else 0):
-            view = BatchView(texts, self._word_rows, replicates)
-            self.model.differentiate(
-                texts,
-                slope,
-                f"{self._seed}/{draw}",
-                partial(_taken, accumulator, view, place, slope),
-                frozenset(self.plan.chosen),
-            )
+        texts = [text for text in batch if self.model.predicts(text)]
+        for part in self.model.backward_memory.batches(texts, slope.share if masked else 1.0) if texts else ():
+            replicates = poisson_weights([text.document for text in part], self._replicates, self._seed) / draws
+            for draw in range(draws):
+                view = BatchView(part, self._word_rows, replicates)
+                self.model.differentiate(
+                    part,
+                    slope,
+                    f"{self._seed}/{draw}",
+                    partial(_taken, accumulator, view, place, slope),
+                    frozenset(self.plan.chosen),
+                )
 
     def _view(self, batch: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]]) -> BatchView:
         with timing("bootstrap: weights of documents"):

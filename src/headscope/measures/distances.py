@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
 
 CONTENT = frozenset({"ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB"})  # the open classes of Universal Dependencies
-AT_ONCE = 1 << 25  # divergences of single rows that are held for a standard error
+AT_ONCE = 1 << 22  # divergences of pairs of heads, in so many texts or single rows, that are held at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +187,7 @@ def _summed(
     square: torch.Tensor | None = None
     for block in gathered.blocks():
         of = gathered.texts[block.rows]
-        for at, found in _rows(block, heads) if squares else _texts(block, of):
+        for at, found in _rows(block, heads) if squares else _texts(block, of, heads):
             pairs = found[:, upper[0], upper[1]]
             if sums is None:
                 sums = pairs.new_zeros((texts, pairs.shape[1]))
@@ -205,11 +205,13 @@ def _summed(
 
 
 def _texts(
-    block: RowBlock, of: Int64[np.ndarray, "row"]
+    block: RowBlock, of: Int64[np.ndarray, "row"], heads: int
 ) -> Iterator[tuple[Int64[np.ndarray, "text"], Float64[torch.Tensor, "text head head"]]]:
-    """The sums of each text."""
+    """The sums of each text, some texts at a time."""
     numbers, starts = np.unique(of, return_index=True)
-    yield numbers, block.stack.divergences(np.append(starts, len(of)), block.ends)
+    starts, step = np.append(starts, len(of)), max(1, AT_ONCE // heads**2)
+    for first in range(0, len(numbers), step):
+        yield numbers[first : first + step], block.stack.divergences(starts[first : first + step + 1], block.ends)
 
 
 def _rows(block: RowBlock, heads: int) -> Iterator[tuple[Int64[np.ndarray, "row"], Float64[torch.Tensor, "row head head"]]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 QUANTITIES = ("nearest", "own_layer", "other_layers")
 PERMUTATIONS = 10_000
-WORK = 1 << 24  # numbers worked on at a time
+WORK = 1 << 21  # numbers worked on at a time
 _NUMBERS: dict[str, type] = {"value": np.float64, "low": np.float64, "high": np.float64}
 _COUNTS: dict[str, type] = {"n": np.int64, "documents": np.int64}
 _LAYER_COLUMNS: dict[str, type] = {"kind": object, "layer": np.int64, "quantity": object, **_NUMBERS, **_COUNTS, "baseline": np.float64}

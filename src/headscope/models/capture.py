@@ -144,10 +144,14 @@ def mask_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.Tensor | No
 
 def unwatched(eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
     """The attention of a call of which nobody wants the maps."""
-    # SDPA knows neither soft caps nor sinks; there, eager is the only faithful form.
-    faithful = kwargs.get("softcap") is None and kwargs.get("s_aux") is None and not hasattr(module, _ONLY_EAGER)
-    output, _ = (ALL_ATTENTION_FUNCTIONS["sdpa"] if faithful else eager)(module, *args, **kwargs)
+    sdpa = plain_scores(kwargs) and not hasattr(module, _ONLY_EAGER)
+    output, _ = (ALL_ATTENTION_FUNCTIONS["sdpa"] if sdpa else eager)(module, *args, **kwargs)
     return output, None
+
+
+def plain_scores(kwargs: Mapping[str, Any]) -> bool:
+    """Whether a call asks for neither soft caps nor sinks, which SDPA leaves out without an error."""
+    return kwargs.get("softcap") is None and kwargs.get("s_aux") is None
 
 
 def only_eager(model: PreTrainedModel) -> None:

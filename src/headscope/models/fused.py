@@ -33,7 +33,9 @@ RowConsumer = Callable[[int, "Values", AttentionScores], None]
 
 
 class OtherMask(Exception):
-    """A mask that hides other keys than padding and those out of reach: the layer's maps must be looked at."""
+    """A mask that hides other keys than padding and those out of reach, or scores that are no plain products: the
+    layer's maps must be looked at.
+    """
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class _RowTap:
         if self._wanted is not None and index not in self._wanted:
             return sdpa(module, *args, **kwargs)[0], None
         self._expected.check(index, module)
+        if not capture.plain_scores(kwargs):
+            raise OtherMask("its scores are capped, or a sink takes a part of each row")
         (query, key, value), lengths = args[:3], self._lengths(index)
         reach = self._reach(capture.mask_of(args, kwargs), _looks_back(module, query, kwargs), query.shape[2], key.shape[2], lengths)
         scale = kwargs.get("scaling")

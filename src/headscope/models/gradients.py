@@ -120,7 +120,7 @@ def _pass(
     finite = capture.Finite(model.sites, model.network.dtype)
     tap = _Backward(take, wanted, scale, finite, partial(_seen, model, asked))
     leaves: list[torch.Tensor] = []
-    with torch.enable_grad(), _leaf(model, leaves), only(model, asked) as of, capture.tapped(model.network, tap):
+    with torch.enable_grad(), from_embeddings(model, leaves), only(model, asked) as of, capture.tapped(model.network, tap):
         loss = asked.loss(of(whole_of(model)(**asking_inputs(model, texts, asked), use_cache=False).logits), slope.reduction)
         torch.autograd.grad(loss, leaves)
     if tap.taken != len(wanted):
@@ -151,7 +151,7 @@ def _seen(model: Model, asked: Predictions, index: int, call: capture.Call) -> V
 
 
 @contextmanager
-def _leaf(model: Model, leaves: list[torch.Tensor]) -> Iterator[None]:
+def from_embeddings(model: Model, leaves: list[torch.Tensor]) -> Iterator[None]:
     """The embeddings of the inputs are where the backward pass ends; no parameter of the model takes part."""
 
     def begin(module: torch.nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:

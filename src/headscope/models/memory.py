@@ -1,22 +1,44 @@
-"""How much memory attention maps take."""
+"""How much memory attention maps and backward passes take, worked out before a batch runs, and batches of backward
+passes that stay within a bound.
+
+A forward pass whose gradients are wanted keeps what every layer computed: so many bytes per token, and so many per pair
+of tokens of a text, for the maps. Both follow from what torch keeps for two short texts of different lengths. Where
+words are predicted, the scores of the whole vocabulary come on top.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from headscope.models.model import Model
+import torch
+
+from headscope.encoding.batches import grouped
+from headscope.encoding.texts import Encoded
+from headscope.models import capture
+from headscope.models.answers import whole_of
+from headscope.models.dry_run import dry_inputs
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
+
+MOST = 384 << 20  # bytes of one backward pass on a CPU
+MOST_ELSEWHERE = 4 << 30  # on a GPU, which is busy with large batches alone
+SCORES = 3  # how often the scores of a prediction are held at the peak: their logarithms, and the gradients of both
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes: the model's weights, the maps of its largest layer and of all layers, and the maps held at one time by
-    a run.
+    """Bytes: the model's weights, the maps of its largest layer and of all layers, the maps held at one time by a run,
+    and what a layer computes beside maps.
     """
 
     weights: int
     layer: int
     everything: int
     maps: int
+    activations: int
 
 
 def estimate(model: Model, batch: int, length: int, without_maps: bool = False) -> Memory:
@@ -24,11 +46,67 @@ def estimate(model: Model, batch: int, length: int, without_maps: bool = False) 
 
     A map of one head is length x length float32 numbers. Eager attention holds a layer's maps three times at its peak
     (logits, masked logits, weights), a measure one more; models read through their outputs hold all layers besides. A
-    run that needs no maps holds none.
+    run that needs no maps holds none. Beside maps a layer holds about six vectors of the model's width and three of its
+    widest part for each token.
     """
     one_head = 4 * batch * length * length
     layer = one_head * max(site.heads for site in model.sites)
     everything = one_head * model.layout.size
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.network.parameters())
     held = 4 * layer if model.capture == "interface" else everything + 4 * layer
-    return Memory(weights, layer, everything, 0 if without_maps else held)
+    embeddings = model.network.get_input_embeddings().weight
+    tables = {id(module.weight) for module in model.network.modules() if isinstance(module, torch.nn.Embedding)}
+    widest = max((max(weight.shape) for weight in model.network.parameters() if weight.ndim == 2 and id(weight) not in tables), default=0)
+    activations = batch * length * embeddings.element_size() * (6 * embeddings.shape[1] + 3 * widest)
+    return Memory(weights, layer, everything, 0 if without_maps else held, activations)
+
+
+@dataclass(frozen=True)
+class BackwardMemory:
+    """Bytes that a backward pass holds per token, per pair of tokens of a text, and per prediction, and the most that
+    it may hold.
+    """
+
+    token: float
+    pair: float
+    prediction: int
+    most: int
+
+    @classmethod
+    def of(cls, model: Model) -> BackwardMemory:
+        """That of a model with what it predicts with."""
+        inputs = dry_inputs(model.network)
+        long = min(tensor.shape[1] for tensor in inputs.values())
+        short = long // 2
+        first, second = (saved_bytes(model, {name: tensor[:1, :size] for name, tensor in inputs.items()}) for size in (short, long))
+        pair = max(0.0, (second / long - first / short) / (long - short))
+        return cls(second / long - long * pair, pair, SCORES * 4 * model.answers, MOST if model.device.type == "cpu" else MOST_ELSEWHERE)
+
+    def planned(self, texts: int, longest: int, share: float = 1.0) -> int:
+        """The bytes of so many texts, padded to the longest, if `share` of their tokens are predicted."""
+        return round(texts * longest * (self.token + longest * self.pair + share * self.prediction))
+
+    def batches(self, texts: Sequence[Encoded], share: float = 1.0) -> Iterator[list[Encoded]]:
+        """The texts, the shortest first, in batches within the bound. A text that is beyond it stands alone."""
+        ordered = sorted(texts, key=lambda text: text.cost)
+        return grouped(ordered, lambda batch, text: self.planned(len(batch) + 1, text.cost, share) > self.most)
+
+
+def saved_bytes(model: Model, inputs: Mapping[str, torch.Tensor]) -> int:
+    """The bytes that torch keeps of a forward pass by eager attention for the backward pass, beside the weights."""
+    from headscope.models.gradients import from_embeddings
+
+    whole = whole_of(model)
+    weights = {tensor.untyped_storage().data_ptr() for tensor in (*whole.parameters(), *whole.buffers())}
+    kept: dict[int, torch.Tensor] = {}  # held, so that no address is used twice
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        if (place := tensor.untyped_storage().data_ptr()) not in weights:
+            kept.setdefault(place, tensor)
+        return tensor
+
+    hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+    with torch.enable_grad(), from_embeddings(model, []), capture.implementation(model.network, "eager"), hooks:
+        result = whole(**inputs, use_cache=False)
+    del result
+    return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())

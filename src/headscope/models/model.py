@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headscope.models.capture import Consumer, Finite
     from headscope.models.fused import Reaches, RowConsumer
     from headscope.models.gradients import Taker
+    from headscope.models.memory import BackwardMemory
     from headscope.models.prune import Pruning
 
 
@@ -258,6 +259,13 @@ class Model:
             return any(tag is not None for tag in text.tags)
         read = text if text.target is None else text.target
         return WORD in text.roles if self.objective == "masked" else len(read) > 1
+
+    @cached_property
+    def backward_memory(self) -> BackwardMemory:
+        """The bytes that a backward pass holds, and the batches that stay within a bound."""
+        from headscope.models.memory import BackwardMemory
+
+        return BackwardMemory.of(self)
 
     def differentiate(self, texts: Sequence[Encoded], slope: Slope, key: str, take: Taker, wanted: frozenset[int]) -> None:
         """Run the model forwards and backwards and give `take` what is made of the gradients of each wanted site's

@@ -34,6 +34,7 @@ from headscope.results.folder import Folder
 from headscope.results.results import Results
 from headscope.results.signature import identity, signature
 from headscope.results.specification import Role, Specification
+from headscope.runs.map_arrays import ROUNDING, map_array, rounding
 from headscope.stats.bootstrap import poisson_weights
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class GivenMaps:
 
     `roles` are `word`, `cls`, `sep` or `special` (by default read off the tokens); `words` gives each token the
     number of its word, -1 or None for special ones, and is needed for word-level measures; `annotation` has one Word
-    for each of these numbers in order; `document` is what intervals resample.
+    for each of these numbers in order; `document` is what intervals resample; `dtype` says how exact weights are.
     """
 
     attention: Float[np.ndarray, "layer head query key"]
@@ -77,6 +78,7 @@ class GivenMaps:
     annotation: tuple[Word, ...] | None = None
     document: str | None = None
     name: str = "maps"
+    dtype: str = "float32"  # the type that the weights came in
 
     def checked(self, tally: Tally) -> GivenMaps:
         """These maps, if they are attention maps at all."""
@@ -88,15 +90,16 @@ class GivenMaps:
                 raise MeasureError(f"{self.name}: {len(values)} {what} for maps of {a.shape[2]} positions", "Give one for each position")
         if not np.isfinite(a).all() or (a < 0).any():
             raise MeasureError(f"{self.name}: attention holds negative or undefined weights", "Give weights after the softmax, not before")
-        sums = a.astype(np.float64).sum(-1)
-        if (sums > 1.01).any():
+        sums, most = a.astype(np.float64).sum(-1), rounding(self.dtype)
+        if (sums > 1 + most).any():
             raise MeasureError(f"{self.name}: a row sums to {sums.max():.3f}", "Give weights after the softmax, with queries as rows")
         if (sums == 0).any():
             raise MeasureError(f"{self.name}: a row holds no weight at all", "Cut padding off the maps before measuring them")
-        if (sums < 0.99).any():
+        if (sums < 1 - most).any():
             tally.add("texts with rows that sum to less than 1 (sinks, or cut maps)", self.name, read=True)
-        if a.dtype == np.float16:
-            tally.add("texts with maps in float16, good to about three digits", self.name, read=True)
+        if most > ROUNDING:
+            digits = "three digits" if self.dtype == "float16" else "two digits" if self.dtype == "bfloat16" else "one digit"
+            tally.add(f"texts with maps in {self.dtype}, good to about {digits}", self.name, read=True)
         return self
 
     def causal(self) -> bool:
@@ -271,7 +274,8 @@ def read_maps(path: str | Path) -> GivenMaps:
         lists[key] = tuple(values)
     lists["tokens"] = tuple(map(str, lists["tokens"]))
     document = str(arrays["document"]) if "document" in arrays else None
-    return GivenMaps(np.asarray(arrays[name]), name=path.stem, document=document, **lists)
+    array, dtype = map_array(arrays[name])
+    return GivenMaps(array, name=path.stem, document=document, dtype=dtype, **lists)
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
@@ -280,8 +284,9 @@ def _read_npz(path: Path) -> dict[str, Any]:
 
 
 def _read_safetensors(path: Path) -> dict[str, Any]:
-    with safe_open(path, framework="numpy") as file:
-        entries = {name: file.get_tensor(name) for name in file.keys() if name in (*_ATTENTION, "words")}  # noqa: SIM118 - not a mapping
+    with safe_open(path, framework="pt") as file:  # NumPy has no bfloat16
+        entries: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys() if name in (*_ATTENTION, "words")}  # noqa: SIM118 - not a mapping
+        entries |= {name: words.numpy() for name, words in entries.items() if name == "words"}
         for name, text in (file.metadata() or {}).items():
             if name in _LISTS:
                 entries[name] = json.loads(text)

@@ -1,0 +1,1 @@
+"""What a model is, in words and numbers, before anything is run: `headscope inspect`."""

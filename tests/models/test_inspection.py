@@ -1,0 +1,101 @@
+"""`hs.inspect`: what is said of models of several kinds, on one screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+import headscope as hs
+from headscope.models.inspection.description import positions, window
+from headscope.models.inspection.summary import ModelDescription
+from helpers.predicting import loaded
+
+SAID = {
+    "bert": ("encoder, 3 layers × 4 heads, 12 heads in all", "learned, absolute", "masked words (masked LM)"),
+    "bert classes": ("encoder, 3 layers × 4 heads, 12 heads in all", "learned, absolute", "classes of texts (classifier)"),
+    "bert tags": ("encoder, 3 layers × 4 heads, 12 heads in all", "learned, absolute", "tags of words (tagger)"),
+    "gpt2": ("decoder, 3 layers × 4 heads, 12 heads in all", "learned, absolute", "the next word (causal LM)"),
+    "llama": (
+        "decoder, 3 layers × 4 heads (2 key-value heads), 12 heads in all",
+        "rotary (RoPE), base 10,000",
+        "the next word (causal LM)",
+    ),
+    "deberta": ("encoder, 3 layers × 4 heads, 12 heads in all", "relative: scores of content and of distance", "masked words (masked LM)"),
+    "t5": (
+        "encoder, 3 layers × 4 heads, 12 heads in all; decoder, 2 layers × 4 heads, 8 heads in all; "
+        "cross, 2 layers × 4 heads, 8 heads in all",
+        "learned biases by distance, 32 buckets",
+        "the next word (causal LM), given a source",
+    ),
+    "marian": (
+        "encoder, 3 layers × 4 heads, 12 heads in all; decoder, 2 layers × 3 heads, 6 heads in all; "
+        "cross, 2 layers × 3 heads, 6 heads in all",
+        "sinusoidal",
+        "the next word (causal LM), given a source",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_facts(kind: str, tmp_path: Path) -> None:
+    model = loaded(tmp_path, kind)
+    summary = ModelDescription.of(model)
+    facts = summary.facts
+    assert (facts["attention"], facts["positions"], facts["predicts"]) == SAID[kind]
+    assert (model.capture == "interface") == facts["maps"].startswith("layer by layer")
+    assert (model.needs_maps is None) == facts["without maps"].startswith("verified")
+    assert max(map(len, str(summary).splitlines())) <= 80
+    assert len(str(summary).splitlines()) <= 24
+
+
+def test_a_screen_of_the_embedded_model() -> None:
+    summary = hs.inspect("mini", device="cpu", lengths=[100])
+    assert list(summary.memory) == [100, 128, 256], "those asked for, the usual ones, and the model's limit"
+    assert summary.facts["longest text"] == "256 tokens"
+    assert "16.9 million parameters, float32, 67 MB on cpu" in str(summary)
+    assert summary.memory[100].layer == 4 * 12 * 100 * 100
+    same = hs.inspect(hs.load("mini", device="cpu"), lengths=[100])
+    assert str(same) == str(summary)
+
+
+def network(modules: dict[str, torch.nn.Module] | None = None, **settings: Any) -> Any:
+    """What is asked of a network: its configuration and its modules."""
+    config = SimpleNamespace(model_type="any", **settings)
+    config.get_text_config = lambda: config
+    return SimpleNamespace(config=config, named_modules=lambda: (modules or {}).items())
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({}, "none: every layer can see the whole text"),
+        ({"sliding_window": 4096}, "4,096 tokens in all layers"),
+        ({"sliding_window": 4096, "use_sliding_window": False}, "none: every layer can see the whole text"),
+        ({"sliding_window": 512, "layer_types": ["sliding_attention"] * 5 + ["full_attention"]}, "512 tokens in 5 of 6 layers"),
+        ({"sliding_window": 512, "layer_types": ["full_attention"] * 6}, "none: every layer can see the whole text"),
+        ({"attention_chunk_size": 8192, "layer_types": ["chunked_attention", "full_attention"]}, "8,192 tokens in 1 of 2 layers"),
+    ],
+)
+def test_windows(settings: dict[str, Any], says: str) -> None:
+    assert window(network(**settings)) == says
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e6}}, "rotary (RoPE), base 1,000,000, scaled by yarn"),
+        (
+            {"rope_parameters": {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 1e4}}},
+            "rotary (RoPE), base 10,000 and 1,000,000",
+        ),
+        ({"alibi": True}, "biases by distance (ALiBi)"),
+        ({"position_embedding_type": "relative_key"}, "learned, relative"),
+        ({}, "not said by its configuration"),
+    ],
+)
+def test_positions(settings: dict[str, Any], says: str) -> None:
+    assert positions(network(**settings)) == says
