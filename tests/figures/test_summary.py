@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -114,7 +116,7 @@ def test_a_decoder_s_page_speaks_of_what_it_has(mini_decoder: Model) -> None:
 
 @pytest.mark.parametrize("gallery", [0, 1])
 def test_names_of_special_tokens_with_and_without_example_texts(mini: Model, mini_decoder: Model, gallery: int) -> None:
-    settings = {"limit": 3, "replicates": 0, "gallery": gallery}
+    settings: dict[str, Any] = {"limit": 3, "replicates": 0, "gallery": gallery}
     encoder = hs.run(mini, "sampler", ["tokens"], **settings).results.special_tokens
     assert (encoder.names, encoder.labels, encoder.resting) == (["[CLS]", "[SEP]"], ["[CLS]", "[SEP]"], "[SEP]")
     decoder = hs.run(mini_decoder, "sampler", ["tokens"], **settings).results.special_tokens
