@@ -30,7 +30,7 @@ from headscope.stats.bootstrap import group_of
 from headscope.stats.classification import KeyphraseF1
 from headscope.stats.scores import Function, Mean, Perplexity
 from headscope.studies.ablation.answers import baseline_warning, columns_of, constant_baseline, scored
-from headscope.studies.ablation.prune import ascending
+from headscope.studies.ablation.prune import ascending, whole_groups
 from headscope.studies.ablation.pruning_curves import Curves, prunable_table
 from headscope.studies.ablation.spec import OWN
 from headscope.studies.ablation.tables import Systems, removal
@@ -88,6 +88,15 @@ def test_every_head_layer_and_single_head_by_a_plain_loop(predicting_model: Mode
         each = [plain(predicting_model, texts, [other for other in own if other != head])[0] for head in own]
         assert row["best"] == int(np.argmin(each)) + 1
         assert row["score"] == pytest.approx(min(each), rel=1e-5)
+
+
+def test_heads_that_share_a_key_and_value_go_together() -> None:
+    alone = HeadLayout((Site("encoder", 0, 3, 3, ""), Site("encoder", 1, 2, 2, "")))
+    assert whole_groups([4, 2, 0, 1, 3], alone, 3) == [4, 2, 0]
+    pairs = HeadLayout((Site("decoder", 0, 4, 2, ""), Site("decoder", 1, 2, 1, "")))
+    order = [4, 0, 2, 3, 5, 1]  # mean places: 0 and 1 at 3, 2 and 3 at 2.5, 4 and 5 at 2
+    assert whole_groups(order, pairs, 5) == [4, 5, 2, 3]
+    assert whole_groups(order, pairs, 1) == []
 
 
 def test_the_loss_of_a_trained_decoder_is_that_of_transformers() -> None:

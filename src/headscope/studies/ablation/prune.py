@@ -72,7 +72,7 @@ def prune_model(
     whole = load_given(model, spec.model, device, spec.dtype, head=True)
     whole.require_plain_weights("heads that can be cut out")
     trial = Trial(completed(spec, whole, corpus), whole, corpus)
-    gone = _order(trial, by, run, progress)[: removed_heads(whole.layout.size, keep)]
+    gone = whole_groups(_order(trial, by, run, progress), whole.layout, removed_heads(whole.layout.size, keep))
     ids = whole.layout.ids()
     smaller = prune(whole, [ids[place] for place in gone])
     texts = trial.testing_texts(trial.texts)
@@ -101,6 +101,24 @@ def parse_share(text: str) -> float:
 def removed_heads(heads: int, keep: float) -> int:
     """How many of the heads are to go so that a share is kept, rounded up."""
     return heads - int(np.ceil(keep * heads - 1e-9))
+
+
+def whole_groups(order: Sequence[int], layout: HeadLayout, most: int) -> list[int]:
+    """The first heads of an order, at most so many, of which those that share a key and value go together: such
+    groups go in the order of the mean places of their heads.
+    """
+    groups: dict[tuple[int, int], list[int]] = {}
+    for number, site in enumerate(layout.sites):
+        first = layout.slice(number).start
+        for head in range(site.heads):
+            groups.setdefault((number, head * site.kv_heads // site.heads), []).append(first + head)
+    at = {head: number for number, head in enumerate(order)}
+    gone: list[int] = []
+    for members in sorted(groups.values(), key=lambda heads: sum(at[head] for head in heads) / len(heads)):
+        if len(gone) + len(members) > most:
+            break
+        gone += members
+    return gone
 
 
 def _order(trial: Trial, by: str, run: Path | None, progress: Progress | None) -> list[int]:
