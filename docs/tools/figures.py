@@ -42,6 +42,7 @@ def embedded(folder: Path) -> None:
     keywords = hs.probe_keywords("mini", "sampler")
     for name in ("keyword_curves", "keyword_losses"):
         save(keywords.plot(name), IMG / f"{name}.svg")
+    save(hs.run("mini-decoder", "sampler", ["sinks"], gallery=0)["sinks"].plot(), IMG / "sinks.svg")
     hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
     hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")
     smaller(hs.view("mini", *PAIR, heads="all", layer=range(1, 7)).save(IMG / "heads.png"))

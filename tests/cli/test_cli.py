@@ -121,7 +121,7 @@ def test_a_bad_corpus_is_named_by_line_or_skipped(headscope: Headscope, tmp_path
 
 
 def test_show_filters_sorts_and_exports(folder: Path) -> None:
-    assert "tokens (720 rows)" in call("show", folder)
+    assert "tokens (864 rows)" in call("show", folder)
     rows = list(csv.DictReader(io.StringIO(call("show", folder, "tokens", "--quantity", "to_sep", "--sort", "value", "--format", "csv"))))
     assert len(rows) == 144
     assert [float(row["value"]) for row in rows] == sorted((float(row["value"]) for row in rows), reverse=True)

@@ -17,8 +17,8 @@ from headscope.core.heads import HeadLayout, Site
 from headscope.encoding.choices import Rows
 from headscope.encoding.words import WordGroups, plain_word_map, token_maps, word_map, word_places
 from headscope.kernels import words_cpu
-from headscope.measures import words as favourites
-from headscope.measures.words import SentenceIndex, WordIndex
+from headscope.measures.weights import words as favourites
+from headscope.measures.weights.words import SentenceIndex, WordIndex
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))]
 

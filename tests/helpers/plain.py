@@ -20,6 +20,7 @@ from headscope.measures import (
     Pronouns,
     Relations,
     Saliency,
+    Sinks,
     SpanningTrees,
     Tokens,
 )
@@ -64,7 +65,10 @@ def tokens(measure: Tokens, text: Text, a: Map) -> dict[str, Value]:
     n = len(a)
     values: dict[str, Value] = {}
     for name in measure.groups:
-        columns = members(text, name)
+        columns = members(text, name) if name != "first" else [0]
+        if name == "first":
+            values["to_first"] = (sum(a[i, 0] for i in range(1, n)), n - 1) if n > 1 else None
+            continue
         values[f"to_{name}"] = (sum(a[i, j] for i in range(n) for j in columns), n) if columns or name not in {"cls", "sep"} else None
     sep = members(text, "sep")
     other = [i for i in range(n) if i not in sep]
@@ -93,6 +97,34 @@ def entropy(measure: Entropy, text: Text, a: Map) -> dict[str, Value]:
         rows = members(text, name)
         values["entropy" if name == "all" else f"entropy_{name}"] = (sum(map(row_entropy, rows)), len(rows)) if rows else None
     values["max_weight"] = (sum(max(a[i].tolist()) for i in range(n)), n)
+    values["sink_mass"] = (sum(max(0.0, 1 - sum(row)) for row in a.tolist()), n)
+    return values
+
+
+def sinks(measure: Sinks, text: Text, a: Map) -> dict[str, Value]:
+    n = len(a)
+    if n == 1:
+        return {**dict.fromkeys(measure.quantities()), "sink_mass": (max(0.0, 1 - float(a[0, 0])), 1)}
+    alphas = {}
+    for k in range(n):
+        rows = range(k, n) if text.causal else range(n)
+        if len(rows) >= measure.seen * n:
+            alphas[k] = sum(a[i, k] for i in rows) / len(rows)
+    sink = max(alphas, key=lambda k: (np.float32(alphas[k]), -k))
+    names = [name for name in ("sep", "punct") if sink in members(text, name)]
+    place = "first" if sink == 0 else (names or ["other"])[0]
+    values: dict[str, Value] = {"to_first": (sum(a[i, 0] for i in range(1, n)), n - 1), "alpha": (alphas[sink], 1)}
+    cut = sum(a[i, 0] for i in range(min(n, measure.tokens))) / measure.tokens
+    values["sink_first"] = (cut > measure.threshold, 1) if n >= measure.tokens else None
+    for name in ("first", "sep", "punct", "other"):
+        values[f"at_{name}"] = (place == name and alphas[sink] > measure.threshold, 1)
+    if not members(text, "sep"):
+        values["at_sep"] = None
+    total = 0.0
+    for i in range(1, n):
+        rest = [a[i, j] for j in range(1, n) if a[i, j] > 0]
+        total -= sum(p / sum(rest) * math.log(p / sum(rest)) for p in rest)
+    values["entropy_without_first"] = (total, n - 1)
     values["sink_mass"] = (sum(max(0.0, 1 - sum(row)) for row in a.tolist()), n)
     return values
 
@@ -324,6 +356,8 @@ def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
         return positions(measure, text, a)
     if isinstance(measure, Tokens):
         return tokens(measure, text, a)
+    if isinstance(measure, Sinks):
+        return sinks(measure, text, a)
     if isinstance(measure, Entropy):
         return entropy(measure, text, a)
     if isinstance(measure, SpanningTrees):

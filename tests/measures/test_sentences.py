@@ -8,9 +8,9 @@ import torch
 
 from headscope.core.batch import TokenMaps
 from headscope.core.rows import AttentionScores, Reach
-from headscope.measures import sentences
-from headscope.measures.sentences import sentence_blocks
-from headscope.measures.words import WordIndex
+from headscope.measures.weights import sentences
+from headscope.measures.weights.sentences import sentence_blocks
+from headscope.measures.weights.words import WordIndex
 from headscope.stats.rows import score_statistics, seen
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))]

@@ -22,6 +22,7 @@ MEASURES: list[tuple[str, dict[str, Any]]] = [
     ("positions", {"offsets": (-3, 0, 1)}),
     ("tokens", {"groups": ("cls", "sep", "punct", "word", "=the|a")}),
     ("entropy", {}),
+    ("sinks", {"tokens": 12}),
     ("relations", {"least": 1}),
 ]
 

@@ -40,6 +40,18 @@ class RoleTest:
         return role in self.roles
 
 
+@dataclass(frozen=True)
+class PlaceTest:
+    """A test that looks at a position's place in its text alone: `start` and those after it, those before `stop`."""
+
+    start: int = 0
+    stop: int | None = None
+
+    def __call__(self, form: str, role: int) -> bool:
+        """Not to be asked: neither form nor role tells a place. `Side.chosen` answers."""
+        raise TypeError("a place is known to a side only")
+
+
 ANY, IS_WORD = RoleTest(frozenset(range(ROLES))), RoleTest(frozenset({WORD}))
 
 
@@ -58,12 +70,13 @@ class Side:
 
     `roles` says what a position is; -1 is padding. `make_forms` tells forms apart when a question about them is first
     asked, and it is then asked once per different form. `texts` is what is annotated on each text, for positions that
-    are words: word k is the k-th position of role WORD.
+    are words: word k is the k-th position of role WORD. `origin` is the place in the text of the first position.
     """
 
     roles: Int[np.ndarray, "batch position"]
     make_forms: Callable[[], Forms]
     texts: tuple[Annotation, ...] = ()
+    origin: int = 0
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -98,7 +111,7 @@ class Side:
 
     def part(self, start: int, stop: int) -> Side:
         """The positions from `start` to `stop` alone, without annotation."""
-        return Side(self.roles[:, start:stop], lambda: Forms(self.kinds, self.positions[:, start:stop]))
+        return Side(self.roles[:, start:stop], lambda: Forms(self.kinds, self.positions[:, start:stop]), origin=self.origin + start)
 
     def chosen(self, name: str, test: Test) -> Bool[np.ndarray, "batch position"]:
         """True where `test(form, role)` holds; False on padding. Kept under `name`, since every layer asks again."""
@@ -106,6 +119,9 @@ class Side:
             if isinstance(test, RoleTest):
                 table = np.array([*(test("", role) for role in range(ROLES)), False])
                 self._kept[name] = table[self.roles]
+            elif isinstance(test, PlaceTest):
+                place = np.arange(self.origin, self.origin + self.width)
+                self._kept[name] = (self.roles >= 0) & (place >= test.start) & (test.stop is None or place < test.stop)
             else:
                 table = np.array([*(test(form, role) for form, role in self.kinds), False])
                 self._kept[name] = table[self.positions]
@@ -180,12 +196,13 @@ class MapBatch:
 
     `maps` are the weights, or makes them when a measure first asks for `weights`; they are None where only the
     statistics of rows are known: `rows` then, within the `reach` of each row, and `even_rows` for a head that attends
-    evenly. `tokens`, where maps between words can be had so, is what they are made of: a measure that needs little of
-    them reads it instead. `index` is the site's number in `layout`; `visible` says which positions a row may attend to,
-    where the model's mask is known (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the
-    other columns are the bootstrap weights of each text's document. `shared` is one dictionary for all layers of the
-    batch: what depends on the texts and on what is visible, but not on the weights, is worked out once and kept there.
-    `documents` are those the texts belong to, and `slices` the numbers of these documents' slices.
+    evenly. `scores`, if a measure needs them, are what its weights can be worked out from. `tokens`, where maps between
+    words can be had so, is what they are made of: a measure that needs little of them reads it instead. `index` is the
+    site's number in `layout`; `visible` says which positions a row may attend to, where the model's mask is known
+    (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the other columns are the bootstrap
+    weights of each text's document. `shared` is one dictionary for all layers of the batch: what depends on the texts
+    and on what is visible, but not on the weights, is worked out once and kept there. `documents` are those the texts
+    belong to, and `slices` the numbers of these documents' slices.
     """
 
     index: int
@@ -201,6 +218,7 @@ class MapBatch:
     tokens: TokenMaps | None = field(default=None, repr=False, compare=False)
     rows: RowSums | None = None
     reach: Reach | None = None
+    scores: AttentionScores | None = field(default=None, repr=False, compare=False)
     even_rows: Callable[[], RowSums] | None = field(default=None, repr=False, compare=False)
     slices: Int[np.ndarray, "batch"] = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False, compare=False)
 
@@ -249,7 +267,7 @@ class MapBatch:
     def even(self) -> MapBatch:
         """The same batch with one head that attends evenly to all it can see: the baseline of a surface statistic."""
         if self.maps is None and self.even_rows is not None:
-            return replace(self, rows=self.once("even rows", self.even_rows))
+            return replace(self, rows=self.once("even rows", self.even_rows), scores=None)
         return replace(self, maps=self.once("even", self._even), tokens=None, rows=None)
 
     def _even(self) -> Float[torch.Tensor, "batch 1 query key"]:

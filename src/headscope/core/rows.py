@@ -17,8 +17,8 @@ SINK, ENTROPY, LARGEST, FIRST = range(4)  # columns of statistics; those of grou
 @dataclass(frozen=True)
 class RowNeeds:
     """What measures need of a row: the weight on groups of keys, each a name and a test, and on keys at some offsets;
-    over which groups of rows that is summed, beside all of a text; and whether they need the weights between the words
-    of each sentence.
+    over which groups of rows that is summed, beside all of a text; whether they need the weights between the words of
+    each sentence; and whether they need the scores of each layer, from which single weights can be worked out.
 
     Its entropy, its largest weight and the mass that a sink takes are always there.
     """
@@ -27,13 +27,15 @@ class RowNeeds:
     offsets: tuple[int, ...] = ()
     rows: tuple[tuple[str, Test], ...] = ()
     sentences: bool = False
+    scores: bool = False
 
     def __or__(self, other: RowNeeds) -> RowNeeds:
         groups, rows = (
             tuple(sorted(dict((*one, *two)).items(), key=lambda item: item[0]))
             for one, two in ((self.groups, other.groups), (self.rows, other.rows))
         )
-        return RowNeeds(groups, tuple(sorted({*self.offsets, *other.offsets})), rows, self.sentences or other.sentences)
+        offsets = tuple(sorted({*self.offsets, *other.offsets}))
+        return RowNeeds(groups, offsets, rows, self.sentences or other.sentences, self.scores or other.scores)
 
     @property
     def width(self) -> int:

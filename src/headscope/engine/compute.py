@@ -111,7 +111,7 @@ class BatchView:
         """The statistics of the rows of one site, without its maps."""
         site = plan.layout.sites[index]
         queries, keys = (self._token_side(name) for name in SIDES[site.kind])
-        reach = scores.reach  # not the scores themselves: what waits for other layers must be small
+        reach = scores.reach  # what `even` holds waits for other layers, and must be small
 
         def even() -> RowSums:
             """Worked out here, since to fetch it from another device would keep that waiting."""
@@ -123,7 +123,8 @@ class BatchView:
 
         shared = self._shared["token"]
         batch = MapBatch(index, plan.layout, None, queries, keys, self._replicates, None, shared, self._documents)
-        return replace(batch, rows=rows, reach=reach, even_rows=even, slices=self._slices)
+        batch = replace(batch, rows=rows, reach=reach, even_rows=even, slices=self._slices)
+        return replace(batch, scores=scores if rows.needs.scores else None)
 
     def word_scores(self, plan: Plan, index: int, scores: AttentionScores) -> MapBatch:
         """The words of one site, and the scores that weights between them can be worked out from, without its maps."""

@@ -22,6 +22,7 @@ RUN_FIGURES = {
     "clark2": "Clark et al. 2019, Figure 2: attention to token types and neighbours by layer (positions, tokens)",
     "clark3": "Clark et al. 2019, Figure 3: gradients of the loss with respect to attention, by layer (saliency)",
     "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
+    "sinks": "attention to the first token and where sinks are, by layer (sinks)",
     "table1": "Clark et al. 2019, Table 1: the best head of each dependency relation beside the best fixed offset (relations)",
     "table2": "Clark et al. 2019, Table 2: rules, one head, and the best head of each kind of mention (coreference)",
     "pronouns": "the best head for each kind of pronoun beside the best rule (pronouns)",
@@ -85,5 +86,5 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
 
 def default_figure(measure: str) -> str:
     """The figure that shows a measure best."""
-    best = {"positions": "clark2", "tokens": "clark2", "saliency": "clark3", "entropy": "clark4", "distances": "clark6"}
+    best = {"positions": "clark2", "tokens": "clark2", "saliency": "clark3", "entropy": "clark4", "distances": "clark6", "sinks": "sinks"}
     return {**best, "relations": "table1", "coreference": "table2", "pronouns": "pronouns"}.get(measure, "heatmap")

@@ -28,7 +28,7 @@ class Panel:
 
 
 _EVEN = "even attention"
-# Clark et al. 2019, Figures 2, 3 and 4.
+# Clark et al. 2019, Figures 2, 3 and 4; sinks by layer.
 CURVES: dict[str, tuple[Panel, ...]] = {
     "clark2": (
         Panel("tokens", "Attention to token types", [("to_cls", "[CLS]"), ("to_sep", "[SEP]"), ("to_punct", ". and ,")], baseline=_EVEN),
@@ -57,6 +57,15 @@ CURVES: dict[str, tuple[Panel, ...]] = {
     "clark4": tuple(
         Panel("entropy", title, [(quantity, "mean over heads")], "Entropy ({base})", None, _EVEN)
         for quantity, title in (("entropy", "From all tokens"), ("entropy_cls", "From the opening token, [CLS]"))
+    ),
+    "sinks": (
+        Panel("sinks", "Attention to the first token", [("to_first", "mean over heads")], baseline=_EVEN),
+        Panel(
+            "sinks",
+            "Texts with a sink, by what the sink is",
+            [("at_first", "first token"), ("at_sep", "[SEP]"), ("at_punct", ". or ,"), ("at_other", "other")],
+            "Share of texts",
+        ),
     ),
 }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.core.batch import stack
 from headscope.core.heads import HeadLayout, Kind
 from headscope.encoding.texts import Encoded
 from headscope.engine.map_memory import SIDES
@@ -58,8 +59,9 @@ def _spans(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, i
     """
     if measure.needs is None:
         if label.startswith("to_"):
-            test = group(label.removeprefix("to_"))
-            yield from ((at, at) for at, pair in enumerate(zip(text.pieces, text.roles, strict=True)) if test(*pair))
+            name = label.removeprefix("to_")
+            places = stack([text.pieces], [text.roles]).chosen(name, group(name))[0]
+            yield from ((int(at), int(at)) for at in np.flatnonzero(places))
         return
     last = {word: token for token, word in enumerate(text.word_of)}
     first = {word: token for token, word in reversed([*enumerate(text.word_of)])}

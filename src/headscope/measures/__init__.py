@@ -23,11 +23,15 @@ from headscope.measures.positions import Positions
 from headscope.measures.pronouns import Pronouns
 from headscope.measures.relations import Relations
 from headscope.measures.saliency import Saliency
+from headscope.measures.sinks import Sinks
 from headscope.measures.tokens import Tokens
 from headscope.measures.trees import SpanningTrees
 
 REGISTRY: Mapping[str, type[Measure]] = MappingProxyType(
-    {cls.name: cls for cls in (Positions, Tokens, Entropy, Relations, SpanningTrees, Coreference, Pronouns, Distances, Saliency, Keywords)}
+    {
+        cls.name: cls
+        for cls in (Positions, Tokens, Entropy, Sinks, Relations, SpanningTrees, Coreference, Pronouns, Distances, Saliency, Keywords)
+    }
 )
 DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
@@ -86,6 +90,7 @@ __all__ = [
     "Pronouns",
     "Relations",
     "Saliency",
+    "Sinks",
     "SpanningTrees",
     "Tokens",
     "class_of",

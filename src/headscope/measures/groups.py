@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from headscope.core.batch import ANY, CLS, IS_WORD, SEP, WORD, RoleTest
+from headscope.core.batch import ANY, CLS, IS_WORD, SEP, WORD, PlaceTest, RoleTest
 from headscope.core.rows import Test
 from headscope.errors import MeasureError
 
@@ -18,6 +18,8 @@ BUILT_IN: Mapping[str, Test] = MappingProxyType(
         "special": RoleTest(ANY.roles - {WORD}),
         "word": IS_WORD,
         "notsep": RoleTest(ANY.roles - {SEP}),
+        "first": PlaceTest(stop=1),
+        "notfirst": PlaceTest(start=1),
     }
 )
 

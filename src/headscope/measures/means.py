@@ -155,9 +155,9 @@ class HeadMeans(Measure):
             return
         waiting: dict[int, _Seen] = batch.shared.setdefault((self, "waiting"), {})
         even = batch.once(self, lambda: self.baseline(batch))
-        if batch.maps is None:  # what is known of rows is small: all sites of a kind are looked at together
+        if batch.maps is None and not self._needs_scores:  # what is known of rows is small: all sites of a kind are looked at together
             together: dict[int, tuple[MapBatch, Counts]] = batch.shared.setdefault((self, "rows", batch.site.kind), {})
-            together[batch.index] = batch, even
+            together[batch.index] = replace(batch, scores=None), even
             kind = [index for index in asked if batch.layout.sites[index].kind == batch.site.kind]
             if len(together) == len(kind):
                 del batch.shared[self, "rows", batch.site.kind]
@@ -179,6 +179,12 @@ class HeadMeans(Measure):
         observed, counts = self.observe(replace(first, rows=RowSums(sums[0].needs, torch.cat([rows.values for rows in sums], 1))))
         parts = torch.split(observed, [rows.values.shape[1] for rows in sums], -1)
         return {index: _Seen(part, counts, even) for (index, (_, even)), part in zip(batches.items(), parts, strict=True)}
+
+    @property
+    def _needs_scores(self) -> bool:
+        """Whether a site must be looked at while its scores are there."""
+        needs = self.row_needs()
+        return needs is not None and needs.scores
 
     def _asks(self, kind: str) -> bool:
         return any(self.defined(kind, quantity) for quantity in self.quantities())
@@ -202,6 +208,15 @@ class HeadMeans(Measure):
             self.name: self._table(shown, head_columns, heads, weight[0][:, site_of], support[:, site_of], baseline[:, site_of]),
             f"{self.name}_layers": self._table(shown, layer_columns, layers, weight[0], support, baseline),
         }
+
+    def model_table(self, state: State, layout: HeadLayout) -> Columns:
+        """One row per kind of attention and quantity: the mean over all heads of the kind, resampled with them."""
+        heads, by_kind = means_of(state, layout.site_of()), layout.by_kind()
+        means = np.stack([heads[:, :, numbers].mean(-1) for numbers in by_kind.values()], -1)
+        sites = [[site.kind for site in layout.sites].index(kind) for kind in by_kind]  # sites of a kind see the same texts
+        support, baseline = support_of(state, layout)[:, sites], _even(state)
+        evens = np.stack([baseline[:, [site.kind == kind for site in layout.sites]].mean(-1) for kind in by_kind], -1)
+        return self._table(self.shown(heads[0]), {"kind": list(by_kind)}, means, state["weight"][0][:, sites], support, evens)
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
         """All quantities; nothing (NaN, n = 0) for heads of a kind that a quantity is not defined for."""

@@ -16,7 +16,7 @@ from headscope.core.batch import MapBatch, Side
 from headscope.core.state import State
 from headscope.measures.cases import LABEL_SETS, Cases
 from headscope.measures.contests import Contests
-from headscope.measures.words import WordIndex, favourites
+from headscope.measures.weights.words import WordIndex, favourites
 from headscope.stats.bootstrap import groups_of, keys_of
 
 if TYPE_CHECKING:

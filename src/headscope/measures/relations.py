@@ -22,7 +22,7 @@ from headscope.kernels import kernel
 from headscope.measures.base import Champion, Columns, Level, Measure
 from headscope.measures.cases import LABEL_SETS, Cases
 from headscope.measures.contests import ALL, CONTROL, Contests, Selection, control_group, own_label
-from headscope.measures.words import SentenceIndex, WordIndex, trees_of
+from headscope.measures.weights.words import SentenceIndex, WordIndex, trees_of
 from headscope.stats.bootstrap import groups_of, keys_of
 from headscope.stats.resampled import Resampled
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from headscope.core.batch import Form, MapBatch, Slope
+from headscope.core.batch import ANY, Form, MapBatch, Slope
 from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.errors import MeasureError
@@ -83,15 +83,13 @@ class Saliency(HeadMeans):
         seen = batch.once("seen", lambda: batch.even().weights[:, 0] > 0)
         visible = batch.once("seen columns", lambda: seen.sum(1).cpu().numpy())
         received = (batch.weights * seen[:, None]).sum(-2)
-        tests = {name: group(name) for name in self.groups if name != OTHER}
-
-        def other(form: str, role: int) -> bool:
-            return not any(test(form, role) for test in tests.values())
-
-        named = [("not " + " ".join(tests), other) if name == OTHER else (name, tests[name]) for name in self.groups]
-        sums = [(received * batch.keys.mask(name, test, device)[:, None]).sum(-1) for name, test in named]
-        counted = np.stack([(batch.keys.chosen(name, test) * visible).sum(1) for name, test in named], 1)
-        return torch.stack(sums, 1), counted.astype(np.float64)
+        keys = batch.keys
+        chosen = {name: keys.chosen(name, group(name)) for name in self.groups if name != OTHER}
+        chosen[OTHER] = keys.chosen("all", ANY) & ~np.any([*chosen.values(), np.zeros(keys.roles.shape, dtype=bool)], axis=0)
+        masks = torch.from_numpy(np.stack([chosen[name] for name in self.groups], 1)).to(device)  # [text, quantity, key]
+        sums = (received[:, None] * masks[:, :, None]).sum(-1)
+        counted = np.stack([(chosen[name] * visible).sum(1) for name in self.groups], 1)
+        return sums, counted.astype(np.float64)
 
     def baseline(self, batch: MapBatch) -> Float64[np.ndarray, "text quantity"]:
         """There is none: even attention has no gradient of its own."""

@@ -26,9 +26,10 @@ FLOWS: dict[Flow, tuple[str, str]] = {"sep_to_sep": ("sep", "sep"), "other_to_se
 class Tokens(HeadMeans):
     """Mean over rows of the weight on all tokens of a group together; 0 in a text that has no token of the group.
 
-    A text without special tokens is left out of the means that are about them. `groups` are the names of
-    `measures.groups`; `flows` restrict the rows as well. `sep_count="two"` divides as the released code did, which
-    assumed two [SEP] in every text; `"actual"` counts them.
+    `to_first` is the weight on the first token, whatever that is, from all tokens after it. A text without special
+    tokens is left out of the means that are about them. `groups` are the names of `measures.groups`; `flows` restrict
+    the rows as well. `sep_count="two"` divides as the released code did, which assumed two [SEP] in every text;
+    `"actual"` counts them.
     """
 
     name: ClassVar[str] = "tokens"
@@ -36,7 +37,7 @@ class Tokens(HeadMeans):
     within: ClassVar[tuple[float, float]] = (0.0, 1.0)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reference": {"sep_count": "two"}}
 
-    groups: tuple[str, ...] = ("cls", "sep", "punct")
+    groups: tuple[str, ...] = ("cls", "sep", "punct", "first")
     flows: tuple[Flow, ...] = ("sep_to_sep", "other_to_sep")
     sep_count: Literal["actual", "two"] = "actual"
 
@@ -47,7 +48,7 @@ class Tokens(HeadMeans):
             raise MeasureError("tokens: neither groups nor flows", "Name a group such as 'sep', or a flow")
 
     def quantities(self) -> tuple[str, ...]:
-        """`to_cls`, `to_sep`, `to_punct`, `to_=the|a`; `sep_to_sep`, `other_to_sep`."""
+        """`to_cls`, `to_sep`, `to_punct`, `to_first`, `to_=the|a`; `sep_to_sep`, `other_to_sep`."""
         return (*(f"to_{name}" for name in self.groups), *self.flows)
 
     def row_needs(self) -> RowNeeds | None:
@@ -63,7 +64,7 @@ class Tokens(HeadMeans):
     @property
     def _pairs(self) -> list[tuple[str, str]]:
         """For each quantity the group of its rows and the group of its columns."""
-        return [("all", name) for name in self.groups] + [FLOWS[flow] for flow in self.flows]
+        return [("notfirst" if name == "first" else "all", name) for name in self.groups] + [FLOWS[flow] for flow in self.flows]
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """The mass on each group of columns, summed over the rows it is about."""

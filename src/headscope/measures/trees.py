@@ -18,7 +18,7 @@ from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Level
 from headscope.measures.means import Average, HeadMeans, support_of
 from headscope.measures.relations import is_punctuation
-from headscope.measures.words import WordIndex, trees_of
+from headscope.measures.weights.words import WordIndex, trees_of
 from headscope.stats.inference import Support, interval
 from headscope.stats.spanning import arborescence, prim
 

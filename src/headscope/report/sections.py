@@ -51,6 +51,13 @@ _CURVES = {
         "head spreads over; the dashed line is what even attention would give.",
         "",
     ),
+    "sinks": (
+        "Sinks",
+        "Which token do heads rest on when they have nothing to do? The first panel is the weight on the first token from all tokens after "
+        "it, the second the share of texts in which the most attended token receives more than the threshold, by what that token is. A "
+        "head that rests on one token in most texts may still be active in others.",
+        "",
+    ),
 }
 LISTED = 36  # heads of a group; the tree has all
 # The measure that tells each of the paper's labels.

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from headscope.comparison.alike import STRUCTURE, layers_sentence, twins_sentence
+from headscope.report.patterns import sink_sentences
 from headscope.results.behaviour import HALF, surely
 from headscope.results.notes import cut_sentence
 from headscope.results.results import Results
@@ -30,7 +31,8 @@ _ASKED = {
 
 def sentences(results: Results) -> list[str]:
     """The findings, most general first. Nothing is said of what was not measured."""
-    lines = [*_habits(results), *_focus(results), *(line for measure in _ASKED for line in _skills(results, measure)), *_alike(results)]
+    contests = (line for measure in _ASKED for line in _skills(results, measure))
+    lines = [*_habits(results), *_focus(results), *sink_sentences(results), *contests, *_alike(results)]
     lines = list(map(results.spelled, lines)) or ["Nothing is measured here that can be said in a sentence: see the tables."]
     return [*whose(results), *lines]
 

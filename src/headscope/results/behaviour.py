@@ -118,6 +118,11 @@ class Skill:
     examples: int  # how many are worth showing
 
 
+def is_opening(table: Table, quantity: str) -> bool:
+    """Whether a quantity is `to_first` of texts that begin with a special token: `to_cls` says it."""
+    return quantity == "to_first" and any(table.where(quantity="to_cls")["n"])
+
+
 def skilled(measure: Measure, tables: Mapping[str, Table]) -> bool:
     """Whether a head can be good at what a measure measures: surface measures, and contests, which have labels."""
     return measure.name in SURFACE or "label" in tables[measure.name].columns
@@ -142,7 +147,10 @@ def skills(measures: Sequence[Measure], tables: Mapping[str, Table], layout: Hea
 
 
 def _lifts(measure: str, table: Table, number: Mapping[HeadId, int]) -> list[Skill]:
-    """All that heads of a table do better than its baseline. Flows are left out: they are parts of `to_sep`."""
+    """All that heads of a table do better than its baseline. Flows are left out: they are parts of `to_sep`. So is
+    `to_first` where it says what `to_cls` says.
+    """
+    left_out = {quantity for quantity in ("to_first",) if is_opening(table, quantity)}
     contest = "label" in table.columns
     names = zip(table["kind"], table["layer"], table["head"], table["quantity"], table["label" if contest else "quantity"], strict=True)
     # Rounded, so that the last bits of a sum, which depend on the size of batches, decide nothing.
@@ -150,5 +158,5 @@ def _lifts(measure: str, table: Table, number: Mapping[HeadId, int]) -> list[Ski
     return [
         Skill(number[HeadId(kind, layer - 1, head - 1)], measure, quantity, label, contest, float(lift), 0)
         for (kind, layer, head, quantity, label), lift in zip(names, lifts, strict=True)
-        if lift > 0 and quantity not in FLOWS and not (contest and label == ALL)
+        if lift > 0 and quantity not in FLOWS and quantity not in left_out and not (contest and label == ALL)
     ]

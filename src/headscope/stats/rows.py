@@ -5,10 +5,10 @@ The columns are those of `core.rows.RowStatistics`. METHODS §19.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from headscope.core.rows import Reach
+from headscope.core.rows import AttentionScores, Reach
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def spread(
     if weights.is_cuda and (fast := kernel("rows_cuda")) is not None:
         plogp, mass, most = fast.row_statistics(weights)
         return plogp, mass, most
-    return _plogp(weights), weights.sum(-1), weights.amax(-1)
+    return sum_plogp(weights), weights.sum(-1), weights.amax(-1)
 
 
-def _plogp(weights: Float[torch.Tensor, "text *shape key"]) -> Float[torch.Tensor, "text *shape"]:
-    """A few texts at a time."""
+def sum_plogp(weights: Float[torch.Tensor, "text *shape key"]) -> Float[torch.Tensor, "text *shape"]:
+    """The sum of p ln p of each row, with 0 ln 0 = 0, a few texts at a time."""
     import torch
 
     texts = max(1, BLOCK // max(1, weights[0].numel())) if weights.device.type == "cpu" else max(1, len(weights))
@@ -126,6 +126,41 @@ def score_statistics(
             index = place.clamp(0, columns - 1)[None, None, :, None].expand(batch, heads, -1, 1)
             values[:, :, start : rows.stop, number] = weights.gather(-1, index)[..., 0] * inside
     return values, logs
+
+
+def score_blocks(scores: AttentionScores) -> Iterator[tuple[range, Float[torch.Tensor, "batch head row key"]]]:
+    """The weights that scores give, some rows at a time: e^(score - log of the row), 0 where the key is not seen."""
+    (batch, heads, size, _), columns = scores.query.shape, scores.key.shape[2]
+    key = scores.key.float().repeat_interleave(heads // scores.key.shape[1], 1).transpose(-1, -2)
+    for rows in blocks(batch * heads * columns, size, scores.query.device):
+        part = slice(rows.start, rows.stop)
+        weights = scores.query[:, :, part].float() @ key
+        weights.mul_(scores.scale).sub_(scores.logs[:, :, part, None]).exp_()
+        yield rows, weights.masked_fill_(~seen(scores.reach, *scores.lengths, rows, columns)[:, None], 0)
+
+
+def even_blocks(
+    reach: Reach, lengths: tuple[Lengths, Lengths], columns: int
+) -> Iterator[tuple[range, Float[torch.Tensor, "batch 1 row key"]]]:
+    """The weights of a head that attends evenly to all it can see, some rows at a time."""
+    for rows in blocks(len(lengths[0]) * columns, int(lengths[0].max()), lengths[0].device):
+        visible = seen(reach, *lengths, rows, columns)[:, None].float()
+        yield rows, visible / visible.sum(-1, keepdim=True).clamp_min(1)
+
+
+def blocks(width: int, size: int, device: torch.device) -> Iterator[range]:
+    """Rows in blocks that fit into the cache of a CPU, or the memory of another device; a row has `width` numbers."""
+    step = max(1, (BLOCK if device.type == "cpu" else ROWS) // max(1, width))
+    return (range(start, min(start + step, size)) for start in range(0, size, step))
+
+
+def score_pairs(
+    scores: AttentionScores, text: Int[torch.Tensor, "pair"], row: Int[torch.Tensor, "pair"], column: Int[torch.Tensor, "pair"]
+) -> Float[torch.Tensor, "pair head"]:
+    """The weights that scores give to pairs of a row and a key that the row sees."""
+    query = scores.query[text, :, row].float()
+    key = scores.key[text, :, column].float().repeat_interleave(query.shape[1] // scores.key.shape[1], 1)
+    return ((query * key).sum(-1) * scores.scale - scores.logs[text, :, row]).exp()
 
 
 def even_statistics(

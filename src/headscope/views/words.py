@@ -16,6 +16,14 @@ QUANTITIES = {
     "to_cls": "to the opening token, [CLS]",
     "to_sep": "to the closing or separating tokens, [SEP]",
     "to_punct": "to periods and commas",
+    "to_first": "to the first token, from all tokens after it",
+    "sink_first": "share of long texts in whose first tokens the first one receives more than the threshold",
+    "alpha": "largest mean weight that a token of a text receives from the tokens that see it",
+    "at_first": "share of texts whose sink is the first token",
+    "at_sep": "share of texts whose sink is [SEP]",
+    "at_punct": "share of texts whose sink is a period or a comma",
+    "at_other": "share of texts whose sink is another token",
+    "entropy_without_first": "entropy of the rows without the first token",
     "sep_to_sep": "from [SEP] to [SEP]",
     "other_to_sep": "from all other tokens to [SEP]",
     "entropy": "entropy of the rows: low is focused, high is broad",
@@ -32,7 +40,7 @@ QUANTITIES = {
     "uuas": "share of annotated edges, directions aside, that the maximum spanning tree of the head has",
 }
 # Quantities that are not between 0 and 1.
-UNBOUNDED = frozenset({"entropy", "entropy_cls", "nearest", "own_layer", "other_layers", "relative"})
+UNBOUNDED = frozenset({"entropy", "entropy_cls", "entropy_without_first", "nearest", "own_layer", "other_layers", "relative"})
 GRADIENTS = "saliency"  # whose quantities are called as those of attention are, and are sizes of gradients
 
 # What the share of a contest is of, by direction. A word never picks itself or a special token.

@@ -10,7 +10,7 @@ import numpy as np
 
 from headscope.core.batch import IS_WORD, MapBatch, Side, TokenMaps
 from headscope.kernels import kernel
-from headscope.measures.sentences import SentenceBlock, sentence_blocks
+from headscope.measures.weights.sentences import SentenceBlock, sentence_blocks
 
 if TYPE_CHECKING:
     import torch

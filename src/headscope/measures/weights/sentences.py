@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from headscope.core.batch import TokenMaps
     from headscope.core.rows import AttentionScores
-    from headscope.measures.words import WordIndex
+    from headscope.measures.weights.words import WordIndex
 
 LONGEST = 128  # tokens of a sentence that one program of a GPU looks at
 SIZES = (32, LONGEST)  # tokens: sentences of up to so many are looked at together, and longer ones by powers of 2

@@ -1,0 +1,151 @@
+"""Attention sinks: the token that most other tokens attend to, whatever they say (Xiao et al. 2024, Gu et al. 2025)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from headscope.core.batch import MapBatch, PlaceTest
+from headscope.core.heads import HeadLayout
+from headscope.core.rows import SINK, RowNeeds
+from headscope.core.state import State
+from headscope.encoding.choices import Overlong, Unit
+from headscope.errors import MeasureError
+from headscope.measures.base import Columns
+from headscope.measures.groups import group
+from headscope.measures.means import HeadMeans, row_sums
+from headscope.measures.weights.blocks import row_blocks, rows_that_see
+from headscope.stats.rows import sum_plogp
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Float
+
+    from headscope.measures.means import Counts, Sums
+
+PLACES = ("first", "sep", "punct", "other")  # where a sink can be; the first that fits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sinks(HeadMeans):
+    """Where a head rests. METHODS §21: alpha of a key is the mean weight on it of the rows that see it.
+
+    A text's sink is the key with the largest alpha, if that is above `threshold`. Only keys that at least the share
+    `seen` of all rows see can be sinks: the last tokens of a causal text are seen by few rows, and any head gives one
+    of them much. `sink_first` is Gu et al.'s share: alpha of the first token in the first `tokens` rows is above
+    `threshold`; shorter texts do not count.
+    """
+
+    name: ClassVar[str] = "sinks"
+    summary: ClassVar[str] = "attention sinks: weight on the first token, where the sink is, entropy without it"
+    within: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "window")
+
+    tokens: int = 64
+    threshold: float = 0.3
+    seen: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.tokens < 2:
+            raise MeasureError(f"sinks: tokens is {self.tokens}", "Use 2 or more; Gu et al. use 64")
+        if not 0 < self.threshold < 1 or not 0 <= self.seen <= 1:
+            raise MeasureError(f"sinks: threshold is {self.threshold} and seen is {self.seen}", "Use shares, such as 0.3 and 0.5")
+
+    def quantities(self) -> tuple[str, ...]:
+        """`to_first`, `sink_first`, `alpha`, `at_first`, `at_sep`, `at_punct`, `at_other`, `entropy_without_first`,
+        `sink_mass`.
+        """
+        return "to_first", "sink_first", "alpha", *(f"at_{place}" for place in PLACES), "entropy_without_first", "sink_mass"
+
+    def bounds(self, quantity: str) -> tuple[float, float]:
+        """Shares, but for the entropy."""
+        return (0.0, np.inf) if quantity == "entropy_without_first" else self.within
+
+    def defined(self, kind: str, quantity: str) -> bool:
+        """Rows and keys are those of one text."""
+        return kind != "cross"
+
+    def shown(self, means: Float[np.ndarray, "quantity head"]) -> list[int]:
+        """All; `sink_mass` only if some head has a learned sink. Rows in bfloat16 miss 1 by up to 0.004."""
+        sink = len(means) - 1
+        return [number for number in range(len(means)) if number != sink or (np.abs(means[sink]) > 0.01).any()]
+
+    def row_needs(self) -> RowNeeds | None:
+        """The weight on the first key, and the scores for all other weights."""
+        return self._needs if self.level == "token" else None
+
+    @property
+    def _needs(self) -> RowNeeds:
+        rows = (("notfirst", group("notfirst")), (self._cut, PlaceTest(stop=self.tokens)))
+        return RowNeeds((("first", group("first")),), rows=rows, scores=True)
+
+    @property
+    def _cut(self) -> str:
+        return f"first {self.tokens}"
+
+    def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
+        """Weights on the first token and entropies, summed over rows; alphas, and whether the sink is at a place, once
+        for each text.
+        """
+        import torch
+
+        rows, lengths = row_sums(batch, self._needs), batch.queries.lengths
+        first = rows.needs.column("first")
+        at_first = rows.over(self._cut)[..., first] / self.tokens > self.threshold
+        received, entropy = _received(batch)
+        alpha, places = self._sinks(batch, received)
+        sums = [rows.over("notfirst")[..., first], at_first, alpha, *places, entropy, rows.over("all")[..., SINK]]
+        several = (lengths > 1).astype(np.float64)
+        has_sep = several * batch.keys.chosen("sep", group("sep")).any(1)
+        counted = [lengths - 1, lengths >= self.tokens, several, several, has_sep, several, several, lengths - 1, lengths]
+        return torch.stack([values.to(alpha.dtype) for values in sums], 1), np.stack(counted, 1).astype(np.float64)
+
+    def _sinks(
+        self, batch: MapBatch, received: Float[torch.Tensor, "batch head key"]
+    ) -> tuple[Float[torch.Tensor, "batch head"], list[Float[torch.Tensor, "batch head"]]]:
+        """The largest alpha of each head, and for each place whether the sink is there."""
+        import torch
+
+        rows = batch.once("rows that see a key", lambda: rows_that_see(batch)).to(received.device)
+        least = torch.from_numpy(self.seen * batch.queries.lengths).to(received.device, rows.dtype)
+        alpha = (received / rows.clamp_min(1)[:, None]).masked_fill(((rows < least[:, None]) | (rows == 0))[:, None], -1)
+        most, key = alpha.max(-1)
+        places = batch.once("places of sinks", lambda: _places(batch)).to(received.device)
+        there = places.gather(-1, key[:, None].expand(-1, len(PLACES), -1)) & (most > self.threshold)[:, None]
+        return most, list(there.unbind(1))
+
+    def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
+        """Heads and layers; and `sinks_model`, the mean over all heads of a kind."""
+        return {**super().tables(state, layout), "sinks_model": self.model_table(state, layout)}
+
+
+def _received(batch: MapBatch) -> tuple[Float[torch.Tensor, "batch head key"], Float[torch.Tensor, "batch head"]]:
+    """The weight that each key receives, and the entropy of rows without their first key, summed over all rows but the
+    first. A row that gives all its weight to the first key counts as 0.
+    """
+    import torch
+
+    received, entropy = [], []
+    for rows, weights in row_blocks(batch):
+        received.append(weights.sum(2))
+        first, mass = weights[..., 0], weights[..., 1:].sum(-1)
+        plogp = sum_plogp(weights) - torch.xlogy(first, first)
+        # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s.
+        rest = torch.where(mass > 0, mass.log() - plogp / mass, 0).clamp_min(0)
+        entropy.append(rest[..., int(rows.start == 0) :].sum(-1))
+    return torch.stack(received).sum(0), torch.stack(entropy).sum(0)
+
+
+def _places(batch: MapBatch) -> torch.Tensor:
+    """For each place whether a key is there, [batch, place, key]; a key is at one place only."""
+    import torch
+
+    chosen = [batch.keys.chosen(name, group(name)) for name in PLACES[:-1]]
+    places = []
+    rest = np.ones(batch.keys.roles.shape, dtype=bool)
+    for mask in (*chosen, rest.copy()):
+        places.append(mask & rest)
+        rest &= ~mask
+    return torch.from_numpy(np.stack(places, 1))

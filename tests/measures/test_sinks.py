@@ -1,0 +1,109 @@
+"""Sinks by hand, with and without maps, and the first token in `tokens`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import headscope as hs
+from headscope.core.batch import WORD, PlaceTest, stack
+from headscope.engine.spec import make_spec
+from headscope.errors import MeasureError
+from headscope.measures import make
+from headscope.models.load import load
+from headscope.models.model import Model
+from headscope.report.summary import sentences
+from headscope.runs.execute import execute
+from helpers.architectures import build
+from helpers.families import FAMILIES
+
+CAUSAL = np.array([[1, 0, 0, 0], [0.75, 0.25, 0, 0], [0.5, 0.5, 0, 0], [0.25, 0.25, 0.125, 0.375]])
+
+
+def values(run: hs.Run, measure: str) -> dict[str, Any]:
+    table = run[measure].table
+    return dict(zip(table["quantity"], zip(table["value"], table["n"], strict=True), strict=True))
+
+
+def test_a_causal_map_by_hand() -> None:
+    """Alphas are 2.5/4, 1/3, .125/2 and .375/1. The last is above .3 and seen by one row of four: it is no sink."""
+    measured = values(hs.measure(CAUSAL[None, None], ["a", "b", "c", "."], {"sinks": {"tokens": 4}}, causal=True), "sinks")
+    rest = math.log(0.75) - (0.25 * math.log(0.25) + 0.125 * math.log(0.125) + 0.375 * math.log(0.375)) / 0.75
+    expected = {"to_first": 0.5, "sink_first": 1, "alpha": 0.625, "at_first": 1, "at_punct": 0, "at_other": 0}
+    for name, value in {**expected, "entropy_without_first": rest / 3}.items():
+        assert_allclose(measured[name], (value, 1), rtol=1e-6, err_msg=name)
+    assert measured["at_sep"][1] == 0, "a text without [SEP] says nothing about it"
+    assert "sink_mass" not in measured
+
+
+@pytest.mark.parametrize(("seen", "at", "alpha"), [(0.0, "at_punct", 0.9), (0.5, "at_first", 1.85 / 4)])
+def test_the_last_tokens_can_be_sinks_only_if_few_rows_may_decide(seen: float, at: str, alpha: float) -> None:
+    """Alphas are 1.85/4, 1/3, .25/2 and .9/1."""
+    maps = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25, 0.5, 0.25, 0], [0.1, 0, 0, 0.9]])
+    measured = values(hs.measure(maps[None, None], ["a", "b", "c", "."], {"sinks": {"seen": seen}}, causal=True), "sinks")
+    assert_allclose(measured["alpha"][0], alpha, rtol=1e-6)
+    assert measured[at][0] == 1
+    assert measured["sink_first"][1] == 0, "no text has 64 tokens"
+
+
+def test_the_sinks_of_an_encoder_are_named_by_what_they_are() -> None:
+    tokens = ["[CLS]", "a", ".", "b", "[SEP]"]
+    maps = np.stack([np.tile(np.eye(5)[place], (5, 1)) for place in (0, 4, 2, 3)])
+    table = hs.measure(maps[None], tokens, ["sinks"], causal=False)["sinks"].table
+    for head, name in enumerate(("at_first", "at_sep", "at_punct", "at_other"), 1):
+        for quantity in ("at_first", "at_sep", "at_punct", "at_other"):
+            assert table.where(head=head, quantity=quantity)["value"] == [float(quantity == name)]
+    assert table.where(quantity="alpha")["value"] == [1.0] * 4
+    assert_allclose(table.where(quantity="alpha")["baseline"], 0.2, rtol=1e-6)
+
+
+def test_tokens_measure_the_first_token_of_a_text_without_special_tokens() -> None:
+    measured = values(hs.measure(CAUSAL[None, None], ["a", "b", "c", "."], ["tokens"], causal=True), "tokens")
+    assert_allclose(measured["to_first"], ((0.75 + 0.5 + 0.25) / 3, 1))
+    assert measured["to_cls"][1] == 0
+    run = hs.measure(np.eye(1)[None, None], ["a"], ["tokens"], causal=True)
+    assert values(run, "tokens")["to_first"][1] == 0, "one token has none after it"
+
+
+def test_places_are_counted_in_the_whole_text() -> None:
+    side = stack([["a", "b", "c"], ["a"]], [[WORD] * 3, [WORD]])
+    assert side.chosen("first", PlaceTest(stop=1)).tolist() == [[True, False, False], [True, False, False]]
+    assert side.chosen("rest", PlaceTest(start=1)).tolist() == [[False, True, True], [False, False, False]]
+    assert side.part(1, 3).chosen("first", PlaceTest(stop=2)).tolist() == [[True, False], [False, False]]
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral", "gpt2"])
+def test_without_maps_the_numbers_are_those_of_maps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = FAMILIES["gpt2"]()
+    build(name, vocabulary=len(tokens)).save_pretrained(tmp_path / name)
+    tokens.save_pretrained(tmp_path / name)
+    model = load(tmp_path / name)
+    assert model.needs_maps is None
+    spec = make_spec({"measures": {"sinks": {"tokens": 16}, "tokens": {}}, "limit": 12, "max_length": 40, "replicates": 10})
+    fused = execute(spec, model=model, gallery=0)
+    monkeypatch.setattr(Model, "needs_maps", "to compare")
+    mapped = execute(spec, model=model, gallery=0)
+    for table in ("sinks", "sinks_layers", "sinks_model", "tokens"):
+        for column in ("value", "low", "high", "baseline", "n"):
+            assert_allclose(fused[table][column], mapped[table][column], rtol=2e-5, atol=1e-6, err_msg=f"{table} {column}")
+    assert max(fused["sinks"].where(quantity="sink_first")["n"]) > 0
+
+
+def test_findings_name_the_sink_with_its_interval_and_baseline() -> None:
+    maps = np.tile(CAUSAL, (1, 2, 1, 1))
+    names = [f"d{number}" for number in range(8)]
+    run = hs.measure([maps] * 8, [["<s>", "b", "c", "."]] * 8, {"sinks": {"tokens": 4}}, documents=names, causal=True)
+    lines = [line for line in sentences(run.results) if "first" in line]
+    assert any("the first token in 100% [100% 100%] of heads and texts" in line for line in lines)
+    assert any("receives 0.50 [0.50 0.50] of the attention of the tokens after it (even attention: 0.36)" in line for line in lines)
+
+
+@pytest.mark.parametrize("options", [{"tokens": 1}, {"threshold": 0}, {"threshold": 1.5}, {"seen": -0.1}])
+def test_options_that_cannot_be(options: dict[str, float]) -> None:
+    with pytest.raises(MeasureError, match="sinks: "):
+        make("sinks", options)
