@@ -43,6 +43,9 @@ def embedded(folder: Path) -> None:
     for name in ("keyword_curves", "keyword_losses"):
         save(keywords.plot(name), IMG / f"{name}.svg")
     save(hs.run("mini-decoder", "sampler", ["sinks"], gallery=0)["sinks"].plot(), IMG / "sinks.svg")
+    save(hs.run("mini-decoder", "repeats:20", ["sequences"])["sequences"].plot("stripes"), IMG / "stripes.svg")
+    sequences = hs.run("mini-decoder", "repeats:50", ["sequences"], gallery=0)["sequences"]
+    save(sequences.plot("heatmap", quantity="induction"), IMG / "induction.svg")
     hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
     hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")
     smaller(hs.view("mini", *PAIR, heads="all", layer=range(1, 7)).save(IMG / "heads.png"))

@@ -20,11 +20,13 @@ from headscope.measures import (
     Pronouns,
     Relations,
     Saliency,
+    Sequences,
     Sinks,
     SpanningTrees,
     Tokens,
 )
 from headscope.measures.distances import sampled
+from headscope.measures.sequences import shuffled_tokens
 from helpers.worlds import Text
 
 Map = NDArray[np.float64]
@@ -126,6 +128,23 @@ def sinks(measure: Sinks, text: Text, a: Map) -> dict[str, Value]:
         total -= sum(p / sum(rest) * math.log(p / sum(rest)) for p in rest)
     values["entropy_without_first"] = (total, n - 1)
     values["sink_mass"] = (sum(max(0.0, 1 - sum(row)) for row in a.tolist()), n)
+    return values
+
+
+def sequences(measure: Sequences, text: Text, a: Map) -> dict[str, Value]:
+    """The sets of METHODS §20, element by element; rows without a set do not count."""
+    n = len(a)
+    word = [role == WORD for role in text.roles]
+    number = {form: place for place, form in enumerate(dict.fromkeys(text.forms))}
+    tokens = np.array([[number[form] for form in text.forms]])
+    shuffled = shuffled_tokens(tokens, np.array([word]), [text.document], measure.seed)[0].tolist()
+    values: dict[str, Value] = {"previous_token": (sum(a[i, i - 1] for i in range(2, n)), n - 2) if n > 2 else None}
+    for ending, x in (("", tokens[0].tolist()), ("_shuffled", shuffled)):
+        induction = [[j for j in range(1, i + 1) if word[j - 1] and x[j - 1] == x[i]] if word[i] else [] for i in range(n)]
+        duplicate = [[j for j in range(i) if word[j] and x[j] == x[i]] if word[i] else [] for i in range(n)]
+        for name, sets in (("induction", induction), ("duplicate", duplicate)):
+            rows = [i for i in range(n) if sets[i]]
+            values[name + ending] = (sum(a[i, j] for i in rows for j in sets[i]), len(rows)) if rows else None
     return values
 
 
@@ -356,6 +375,8 @@ def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
         return positions(measure, text, a)
     if isinstance(measure, Tokens):
         return tokens(measure, text, a)
+    if isinstance(measure, Sequences):
+        return sequences(measure, text, a)
     if isinstance(measure, Sinks):
         return sinks(measure, text, a)
     if isinstance(measure, Entropy):

@@ -23,6 +23,7 @@ MEASURES: list[tuple[str, dict[str, Any]]] = [
     ("tokens", {"groups": ("cls", "sep", "punct", "word", "=the|a")}),
     ("entropy", {}),
     ("sinks", {"tokens": 12}),
+    ("sequences", {}),
     ("relations", {"least": 1}),
 ]
 

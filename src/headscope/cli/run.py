@@ -22,7 +22,10 @@ def run(
     spec: Annotated[Path | None, typer.Argument(help="TOML file with settings; options override it")] = None,
     model: Annotated[str | None, Option(help=f"{MODEL_HELP} [default: mini]")] = None,
     corpus: Annotated[
-        list[str] | None, Option(help="file, folder, - (standard input) or 'sampler'; may be repeated [default: sampler]")
+        list[str] | None,
+        Option(
+            help="file, folder, - (standard input), 'sampler', or 'repeats:50' (random sequences, twice); may be repeated [default: sampler]"
+        ),
     ] = None,
     measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations; your own: FILE.py:CLASS")] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
@@ -77,6 +80,7 @@ def run(
     headscope run --corpus en.conllu.xz --measures relations --out RUN
     headscope run --corpus en.conllu.xz --measures relations --weights random --out CHANCE
     headscope run --corpus en.conllu.xz --by genre --out RUN
+    headscope run --model mini-decoder --corpus repeats:50 --measures sequences --out RUN
     headscope run --corpus wiki.jsonl --preset reference -O tokens.groups='["sep","=the|a"]'
     headscope run --corpus 'posts.parquet?text=body&id=post' --out POSTS
     zcat notes.txt.gz | headscope run --corpus - --out NOTES

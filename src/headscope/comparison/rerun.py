@@ -12,6 +12,7 @@ from headscope.comparison.identical import Sameness, compare
 from headscope.core.paths import kind_of
 from headscope.corpora import Corpus, read
 from headscope.corpora.inputs import split_columns
+from headscope.corpora.repeats import is_generated
 from headscope.corpora.spool import INPUT, MEMORY
 from headscope.errors import ModelError, RunError
 from headscope.models import EMBEDDED
@@ -57,7 +58,7 @@ class Places:
         """The path of a file that a run calls by this name, or the name of what is embedded; None if it is not there
         any more.
         """
-        if name in _EMBEDDED:
+        if name in _EMBEDDED or is_generated(name):
             return name
         path = Path(name).expanduser()
         places = [path] if path.is_absolute() or self._base is None else [self._base / path, path]

@@ -23,6 +23,16 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class DrawnWord(Word):
+    """A word that stands for one token, drawn at random from a vocabulary: by the number `draw`, of up to 64 bits, and
+    once the vocabulary is known by the `token`.
+    """
+
+    draw: int = 0
+    token: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class Sentence:
     """Words that belong together. `paragraph` counts from 0 in the document; `parse` is a bracketed tree."""
 

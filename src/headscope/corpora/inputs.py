@@ -22,6 +22,7 @@ from headscope.corpora.spool import INPUT, standard_input
 from headscope.errors import CorpusError, HeadscopeError
 
 SAMPLER = "sampler"
+REPEATS = "repeats:"  # begins the names of corpora of repeated sequences
 _SAVED, _SPLITS = "state.json", "dataset_dict.json"  # of a dataset that Hugging Face's `datasets` saved, and of several
 _QUERY = "Write columns as in posts.csv?text=body&id=post"
 
@@ -85,7 +86,7 @@ def names_files(texts: object) -> bool:
 
 def _exists(name: str) -> bool:
     """Whether a string names something that can be read."""
-    if name in (SAMPLER, INPUT):
+    if name in (SAMPLER, INPUT) or name.startswith(REPEATS):
         return True
     return bool(name.strip()) and kind_of(split_columns(name)[0]) not in ("missing", "unusable")
 

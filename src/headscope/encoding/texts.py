@@ -20,6 +20,7 @@ from headscope.core.tally import Tally
 from headscope.corpora.permuted import Trees
 from headscope.corpora.tags import OUTSIDE, Tagging, phrase_tags, tags_in
 from headscope.encoding.choices import Overlong, SegmentIds, Unit
+from headscope.encoding.drawn import with_tokens
 from headscope.encoding.segments import Part, SegmentChunk, clark_chunks, paragraph_pairs, shorten
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import EncodingError
@@ -140,6 +141,7 @@ class Encoder:
     def texts(self, documents: Iterable[Document], tally: Tally) -> Iterator[Encoded]:
         """The inputs of all documents, in order; what is left out is counted in `tally`."""
         for document in documents:
+            document = with_tokens(document, self.tokenizer, self.max_length)
             keywords = [tag != OUTSIDE for tag in phrase_tags(document)] if document.keyphrases else ()
             partners = self.trees.partners(document) if self.trees is not None else ()
             annotated = Annotated(document, partners, keywords, slice_of(document, self.by) if self.by is not None else NO_VALUE)

@@ -15,7 +15,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headscope.core.batch import CLS, SEP, SPECIAL
-from headscope.core.document import Word
+from headscope.core.document import DrawnWord, Word
 from headscope.core.tally import Tally
 from headscope.encoding.runs import AT_ONCE, Run, RunTokens, encode_words
 from headscope.errors import EncodingError
@@ -97,6 +97,12 @@ class Tokenizer:
             found.add(json.loads(self._backend.to_str())["model"].get("unk_id"))
         return frozenset(int(token) for token in found if token is not None)
 
+    @cached_property
+    def ordinary(self) -> tuple[int, ...]:
+        """The ids of the vocabulary that are no special tokens, in order."""
+        added = {token for token, entry in self.hf.added_tokens_decoder.items() if entry.special}
+        return tuple(sorted({*self.hf.get_vocab().values()} - {*self.hf.all_special_ids} - added))
+
     def _ids(self, words: Sequence[str]) -> list[int]:
         return list(encode_words(self._backend, words).ids)
 
@@ -131,11 +137,14 @@ class Tokenizer:
         many texts at once.
         """
         for some in _groups(texts):
-            split = list(map(self._split, some))
+            split = [() if _is_drawn(words) else self._split(words) for words in some]
             if len(some) > 1:
                 with suppress(EncodingError):  # it is raised where its text comes
                     self._runs.learn(chain.from_iterable(split))
             for words, runs in zip(some, split, strict=True):
+                if _is_drawn(words):
+                    yield words, tuple(word.token for word in words if isinstance(word, DrawnWord)), tuple(range(len(words)))
+                    continue
                 parts = self._runs.of(runs)
                 if not all(parts):
                     parts = [own or (self._unknown(word.form, tally),) for own, word in zip(parts, words, strict=True)]
@@ -227,6 +236,10 @@ class Tokenizer:
     def pair_roles(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """The roles of the tokens of `pair`."""
         return self._roles(self.pair)
+
+
+def _is_drawn(words: Sequence[Word]) -> bool:
+    return bool(words) and isinstance(words[0], DrawnWord)
 
 
 def _groups(texts: Iterable[Words]) -> Iterator[list[Words]]:

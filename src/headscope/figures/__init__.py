@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.errors import RunError
-from headscope.figures import alike, contests, curves, heatmap
+from headscope.figures import alike, contests, curves, heatmap, stripes
 from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
 from headscope.figures.alike import AlikeChoices
 from headscope.results.results import Results, blame_folder
@@ -23,6 +23,8 @@ RUN_FIGURES = {
     "clark3": "Clark et al. 2019, Figure 3: gradients of the loss with respect to attention, by layer (saliency)",
     "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
     "sinks": "attention to the first token and where sinks are, by layer (sinks)",
+    "sequences": "induction, duplicate-token and previous-token scores of every head, by layer (sequences)",
+    "stripes": "maps of the strongest induction heads on a repeated sequence (sequences, on --corpus repeats:20)",
     "table1": "Clark et al. 2019, Table 1: the best head of each dependency relation beside the best fixed offset (relations)",
     "table2": "Clark et al. 2019, Table 2: rules, one head, and the best head of each kind of mention (coreference)",
     "pronouns": "the best head for each kind of pronoun beside the best rule (pronouns)",
@@ -38,6 +40,7 @@ _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[str, ...]]] = {
     "table2": (contests.draw_table2, ("coreference",)),
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
     "matrix": (heatmap.draw_matrix, heatmap.NEEDS),
+    "stripes": (stripes.draw, stripes.NEEDS),
 }
 _ALIKE: dict[str, Callable[[Results, Kind | None, AlikeChoices], Figure]] = {
     "clark6": alike.clark6,
@@ -86,5 +89,6 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
 
 def default_figure(measure: str) -> str:
     """The figure that shows a measure best."""
-    best = {"positions": "clark2", "tokens": "clark2", "saliency": "clark3", "entropy": "clark4", "distances": "clark6", "sinks": "sinks"}
-    return {**best, "relations": "table1", "coreference": "table2", "pronouns": "pronouns"}.get(measure, "heatmap")
+    best = {"positions": "clark2", "tokens": "clark2", "saliency": "clark3", "entropy": "clark4", "distances": "clark6"}
+    best |= {"relations": "table1", "coreference": "table2", "pronouns": "pronouns", "sinks": "sinks", "sequences": "sequences"}
+    return best.get(measure, "heatmap")

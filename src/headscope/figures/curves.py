@@ -28,7 +28,7 @@ class Panel:
 
 
 _EVEN = "even attention"
-# Clark et al. 2019, Figures 2, 3 and 4; sinks by layer.
+# Clark et al. 2019, Figures 2, 3 and 4; sinks and sequence heads by layer.
 CURVES: dict[str, tuple[Panel, ...]] = {
     "clark2": (
         Panel("tokens", "Attention to token types", [("to_cls", "[CLS]"), ("to_sep", "[SEP]"), ("to_punct", ". and ,")], baseline=_EVEN),
@@ -66,6 +66,13 @@ CURVES: dict[str, tuple[Panel, ...]] = {
             [("at_first", "first token"), ("at_sep", "[SEP]"), ("at_punct", ". or ,"), ("at_other", "other")],
             "Share of texts",
         ),
+    ),
+    "sequences": tuple(
+        Panel("sequences", title, series, "Score", baseline=_EVEN)
+        for title, series in (
+            ("Tokens that occurred before", [("induction", "induction"), ("duplicate", "duplicate token")]),
+            ("All tokens", [("previous_token", "previous token")]),
+        )
     ),
 }
 

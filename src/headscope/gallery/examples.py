@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.core.batch import stack
+from headscope.core.batch import WORD, stack
 from headscope.core.heads import HeadLayout, Kind
 from headscope.encoding.texts import Encoded
 from headscope.engine.map_memory import SIDES
@@ -18,6 +18,7 @@ from headscope.gallery.texts import quantised
 from headscope.measures import Measure
 from headscope.measures.groups import group
 from headscope.measures.resolver import Resolver
+from headscope.measures.sequences import earlier_copies
 from headscope.results.behaviour import Skill
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ def _spans(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, i
             name = label.removeprefix("to_")
             places = stack([text.pieces], [text.roles]).chosen(name, group(name))[0]
             yield from ((int(at), int(at)) for at in np.flatnonzero(places))
+        elif label in ("induction", "duplicate"):
+            copies = earlier_copies(text.ids[None], np.array([text.roles]) == WORD)
+            yield from zip(copies.column.tolist(), copies.row.tolist(), strict=True)
         return
     last = {word: token for token, word in enumerate(text.word_of)}
     first = {word: token for token, word in reversed([*enumerate(text.word_of)])}

@@ -23,16 +23,14 @@ from headscope.measures.positions import Positions
 from headscope.measures.pronouns import Pronouns
 from headscope.measures.relations import Relations
 from headscope.measures.saliency import Saliency
+from headscope.measures.sequences import Sequences
 from headscope.measures.sinks import Sinks
 from headscope.measures.tokens import Tokens
 from headscope.measures.trees import SpanningTrees
 
-REGISTRY: Mapping[str, type[Measure]] = MappingProxyType(
-    {
-        cls.name: cls
-        for cls in (Positions, Tokens, Entropy, Sinks, Relations, SpanningTrees, Coreference, Pronouns, Distances, Saliency, Keywords)
-    }
-)
+_SURFACE = (Positions, Tokens, Entropy, Sinks, Sequences)
+_ANNOTATED = (Relations, SpanningTrees, Coreference, Pronouns)
+REGISTRY: Mapping[str, type[Measure]] = MappingProxyType({cls.name: cls for cls in (*_SURFACE, *_ANNOTATED, Distances, Saliency, Keywords)})
 DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
 
@@ -90,6 +88,7 @@ __all__ = [
     "Pronouns",
     "Relations",
     "Saliency",
+    "Sequences",
     "Sinks",
     "SpanningTrees",
     "Tokens",

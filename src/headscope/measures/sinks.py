@@ -108,11 +108,12 @@ class Sinks(HeadMeans):
         """The largest alpha of each head, and for each place whether the sink is there."""
         import torch
 
-        rows = batch.once("rows that see a key", lambda: rows_that_see(batch)).to(received.device)
-        least = torch.from_numpy(self.seen * batch.queries.lengths).to(received.device, rows.dtype)
+        device = received.device
+        rows = batch.once(("rows that see a key", device), lambda: rows_that_see(batch).to(device))
+        least = torch.from_numpy(self.seen * batch.queries.lengths).to(device, rows.dtype)
         alpha = (received / rows.clamp_min(1)[:, None]).masked_fill(((rows < least[:, None]) | (rows == 0))[:, None], -1)
         most, key = alpha.max(-1)
-        places = batch.once("places of sinks", lambda: _places(batch)).to(received.device)
+        places = batch.once(("places of sinks", device), lambda: _places(batch).to(device))
         there = places.gather(-1, key[:, None].expand(-1, len(PLACES), -1)) & (most > self.threshold)[:, None]
         return most, list(there.unbind(1))
 

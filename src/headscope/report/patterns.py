@@ -1,4 +1,4 @@
-"""What a run says of sinks, in sentences with numbers, intervals and baselines."""
+"""What a run says of sinks and of sequence heads, in sentences with numbers, intervals and baselines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,40 @@ from headscope.results.results import Results
 from headscope.results.table import interval
 
 _PLACES = {"at_first": "the first token", "at_sep": "[SEP]", "at_punct": "a period or a comma", "at_other": "another token"}
+
+_SEQUENCES = {
+    "induction": ("Induction", "the token after an earlier copy of the token"),
+    "duplicate": ("Duplicate tokens", "an earlier copy of the token"),
+    "previous_token": ("Previous token", "the token before"),
+}
+_CLEARLY = 0.1  # above the baseline, from where a head is named
+_NAMED = 5  # heads
+
+
+def sequence_sentences(results: Results) -> list[str]:
+    """Which heads follow repeated tokens, beside even attention and a shuffled text."""
+    if "sequences" not in results:
+        return []
+    lines = []
+    for kind in dict.fromkeys(results["sequences"]["kind"]):
+        table = results["sequences"].where(kind=kind)
+        for quantity, (name, target) in _SEQUENCES.items():
+            rows = sorted((row for row in table.where(quantity=quantity) if row["n"]), key=lambda row: -row["value"])
+            if not rows:
+                continue
+            shuffled = [row["value"] for row in table.where(quantity=f"{quantity}_shuffled") if row["n"]]
+            beside = f"even attention: {rows[0]['baseline']:.2f}"
+            beside += f"; at most {max(shuffled):.2f} with the words of each text shuffled" if shuffled else ""
+            clear = [row for row in rows if row["value"] - row["baseline"] > _CLEARLY and not row["low"] <= row["baseline"]]
+            named = ", ".join(f"{_name(row)} ({_score(row)})" for row in (clear or rows)[: _NAMED if clear else 1])
+            more = f" and {len(clear) - _NAMED} more" if len(clear) > _NAMED else ""
+            attend = "attends" if len(clear) == 1 else "attend"
+            lines.append(
+                f"{name}: {len(clear)} of {len(rows)} heads {attend} to {target}: {named}{more} ({beside})."
+                if clear
+                else f"{name}: no head attends clearly to {target}; the highest is {named} ({beside})."
+            )
+    return lines
 
 
 def sink_sentences(results: Results) -> list[str]:

@@ -58,6 +58,12 @@ _CURVES = {
         "head that rests on one token in most texts may still be active in others.",
         "",
     ),
+    "sequences": (
+        "Sequence heads",
+        "Which heads follow a text that repeats itself? An induction head attends to the token after an earlier copy of its own token, and "
+        "so predicts what came next; a duplicate-token head attends to the copy; a previous-token head, one layer or more below, makes "
+        "induction possible. A point is a head.",
+    ),
 }
 LISTED = 36  # heads of a group; the tree has all
 # The measure that tells each of the paper's labels.

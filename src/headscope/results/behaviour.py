@@ -124,8 +124,10 @@ def is_opening(table: Table, quantity: str) -> bool:
 
 
 def skilled(measure: Measure, tables: Mapping[str, Table]) -> bool:
-    """Whether a head can be good at what a measure measures: surface measures, and contests, which have labels."""
-    return measure.name in SURFACE or "label" in tables[measure.name].columns
+    """Whether a head can be good at what a measure measures: surface measures, sequences, and contests, which have
+    labels.
+    """
+    return measure.name in (*SURFACE, "sequences") or "label" in tables[measure.name].columns
 
 
 def skills(measures: Sequence[Measure], tables: Mapping[str, Table], layout: HeadLayout) -> list[Skill]:
@@ -147,10 +149,10 @@ def skills(measures: Sequence[Measure], tables: Mapping[str, Table], layout: Hea
 
 
 def _lifts(measure: str, table: Table, number: Mapping[HeadId, int]) -> list[Skill]:
-    """All that heads of a table do better than its baseline. Flows are left out: they are parts of `to_sep`. So is
-    `to_first` where it says what `to_cls` says.
+    """All that heads of a table do better than its baseline. Flows are left out: they are parts of `to_sep`. So are
+    `to_first` where it says what `to_cls` says, and scores of shuffled texts.
     """
-    left_out = {quantity for quantity in ("to_first",) if is_opening(table, quantity)}
+    left_out = {quantity for quantity in table["quantity"] if is_opening(table, quantity) or quantity.endswith("_shuffled")}
     contest = "label" in table.columns
     names = zip(table["kind"], table["layer"], table["head"], table["quantity"], table["label" if contest else "quantity"], strict=True)
     # Rounded, so that the last bits of a sum, which depend on the size of batches, decide nothing.

@@ -130,12 +130,14 @@ def score_statistics(
 
 def score_blocks(scores: AttentionScores) -> Iterator[tuple[range, Float[torch.Tensor, "batch head row key"]]]:
     """The weights that scores give, some rows at a time: e^(score - log of the row), 0 where the key is not seen."""
+    import torch
+
     (batch, heads, size, _), columns = scores.query.shape, scores.key.shape[2]
-    key = scores.key.float().repeat_interleave(heads // scores.key.shape[1], 1).transpose(-1, -2)
+    key = scores.key.float().repeat_interleave(heads // scores.key.shape[1], 1).transpose(-1, -2).flatten(0, 1)
     for rows in blocks(batch * heads * columns, size, scores.query.device):
         part = slice(rows.start, rows.stop)
-        weights = scores.query[:, :, part].float() @ key
-        weights.mul_(scores.scale).sub_(scores.logs[:, :, part, None]).exp_()
+        query, logs = scores.query[:, :, part].float().flatten(0, 1), scores.logs[:, :, part, None].float().flatten(0, 1)
+        weights = torch.baddbmm(logs, query, key, beta=-1, alpha=scores.scale).exp_().view(batch, heads, len(rows), columns)
         yield rows, weights.masked_fill_(~seen(scores.reach, *scores.lengths, rows, columns)[:, None], 0)
 
 
@@ -157,10 +159,30 @@ def blocks(width: int, size: int, device: torch.device) -> Iterator[range]:
 def score_pairs(
     scores: AttentionScores, text: Int[torch.Tensor, "pair"], row: Int[torch.Tensor, "pair"], column: Int[torch.Tensor, "pair"]
 ) -> Float[torch.Tensor, "pair head"]:
-    """The weights that scores give to pairs of a row and a key that the row sees."""
-    query = scores.query[text, :, row].float()
-    key = scores.key[text, :, column].float().repeat_interleave(query.shape[1] // scores.key.shape[1], 1)
-    return ((query * key).sum(-1) * scores.scale - scores.logs[text, :, row]).exp()
+    """The weights that scores give to pairs of a row and a key, some pairs at a time; 0 where the key is not seen."""
+    import torch
+
+    heads, size = scores.query.shape[1], scores.query.shape[3]
+    parts = []
+    for start in range(0, len(text), step := max(1, (BLOCK if text.device.type == "cpu" else ROWS) // (heads * size))):
+        at, i, j = (index[start : start + step] for index in (text, row, column))
+        query = scores.query[at, :, i].float()
+        key = scores.key[at, :, j].float().repeat_interleave(heads // scores.key.shape[1], 1)
+        parts.append(((query * key).sum(-1) * scores.scale - scores.logs[at, :, i]).exp())
+    weights = torch.cat(parts) if parts else scores.logs.new_zeros((0, heads))
+    return weights.masked_fill(~within(scores.reach, row, column)[:, None], 0)
+
+
+def within(reach: Reach, row: Int[torch.Tensor, "*shape"], column: Int[torch.Tensor, "*shape"]) -> Bool[torch.Tensor, "*shape"]:
+    """Whether a key is within reach of a row."""
+    import torch
+
+    visible = torch.ones_like(row, dtype=torch.bool)
+    if reach.before is not None:
+        visible = visible & (column >= row - reach.before)
+    if reach.after is not None:
+        visible = visible & (column <= row + reach.after)
+    return visible
 
 
 def even_statistics(

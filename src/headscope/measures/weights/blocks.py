@@ -12,7 +12,7 @@ import torch
 
 from headscope.core.batch import MapBatch
 from headscope.core.rows import Reach
-from headscope.stats.rows import even_blocks, score_blocks, score_pairs, seen
+from headscope.stats.rows import even_blocks, score_blocks, score_pairs, within
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -36,13 +36,15 @@ def rows_that_see(batch: MapBatch) -> Float[torch.Tensor, "batch key"]:
 def pair_weights(
     batch: MapBatch, text: Int[torch.Tensor, "pair"], row: Int[torch.Tensor, "pair"], column: Int[torch.Tensor, "pair"]
 ) -> Float[torch.Tensor, "pair head"]:
-    """The weights of pairs of a row and a key that the row sees."""
+    """The weights of pairs of a row and a key; 0 where the row does not see the key."""
     if batch.maps is not None:
         return batch.weights[text, :, row, column]
     if batch.scores is not None:
         return score_pairs(batch.scores, text, row, column)
-    visible = seen(batch.reach or Reach(), *_lengths(batch), range(batch.queries.width), batch.keys.width)
-    return (1 / visible.sum(-1))[text, row][:, None].to(torch.float32)
+    reach, (_, keys) = batch.reach or Reach(), _lengths(batch)
+    first = 0 if reach.before is None else (row - reach.before).clamp_min(0)
+    last = keys[text] if reach.after is None else torch.minimum(row + reach.after + 1, keys[text])
+    return (within(reach, row, column) / (last - first)).to(torch.float32)[:, None]
 
 
 def _lengths(batch: MapBatch) -> tuple[torch.Tensor, torch.Tensor]:

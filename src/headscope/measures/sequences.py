@@ -1,0 +1,136 @@
+"""Heads that follow repeated tokens: induction, duplicate token, previous token (Elhage et al. 2021, Olsson et al.
+2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from headscope.core.batch import IS_WORD, MapBatch
+from headscope.core.rows import RowNeeds
+from headscope.encoding.choices import Overlong, Unit
+from headscope.measures.means import HeadMeans
+from headscope.measures.weights.blocks import pair_weights
+from headscope.stats.bootstrap import GOLDEN, keys_of, mix
+
+if TYPE_CHECKING:
+    import torch
+    from jaxtyping import Bool, Float64, Int, Int64
+
+    from headscope.measures.means import Counts, Sums
+
+QUANTITIES = ("induction", "duplicate", "previous_token", "induction_shuffled", "duplicate_shuffled")
+
+
+class TokenPairs(NamedTuple):
+    """TokenPairs of a row and an earlier key of a batch of texts, and how many rows of each text have any."""
+
+    text: Int64[np.ndarray, "pair"]
+    row: Int64[np.ndarray, "pair"]
+    column: Int64[np.ndarray, "pair"]
+    rows: Float64[np.ndarray, "batch"]
+
+    def after(self) -> TokenPairs:
+        """The same rows with the key after each."""
+        return self._replace(column=self.column + 1)
+
+
+class PairIndex(NamedTuple):
+    """The pairs of all quantities on a device, sorted by quantity and text, and how many each of these has."""
+
+    text: Int[torch.Tensor, "pair"]
+    row: Int[torch.Tensor, "pair"]
+    column: Int[torch.Tensor, "pair"]
+    sizes: Int[torch.Tensor, "quantity*batch"]
+    rows: Float64[np.ndarray, "batch quantity"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequences(HeadMeans):
+    """Mean weight on earlier copies of a token (`duplicate`), on the tokens after them (`induction`), and on the
+    previous token. METHODS §20, the natural form: rows are the tokens that occurred before in the text.
+
+    On sequences that are written twice these are the scores of the second copy. `…_shuffled` are the same sets of a
+    text whose words were put in another order, drawn by `seed` and the document. Special tokens are in no set.
+    """
+
+    name: ClassVar[str] = "sequences"
+    summary: ClassVar[str] = "induction, duplicate-token and previous-token scores, on repeated sequences or any text"
+    within: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "window")
+
+    seed: int = 0
+
+    def quantities(self) -> tuple[str, ...]:
+        """`induction`, `duplicate`, `previous_token`, `induction_shuffled`, `duplicate_shuffled`."""
+        return QUANTITIES
+
+    def defined(self, kind: str, quantity: str) -> bool:
+        """Rows and keys are those of one text."""
+        return kind != "cross"
+
+    def row_needs(self) -> RowNeeds | None:
+        """The scores, for single weights."""
+        return RowNeeds(scores=True) if self.level == "token" else None
+
+    def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
+        """The weights of the pairs of each quantity, summed over each text."""
+        import torch
+
+        pairs = batch.once((self, "pairs", batch.device), lambda: self._pairs(batch))
+        weights = pair_weights(batch, pairs.text, pairs.row, pairs.column)
+        sums = torch.segment_reduce(weights, "sum", lengths=pairs.sizes, axis=0, initial=0)
+        return sums.view(len(QUANTITIES), len(pairs.rows), -1).transpose(0, 1), pairs.rows
+
+    def _pairs(self, batch: MapBatch) -> PairIndex:
+        """The pairs of each quantity, in the order of `quantities`."""
+        import torch
+
+        tokens, words = batch.queries.positions, batch.queries.chosen("word", IS_WORD)
+        earlier = earlier_copies(tokens, words)
+        shuffled = earlier_copies(shuffled_tokens(tokens, words, batch.documents, self.seed), words)
+        quantities = (earlier.after(), earlier, _previous(batch.queries.roles >= 0), shuffled.after(), shuffled)
+        sizes = np.concatenate([np.bincount(pairs.text, minlength=len(tokens)) for pairs in quantities])
+        columns = (np.concatenate(part) for part in list(zip(*quantities, strict=True))[:3])
+        text, row, column, number = (torch.from_numpy(part).to(batch.device) for part in (*columns, sizes))
+        return PairIndex(text, row, column, number, np.stack([pairs.rows for pairs in quantities], 1))
+
+
+def earlier_copies(tokens: Int[np.ndarray, "batch position"], words: Bool[np.ndarray, "batch position"]) -> TokenPairs:
+    """All pairs of a word and an earlier copy of it, texts in order."""
+    text, place = words.nonzero()
+    key = text * (int(tokens.max(initial=0)) + 1) + tokens[text, place]
+    order = np.argsort(key, kind="stable")  # copies follow each other, in the order of the text
+    number = np.arange(len(order))
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = np.diff(key[order]) != 0
+    start = np.maximum.accumulate(np.where(first, number, 0))
+    before = number - start  # copies before this one
+    row = np.repeat(number, before)
+    column = start[row] + np.arange(len(row)) - np.repeat(np.cumsum(before) - before, before)
+    row, column = order[row], order[column]
+    counted = np.bincount(text[order[before > 0]], minlength=len(words)).astype(np.float64)
+    return TokenPairs(text[row], place[row], place[column], counted)
+
+
+def shuffled_tokens(
+    tokens: Int[np.ndarray, "batch position"], words: Bool[np.ndarray, "batch position"], documents: Sequence[str], seed: int
+) -> Int[np.ndarray, "batch position"]:
+    """The tokens with the words of each text in another order, drawn by the seed and the document."""
+    text, place = words.nonzero()
+    salt = mix(keys_of(documents).view(np.uint64) ^ mix(np.array([seed], dtype=np.uint64) + GOLDEN))
+    draws = mix(salt[text] + place.astype(np.uint64) * GOLDEN)
+    order = np.lexsort((draws, text))
+    shuffled = tokens.copy()
+    shuffled[text, place] = tokens[text[order], place[order]]
+    return shuffled
+
+
+def _previous(valid: Bool[np.ndarray, "batch position"]) -> TokenPairs:
+    """Every token from the third on, with the one before it."""
+    text, place = valid[:, 2:].nonzero()
+    return TokenPairs(text, place + 2, place + 1, np.bincount(text, minlength=len(valid)).astype(np.float64))
