@@ -31,7 +31,7 @@ _GLANCE = {
     **{"to_cls": "[CLS]", "to_first": "first token", "to_sep": "[SEP]", "to_punct": ". ,"},
 }
 # What each figure of curves asks, how to read it, and what is said of a model that has special tokens.
-_CURVES = {
+_CURVES: dict[str, tuple[str, str, str]] = {
     "clark2": (
         "Surface patterns",
         "Before any linguistics: does a layer look at {specials}punctuation, or at neighbouring tokens? A point is a head, a line the "
@@ -63,6 +63,7 @@ _CURVES = {
         "Which heads follow a text that repeats itself? An induction head attends to the token after an earlier copy of its own token, and "
         "so predicts what came next; a duplicate-token head attends to the copy; a previous-token head, one layer or more below, makes "
         "induction possible. A point is a head.",
+        "",
     ),
 }
 LISTED = 36  # heads of a group; the tree has all
