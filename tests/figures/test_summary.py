@@ -110,7 +110,7 @@ def test_a_decoder_s_page_speaks_of_what_it_has(mini_decoder: Model) -> None:
     assert "“previous”, “first token” or “punctuation”" in html
     random = small("gpt2", "gpt2")
     unopened = body(hs.run(random, "sampler", ["positions", "tokens"], limit=4, replicates=0, max_length=60).results)
-    assert "does a layer look at punctuation, or at neighbouring tokens?" in unopened, "without an opening token there is none to speak of"
+    assert "does a layer look at the first token, punctuation, or at neighbouring tokens?" in unopened, "whatever the first token is"
     assert "[SEP]" not in unopened
 
 

