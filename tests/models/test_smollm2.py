@@ -35,7 +35,7 @@ def test_its_strongest_induction_heads() -> None:
     [
         ("run", "--limit", "3", "--measures", "entropy,tokens", "--gallery", "2"),
         ("importance", "--limit", "2"),
-        ("flow", "--limit", "1", "--items", "1", "--measures", "A"),
+        ("flow", "--limit", "2", "--items", "2", "--measures", "A"),
         ("probe", "structural", "--limit", "6", "--layers", "1,2", "--epochs", "1", "--ranks", "none"),
     ],
     ids=lambda command: command[0],
