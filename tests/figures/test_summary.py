@@ -11,7 +11,7 @@ import headscope as hs
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from headscope.report import body
+from headscope.report import body, page
 from headscope.report.summary import sentences
 from helpers.architectures import build
 from helpers.families import FAMILIES
@@ -112,6 +112,15 @@ def test_a_decoder_s_page_speaks_of_what_it_has(mini_decoder: Model) -> None:
     unopened = body(hs.run(random, "sampler", ["positions", "tokens"], limit=4, replicates=0, max_length=60).results)
     assert "does a layer look at the first token, punctuation, or at neighbouring tokens?" in unopened, "whatever the first token is"
     assert "[SEP]" not in unopened
+
+
+def test_a_decoder_s_page_on_repeated_sequences(mini_decoder: Model) -> None:
+    run = hs.run(mini_decoder, "repeats:20x8", ["positions", "tokens", "entropy", "sequences", "sinks"], replicates=20)
+    whole = page(run.results, ())
+    for absent in ("[CLS]", "[SEP]", "decoder/"):
+        assert absent not in whole, absent
+    assert "Induction: " in whole
+    assert "first token" in run.results.spelled("[CLS]")
 
 
 @pytest.mark.parametrize("gallery", [0, 1])

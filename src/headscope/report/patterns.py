@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.core.heads import HeadId
 from headscope.results.results import Results
 from headscope.results.table import interval
 
@@ -34,7 +33,7 @@ def sequence_sentences(results: Results) -> list[str]:
             beside = f"even attention: {rows[0]['baseline']:.2f}"
             beside += f"; at most {max(shuffled):.2f} with the words of each text shuffled" if shuffled else ""
             clear = [row for row in rows if row["value"] - row["baseline"] > _CLEARLY and not row["low"] <= row["baseline"]]
-            named = ", ".join(f"{_name(row)} ({_score(row)})" for row in (clear or rows)[: _NAMED if clear else 1])
+            named = ", ".join(f"{results.head_of(row)} ({_score(row)})" for row in (clear or rows)[: _NAMED if clear else 1])
             more = f" and {len(clear) - _NAMED} more" if len(clear) > _NAMED else ""
             attend = "attends" if len(clear) == 1 else "attend"
             lines.append(
@@ -65,8 +64,8 @@ def sink_sentences(results: Results) -> list[str]:
             layer = max(results["sinks_layers"].where(kind=kind, quantity="to_first"), key=lambda row: row["value"])
             lines.append(
                 f"The first token receives {_score(rows['to_first'])} of the attention of the tokens after it (even attention: "
-                f"{rows['to_first']['baseline']:.2f}), most in layer {layer['layer']}, {_score(layer)}; head {_name(strongest)} gives it "
-                f"{_score(strongest)}."
+                f"{rows['to_first']['baseline']:.2f}), most in layer {layer['layer']}, {_score(layer)}; "
+                f"head {results.head_of(strongest)} gives it {_score(strongest)}."
             )
         if "sink_first" in rows:
             lines.append(
@@ -84,7 +83,3 @@ def _percent(row: dict[str, Any]) -> str:
     if row["low"] != row["low"]:
         return f"{row['value']:.0%}"
     return f"{row['value']:.0%} [{row['low']:.0%} {row['high']:.0%}]"
-
-
-def _name(row: dict[str, Any]) -> str:
-    return str(HeadId(row["kind"], row["layer"] - 1, row["head"] - 1))

@@ -33,7 +33,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
         "curves": [figure for known in curves.CURVES for figure in _figures(results, known)],
         "slices": slices_data(results),
         "contests": [_contest(results, measure) for measure in WORDS if f"{measure}_best" in results],
-        **gallery_data(readable_gallery(results)[0]),
+        **gallery_data(results, readable_gallery(results)[0]),
         **alike_data(results),
     }
 
@@ -160,7 +160,7 @@ def readable_gallery(results: Results) -> tuple[Gallery | None, str]:
         return None, "its gallery cannot be read"
 
 
-def gallery_data(gallery: Gallery | None) -> dict[str, Any]:
+def gallery_data(results: Results, gallery: Gallery | None) -> dict[str, Any]:
     """Texts with maps of all heads, examples of what heads are best at, and heads as points; all may be missing."""
     if gallery is None:
         return {"texts": [], "stacks": [], "examples": [], "map": None}
@@ -174,15 +174,15 @@ def gallery_data(gallery: Gallery | None) -> dict[str, Any]:
             }
             for example in gallery.examples
         ],
-        "map": _map(gallery.points) if gallery.points is not None else None,
+        "map": _map(results, gallery.points) if gallery.points is not None else None,
     }
 
 
-def _map(points: Points) -> dict[str, Any]:
+def _map(results: Results, points: Points) -> dict[str, Any]:
     return {
         "x": list(map(rounded, points.x.tolist())),
         "y": list(map(rounded, points.y.tolist())),
-        "behaviour": points.behaviour,
+        "behaviour": list(map(results.spelled, points.behaviour)),
         "stress": rounded(points.stress),
         "about": f"mean Jensen–Shannon divergence in nats over {points.rows:,} rows of attention of texts that the run kept",
         "neighbours": [[[head, rounded(distance)] for head, distance in nearest] for nearest in points.neighbours],
