@@ -3,7 +3,7 @@
 The embedded language model reads segments of 128 tokens. Each contestant ends with the entropy of every head: a run of
 the three surface measures with 500 replicates; `output_attentions=True`, which is what bertviz draws; TransformerLens,
 which caches the patterns; inseq, which attributes one token after the other. The last two take part where they are
-installed. The maps of all must be those of eager attention, or the command fails.
+installed. All must find the same entropies, and inseq the same last row of a map, or the command fails.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def test_findings_name_the_sink_with_its_interval_and_baseline() -> None:
     names = [f"d{number}" for number in range(8)]
     run = hs.measure([maps] * 8, [["<s>", "b", "c", "."]] * 8, {"sinks": {"tokens": 4}}, documents=names, causal=True)
     lines = [line for line in sentences(run.results) if "first" in line]
-    assert any("the first token in 100% [100% 100%] of heads and texts" in line for line in lines)
+    assert any("the first token in 100% [63% 100%] of heads and texts" in line for line in lines)
     assert any("receives 0.50 [0.50 0.50] of the attention of the tokens after it (even attention: 0.36)" in line for line in lines)
 
 
@@ -107,3 +107,12 @@ def test_findings_name_the_sink_with_its_interval_and_baseline() -> None:
 def test_options_that_cannot_be(options: dict[str, float]) -> None:
     with pytest.raises(MeasureError, match="sinks: "):
         make("sinks", options)
+
+
+def test_a_sink_in_all_texts_leaves_room_for_doubt(mini_decoder: Model) -> None:
+    """Eight texts of eight documents: the exact binomial bound of 8 of 8 is .025 ** (1 / 8)."""
+    table = hs.run(mini_decoder, "repeats:40x8", ["sinks"], replicates=50, gallery=0)["sinks"].table
+    rows = [row for row in table.where(quantity="sink_first") if row["value"] == 1]
+    assert rows
+    assert {round(row["low"], 6) for row in rows} == {round(0.025**0.125, 6)}
+    assert {row["high"] for row in rows} == {1.0}

@@ -74,7 +74,7 @@ class Measured:
 
     @property
     def slices(self) -> Table:
-        """One row a slice, head and quantity, of a run with `by`: `slices.where(genre="news")`."""
+        """One row per slice, head and quantity, of a run with `by`: `slices.where(genre="news")`."""
         return self._results.by_slice(self.name)
 
     def plot(self, figure: str | None = None, **choices: Any) -> Figure:

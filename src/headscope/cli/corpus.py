@@ -214,7 +214,7 @@ def _overlaps(head: str, scores: Sequence[AgreementScore]) -> Table:
 
 
 def _line(difference: AnnotationDifference) -> str:
-    """A difference as one line, in columns parted by tabs."""
+    """A difference as one line, in columns separated by tabs."""
     words = str(difference.word) if difference.last in (None, difference.word) else f"{difference.word}-{difference.last}"
     sides = (_values(difference.first.items()), _values(difference.second.items()))
     return "\t".join([difference.file, difference.sentence, words, difference.text, *sides])

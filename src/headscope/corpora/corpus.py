@@ -33,7 +33,7 @@ _REMEDY = "Read it again once it stays as it is; work that was begun on it start
 class Corpus:
     """Documents from files, or from memory. Ids are unique: the second document `x` is named `x#2`.
 
-    `skipped` tells what the last iteration, complete or not, passed over.
+    `skipped` tells what the last iteration, complete or not, skipped.
     """
 
     def __init__(self, paths: tuple[Path, ...], format: str, on_error: OnError = "raise", columns: Mapping[str, str] | None = None) -> None:

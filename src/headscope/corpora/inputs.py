@@ -28,7 +28,7 @@ _QUERY = "Write columns as in posts.csv?text=body&id=post"
 
 
 class Resolved(NamedTuple):
-    """Files to read, the columns that are named, and files of folders that are passed over."""
+    """Files to read, the columns that are named, and files of folders that are skipped."""
 
     paths: tuple[Path, ...]
     columns: dict[str, str]

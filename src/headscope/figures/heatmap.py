@@ -55,7 +55,7 @@ def draw(results: Results, named: str, kind: str | None = None) -> Figure:
 
 
 def draw_matrix(results: Results, kind: str | None = None, measure: str = "relations") -> Figure:
-    """Accuracy above the best simple rule, of the better direction; layers are parted by lines."""
+    """Accuracy above the best simple rule, of the better direction; lines separate layers."""
     from matplotlib.figure import Figure
 
     table = results[measure]

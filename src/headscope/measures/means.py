@@ -16,7 +16,7 @@ from headscope.core.rows import RowNeeds, RowSums
 from headscope.core.state import State
 from headscope.measures.base import Columns, Measure
 from headscope.stats.bootstrap import keys_of
-from headscope.stats.inference import Support, interval
+from headscope.stats.inference import Support, interval, share_interval
 from headscope.stats.resampled import Resampled
 from headscope.stats.rows import row_statistics
 
@@ -122,6 +122,12 @@ class HeadMeans(Measure):
     def bounds(self, quantity: str) -> tuple[float, float]:
         """Where a quantity can lie: its interval is cut there."""
         return self.within
+
+    def counts_texts(self, quantity: str) -> bool:
+        """Whether a quantity is the share of texts in which something holds. If it holds in all or in none, its
+        interval has an exact bound instead of no width.
+        """
+        return False
 
     def defined(self, kind: str, quantity: str) -> bool:
         """Whether a quantity means anything for attention of this kind."""
@@ -229,7 +235,7 @@ class HeadMeans(Measure):
                 np.where(defined, means[:, q], np.nan),
                 support[q].where(defined),
                 np.where(defined, weight[q], 0.0),
-                partial(interval, within=self.bounds(name)),
+                share_interval if self.counts_texts(name) else partial(interval, within=self.bounds(name)),
             )
 
     def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
@@ -250,6 +256,10 @@ class HeadMeans(Measure):
         q, i = np.array([pair[0] for pair in kept], dtype=int), np.array([pair[1] for pair in kept], dtype=int)
         least, most = np.array([self.bounds(name) for name in known])[q].T
         low, high = interval(replicates[0, q, i], replicates[1:, q, i], support[q, i], (least, most))
+        counted = np.array([self.counts_texts(known[number]) for number in q], dtype=bool)
+        if counted.any():
+            drawn = replicates[:, q[counted], i[counted]]
+            low[counted], high[counted] = share_interval(drawn[0], drawn[1:], support[q[counted], i[counted]])
         columns: dict[str, object] = {name: np.array(values)[i] for name, values in names.items()}
         columns["quantity"] = np.array(known, dtype=object)[q]
         columns |= {

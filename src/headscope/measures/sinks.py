@@ -63,6 +63,10 @@ class Sinks(HeadMeans):
         """Shares, but for the entropy."""
         return (0.0, np.inf) if quantity == "entropy_without_first" else self.within
 
+    def counts_texts(self, quantity: str) -> bool:
+        """Where the sink is, and whether there is one, holds in a text or does not."""
+        return quantity == "sink_first" or quantity.startswith("at_")
+
     def defined(self, kind: str, quantity: str) -> bool:
         """Rows and keys are those of one text."""
         return kind != "cross"

@@ -35,7 +35,7 @@ def of_comments(comments: Sequence[Comment]) -> dict[str, Scalar]:
 
 def of_entry(entry: Mapping[str, object], used: Collection[str], line: int) -> dict[str, Scalar]:
     """The values of a JSON object or of a table's row that are no text, id, label or annotation. What is missing
-    (null, NaN) and what is no single value (a list, an object) is passed over.
+    (null, NaN) and what is no single value (a list, an object) is skipped.
     """
     metadata: dict[str, Scalar] = {}
     for key, value in entry.items():
