@@ -14,6 +14,7 @@ import numpy as np
 from headscope.core.annotation import Annotation
 from headscope.core.heads import HeadLayout, Site
 from headscope.core.rows import AttentionScores, Reach, RowNeeds, RowSums, Test
+from headscope.core.transfer import to_device
 
 if TYPE_CHECKING:
     import torch
@@ -130,11 +131,9 @@ class Side:
 
     def mask(self, name: str, test: Test, device: torch.device) -> Bool[torch.Tensor, "batch position"]:
         """The same as a tensor on a device."""
-        import torch
-
         key = (name, device)
         if key not in self._kept:
-            self._kept[key] = torch.from_numpy(self.chosen(name, test)).to(device)
+            self._kept[key] = to_device(self.chosen(name, test), device)
         mask: Bool[torch.Tensor, "batch position"] = self._kept[key]
         return mask
 
@@ -144,34 +143,28 @@ class Side:
 
     def members(self, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "batch position group"]:
         """1 where a position belongs to a group of `needs`, else 0."""
-        import torch
-
         key = (tuple(name for name, _ in needs.groups), device, "members")
         if key not in self._kept:
             chosen = [self.chosen(name, test) for name, test in needs.groups]
             members = np.stack(chosen, -1) if chosen else np.zeros((*self.positions.shape, 0))
-            self._kept[key] = torch.from_numpy(members.astype(np.float32)).to(device)
+            self._kept[key] = to_device(members.astype(np.float32), device)
         found: Float[torch.Tensor, "batch position group"] = self._kept[key]
         return found
 
     def row_groups(self, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "batch rows position"]:
         """1 where a position is text, and for each group of rows of `needs` where it belongs to that, else 0."""
-        import torch
-
         key = (tuple(name for name, _ in needs.rows), device, "row groups")
         if key not in self._kept:
             chosen = [self.chosen("all", ANY), *(self.chosen(name, test) for name, test in needs.rows)]
-            self._kept[key] = torch.from_numpy(np.stack(chosen, 1).astype(np.float32)).to(device)
+            self._kept[key] = to_device(np.stack(chosen, 1).astype(np.float32), device)
         groups: Float[torch.Tensor, "batch rows position"] = self._kept[key]
         return groups
 
     def index(self, name: str, test: Test, device: torch.device) -> tuple[Int[torch.Tensor, "n"], Int[torch.Tensor, "n"]]:
         """The text and the position of everything chosen, as tensors on a device."""
-        import torch
-
         key = (name, device, "index")
         if key not in self._kept:
-            self._kept[key] = tuple(torch.from_numpy(axis).to(device) for axis in self.chosen(name, test).nonzero())
+            self._kept[key] = tuple(to_device(axis, device) for axis in self.chosen(name, test).nonzero())
         index: tuple[Int[torch.Tensor, "n"], Int[torch.Tensor, "n"]] = self._kept[key]
         return index
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -76,18 +78,20 @@ class Site:
         return f"{self.kind}/{self.layer + 1}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HeadLayout:
-    """Where each site's heads lie on the flat head axis of a state."""
+    """Where each site's heads lie on the flat head axis of a state. What follows from the sites is worked out once,
+    since measures ask for it at every layer.
+    """
 
     sites: tuple[Site, ...]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Heads of all sites together."""
         return sum(site.heads for site in self.sites)
 
-    @property
+    @cached_property
     def one_kind(self) -> bool:
         """Whether all attention is of one kind, so that names of heads need not say which."""
         return len({site.kind for site in self.sites}) == 1
@@ -99,14 +103,22 @@ class HeadLayout:
 
     def slice(self, index: int) -> slice:
         """The part of the head axis that belongs to site number `index`."""
-        start = sum(site.heads for site in self.sites[:index])
-        return slice(start, start + self.sites[index].heads)
+        end = self._ends[index]
+        return slice(end - self.sites[index].heads, end)
 
-    def by_kind(self) -> dict[Kind, list[int]]:
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return tuple(accumulate(site.heads for site in self.sites))
+
+    def by_kind(self) -> Mapping[Kind, list[int]]:
         """The positions on the head axis of each kind's heads, kinds in the order of their first sites."""
+        return self._by_kind
+
+    @cached_property
+    def _by_kind(self) -> dict[Kind, list[int]]:
         kinds: dict[Kind, list[int]] = {}
-        for number, id in enumerate(self.ids()):
-            kinds.setdefault(id.kind, []).append(number)
+        for site, end in zip(self.sites, self._ends, strict=True):
+            kinds.setdefault(site.kind, []).extend(range(end - site.heads, end))
         return kinds
 
     def spelled(self) -> str:

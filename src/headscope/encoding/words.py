@@ -11,6 +11,7 @@ import numpy as np
 
 from headscope.core.batch import Side, TokenMaps, pad, tell_apart
 from headscope.core.rows import AttentionScores
+from headscope.core.transfer import to_device
 from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded, TokenArrays
 from headscope.kernels import kernel
@@ -34,13 +35,11 @@ class WordGroups:
     @classmethod
     def build(cls, texts: Sequence[Encoded], device: torch.device) -> WordGroups:
         """The groups of each text, in order."""
-        import torch
-
         roles = pad([text.arrays.group_roles for text in texts])
         side = Side(roles, lambda: tell_apart(roles, map(_forms, texts)), tuple(text.annotation for text in texts))
         of = pad([text.arrays.groups for text in texts])
         places = word_places(of, side.width)
-        return cls(side, torch.from_numpy(of.astype(np.int64)).to(device), int((places[1] - places[0]).max()), places)
+        return cls(side, to_device(of.astype(np.int64), device), int((places[1] - places[0]).max()), places)
 
     def part(self, start: int, stop: int) -> tuple[WordGroups, int, int]:
         """The groups of words `start` to `stop` alone, over the stretch of tokens that holds them: from which token,
@@ -58,9 +57,7 @@ class WordGroups:
     @cached_property
     def bounds(self) -> Int[torch.Tensor, "side batch word"]:
         """The first token of each word, and the first one after it; twice 0 for what is padding."""
-        import torch
-
-        return torch.from_numpy(np.ascontiguousarray(self.places)).to(self.of.device)
+        return to_device(self.places, self.of.device)
 
     @cached_property
     def firsts(self) -> Int[torch.Tensor, "side batch word"]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from headscope.core.allocation import keep_freed_memory
 from headscope.core.batch import Later, MapBatch, Side, Slope
 from headscope.core.heads import Kind, Site
 from headscope.core.profile import timed, timing
@@ -247,6 +248,7 @@ class ShardRunner:
         self.batch_tokens = batch_tokens
         self._sliced = sliced
         self._reaches = Reaches()
+        keep_freed_memory()
 
     def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
         """The states of one shard, which the measures of these names see (all, if none are named); the others start

@@ -13,6 +13,7 @@ import numpy as np
 from headscope.core.annotation import Annotation
 from headscope.core.numbering import Numbering
 from headscope.core.slices import numbers_of
+from headscope.core.transfer import to_device
 from headscope.stats.bootstrap import GROUPS, keys_of
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ class Cases:
         """Cases given by the number of their set of labels, their group, which rules are right, and their text among
         `texts`. The documents of the first `counted` of them are counted.
         """
-        import torch
-
         keys = keys_of([annotation.document for annotation in texts])
         of_text = numbers_of(annotation.slice for annotation in texts)
         present, place = np.unique(of_text, return_inverse=True)  # few, so that few cells are possible
@@ -62,7 +61,7 @@ class Cases:
         key = (place[text] * sets + labels.astype(np.int64)) * GROUPS + group
         n = np.bincount(key)
         used = np.flatnonzero(n)
-        cell = _places(used, len(n))[key]
+        cell = _places(used, len(n)).take(key)
         right = [np.bincount(cell[found], minlength=len(used)) for found in rules]
         by_text = np.bincount(labels[:counted].astype(np.int64) * len(keys) + text[:counted])
         rows = np.flatnonzero(by_text)
@@ -71,7 +70,7 @@ class Cases:
             documents = np.column_stack([rows // len(keys), keys[rows % len(keys)], by_text[rows], of_text[rows % len(keys)]])
         counts = np.stack(right, 1) if right else np.zeros((len(used), 0), dtype=np.int64)
         slices = present[used // GROUPS // sets]
-        return cls(torch.from_numpy(cell).to(device), used // GROUPS % sets, used % GROUPS, n[used], counts, slices, documents)
+        return cls(to_device(cell, device), used // GROUPS % sets, used % GROUPS, n[used], counts, slices, documents)
 
     def __len__(self) -> int:
         return len(self.cell)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -156,7 +156,7 @@ class HeadMeans(Measure):
         Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device
         waiting. Sites for which no quantity is defined are not observed.
         """
-        asked = [index for index, site in enumerate(batch.layout.sites) if self._asks(site.kind)]
+        asked = self._asked(batch.layout)
         if batch.index not in asked:
             return
         waiting: dict[int, _Seen] = batch.shared.setdefault((self, "waiting"), {})
@@ -192,8 +192,11 @@ class HeadMeans(Measure):
         needs = self.row_needs()
         return needs is not None and needs.scores
 
-    def _asks(self, kind: str) -> bool:
-        return any(self.defined(kind, quantity) for quantity in self.quantities())
+    @lru_cache(maxsize=8)  # noqa: B019 a measure is a small value
+    def _asked(self, layout: HeadLayout) -> tuple[int, ...]:
+        """The numbers of the sites of which some quantity is defined."""
+        kinds = {kind for kind in layout.by_kind() if any(self.defined(kind, quantity) for quantity in self.quantities())}
+        return tuple(index for index, site in enumerate(layout.sites) if site.kind in kinds)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from headscope.core.batch import MapBatch, Side
 from headscope.core.state import State
+from headscope.core.transfer import to_device
 from headscope.measures.cases import LABEL_SETS, Cases
 from headscope.measures.contests import Contests
 from headscope.measures.weights.words import WordIndex, favourites
@@ -53,8 +54,6 @@ class Questions:
     @classmethod
     def of(cls, side: Side, asked: Sequence[Question], counts: Mapping[int, Counter[str]], device: torch.device) -> Questions:
         """These questions about the words of a batch, and by slice what was counted in asking them."""
-        import torch
-
         words = WordIndex.of(side)
         text = np.array([question.text for question in asked], dtype=np.int64)
         first = words.first[text]
@@ -66,7 +65,7 @@ class Questions:
         place = words.place[first + np.array([question.word for question in asked], dtype=np.int64)]
         keys = keys_of([annotation.document for annotation in side.texts])
         rules = list(np.array([question.rules for question in asked], dtype=bool).T)
-        texts, places, candidates, answers = (torch.from_numpy(array).to(device) for array in (text, place, *masks))
+        texts, places, candidates, answers = (to_device(array, device) for array in (text, place, *masks))
         cases = Cases.of(labels, groups_of(keys[text]), rules, text, len(text), side.texts, device)
         return cls(texts, places, candidates, answers, cases, counts)
 

@@ -16,6 +16,7 @@ from headscope.core.document import Word
 from headscope.core.heads import HeadLayout
 from headscope.core.rows import RowNeeds
 from headscope.core.state import State
+from headscope.core.transfer import to_device
 from headscope.core.trees import NONE, ROOT, TAGS, Tag
 from headscope.errors import MeasureError
 from headscope.kernels import kernel
@@ -159,37 +160,39 @@ class Relations(Measure):
 
     def prepare(self, queries: Side, keys: Side, device: torch.device) -> _Scored:
         """The words of a batch that are scored: once for their own tree, and once for each draw of the control."""
-        import torch
-
         words = WordIndex.of(queries)
         tags, head = trees_of(queries)
         if self.control == "none":
             tags, head = tags[:1], head[:1]
         labels = _label_sets(self.subtypes, self.punct, self.root).of(tags, head)
-        scored = np.flatnonzero((labels >= 0) & (head != NONE))  # the words' own trees come first
-        draw, word = np.divmod(scored, len(words))
+        scored = (labels >= 0) & (head != NONE)  # the words' own trees come first
+        count = np.count_nonzero(scored, axis=1)
+        own = slice(0, int(count[0]))
         start, end = words.bounds()
         number = np.arange(len(words))
         speaks = number + self._clitic_follows(queries, words, tags[0], end)
-        text, own = words.text[word], draw == 0
-        governor = np.where(head >= 0, head + words.first[words.text], ROOT)  # among the batch's words
-        group = groups_of(keys_of([text.document for text in queries.texts]))[text]
+        word = np.broadcast_to(number, scored.shape)[scored]
+        speaker = np.concatenate([speaks.take(word[own]), word[own.stop :]])
+        above = head[scored]  # the governor, by its number in its text
+        text = words.text.take(word)
+        governor = above + words.first.take(text)  # among the batch's words
+        group = groups_of(keys_of([text.document for text in queries.texts])).take(text)
+        group[own.stop :] = control_group(np.repeat(np.arange(len(count) - 1), count[1:]), group[own.stop :])
         places = (
             text,
-            words.place[np.where(own, speaks[word], word)],
-            words.place[word],
-            np.where(head >= 0, words.place[governor], -2).ravel()[scored],
-            words.place[end[word] - 1],
+            words.place.take(speaker),
+            words.place.take(word),
+            np.where(above >= 0, words.place.take(governor, mode="clip"), -2),
+            words.place.take(end.take(word) - 1),
         )
         cases = Cases.of(
-            labels.ravel()[scored],
-            np.where(own, group, control_group(draw - 1, group)),
-            [
-                right.ravel()[scored]
-                for right in self._right(np.where(head >= 0, governor - start, ROOT), number - start, speaks - start, end - start)
-            ],
+            labels[scored],
+            group,
+            list(
+                self._right(np.where(above >= 0, governor - start.take(word), ROOT), word, own, number - start, speaks - start, end - start)
+            ),
             text,
-            int(np.count_nonzero(own)),
+            own.stop,
             queries.texts,
             device,
         )
@@ -197,7 +200,7 @@ class Relations(Measure):
         return _Scored(
             SentenceIndex(words, keys.width, device, further),
             cases,
-            *(torch.from_numpy(place).to(device) for place in places),
+            *(to_device(place, device) for place in places),
         )
 
     def _clitic_follows(self, side: Side, words: WordIndex, tags: Int[np.ndarray, "n"], end: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
@@ -213,21 +216,24 @@ class Relations(Measure):
 
     def _right(
         self,
-        governor: Int[np.ndarray, "tree n"],
+        governor: Int[np.ndarray, "case"],
+        word: Int[np.ndarray, "case"],
+        own: slice,
         index: Int[np.ndarray, "n"],
         speaks: Int[np.ndarray, "n"],
         size: Int[np.ndarray, "n"],
-    ) -> Iterator[Bool[np.ndarray, "tree n"]]:
-        """For each fixed offset whether it picks the governors, by numbers in the sentence from 0, or ROOT: a guess
-        never leaves the sentence. In the trees of other sentences, after the first, every word speaks for itself.
+    ) -> Iterator[Bool[np.ndarray, "case"]]:
+        """For each fixed offset whether it picks the governors of the words that are asked about, by numbers in the
+        sentence from 0, or ROOT: a guess never leaves the sentence. In the trees of other sentences, which follow the
+        words' `own`, every word speaks for itself.
         """
         last = size - 1
         for offset in self.offsets:
             plain, guess = (np.clip(place + offset, ROOT, last) for place in (index, speaks))
             if self.possessive == "reference":
                 guess = np.where(plain == last, plain, guess)
-            right = governor == plain
-            right[0] = governor[0] == guess
+            right = governor == plain.take(word)
+            right[own] = governor[own] == guess.take(word[own])
             yield right
 
 
@@ -245,8 +251,10 @@ class _LabelSets:
             columns = [self._column(tag) for tag in TAGS.items[table.shape[-1] : known]]
             self._table = table = np.concatenate([table, np.stack(columns, -1)], -1)
         control = (np.arange(len(tags)) > 0).astype(np.int8)
-        found: Int[np.ndarray, "tree n"] = table[control[:, None], (head == ROOT).astype(np.int8), tags]
-        return found
+        # One look-up in the flat table, which is several times as fast as one by three numbers.
+        rows = 2 * control[:, None].astype(np.int64) + (head == ROOT)
+        numbers: Int[np.ndarray, "tree n"] = table.ravel().take(rows * table.shape[-1] + tags)
+        return numbers
 
     def _column(self, tag: Tag) -> Int[np.ndarray, "2 2"]:
         if not tag.relation:

@@ -12,6 +12,7 @@ import numpy as np
 
 from headscope.core.batch import IS_WORD, MapBatch
 from headscope.core.rows import RowNeeds
+from headscope.core.transfer import to_device
 from headscope.encoding.choices import Overlong, Unit
 from headscope.measures.means import HeadMeans
 from headscope.measures.weights.blocks import pair_weights
@@ -88,15 +89,13 @@ class Sequences(HeadMeans):
 
     def _pairs(self, batch: MapBatch) -> PairIndex:
         """The pairs of each quantity, in the order of `quantities`."""
-        import torch
-
         tokens, words = batch.queries.positions, batch.queries.chosen("word", IS_WORD)
         earlier = earlier_copies(tokens, words)
         shuffled = earlier_copies(shuffled_tokens(tokens, words, batch.documents, self.seed), words)
         quantities = (earlier.after(), earlier, _previous(batch.queries.roles >= 0), shuffled.after(), shuffled)
         sizes = np.concatenate([np.bincount(pairs.text, minlength=len(tokens)) for pairs in quantities])
         columns = (np.concatenate(part) for part in list(zip(*quantities, strict=True))[:3])
-        text, row, column, number = (torch.from_numpy(part).to(batch.device) for part in (*columns, sizes))
+        text, row, column, number = (to_device(part, batch.device) for part in (*columns, sizes))
         return PairIndex(text, row, column, number, np.stack([pairs.rows for pairs in quantities], 1))
 
 

@@ -11,6 +11,7 @@ from headscope.core.batch import MapBatch, PlaceTest
 from headscope.core.heads import HeadLayout
 from headscope.core.rows import SINK, RowNeeds
 from headscope.core.state import State
+from headscope.core.transfer import to_device
 from headscope.encoding.choices import Overlong, Unit
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns
@@ -110,11 +111,9 @@ class Sinks(HeadMeans):
         self, batch: MapBatch, received: Float[torch.Tensor, "batch head key"]
     ) -> tuple[Float[torch.Tensor, "batch head"], list[Float[torch.Tensor, "batch head"]]]:
         """The largest alpha of each head, and for each place whether the sink is there."""
-        import torch
-
         device = received.device
         rows = batch.once(("rows that see a key", device), lambda: rows_that_see(batch).to(device))
-        least = torch.from_numpy(self.seen * batch.queries.lengths).to(device, rows.dtype)
+        least = to_device(self.seen * batch.queries.lengths, device).to(rows.dtype)
         alpha = (received / rows.clamp_min(1)[:, None]).masked_fill(((rows < least[:, None]) | (rows == 0))[:, None], -1)
         most, key = alpha.max(-1)
         places = batch.once(("places of sinks", device), lambda: _places(batch).to(device))

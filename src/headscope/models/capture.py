@@ -101,6 +101,7 @@ class Finite:
     def __init__(self, sites: Sequence[Site], dtype: torch.dtype) -> None:
         self._sites, self._dtype = sites, dtype
         self._seen: list[tuple[int, torch.Tensor]] = []  # by site: which texts of the batch are not finite
+        self._sums: list[tuple[int, torch.Tensor]] = []  # by site: a number per text that is finite if all of its are
 
     def note(self, index: int, weights: Weights, queries: torch.Tensor) -> None:
         """Look at a site's maps, except in rows of padding. A row is a softmax: one of its weights is NaN if and
@@ -112,8 +113,16 @@ class Finite:
         """Look at every number of a site, such as its gradients."""
         self._seen.append((index, ~torch.isfinite(values.flatten(1)).all(1)))
 
+    def note_sums(self, index: int, values: Float[torch.Tensor, "batch head query"]) -> None:
+        """Look at one number per row of a site, 0 on padding: a sum is finite only if all its terms are."""
+        self._sums.append((index, values.sum((1, 2))))
+
     def check(self) -> None:
         """Refuse what was not finite, naming the first layer."""
+        if self._sums:
+            infinite = ~torch.isfinite(torch.stack([sums for _, sums in self._sums]))
+            self._seen += [(index, flags) for (index, _), flags in zip(self._sums, infinite, strict=True)]
+            self._sums = []
         if self._seen and (bad := torch.stack([flags for _, flags in self._seen])).any():
             place, text = (int(number) for number in bad.nonzero()[0])
             raise NotFiniteError(f"text {text + 1} of {bad.shape[1]}", self._sites[self._seen[place][0]], self._dtype)

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from operator import le
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from headscope.core.heads import Site
 from headscope.core.rows import AttentionScores, Reach
+from headscope.core.transfer import to_device
 from headscope.kernels import kernel
 from headscope.models import capture
 from headscope.stats.rows import row_statistics, score_statistics, seen
@@ -50,10 +52,7 @@ class Lengths:
     @classmethod
     def of(cls, rows: Sequence[int], keys: Sequence[int], device: torch.device) -> Lengths:
         """Those of texts of so many tokens, padded to the longest of them."""
-        tensors = (torch.tensor(list(counts), dtype=torch.int64) for counts in (rows, keys))
-        first, second = (
-            tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device) for tensor in tensors
-        )
+        first, second = (to_device(np.array(counts, dtype=np.int64), device) for counts in (rows, keys))
         return cls(first, second, (max(rows), max(keys)), len({*rows}) > 1 or len({*keys}) > 1)
 
 

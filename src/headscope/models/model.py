@@ -17,6 +17,7 @@ from headscope.core import html
 from headscope.core.batch import WORD, Slope
 from headscope.core.heads import HeadLayout, Site
 from headscope.core.rows import ENTROPY, AttentionScores
+from headscope.core.transfer import to_device
 from headscope.corpora.tags import Tagging, tagging_of
 from headscope.encoding.texts import Encoded
 from headscope.encoding.tokenizer import Tokenizer
@@ -27,7 +28,7 @@ from headscope.models.predictions import Objective
 from headscope.models.sites import Capture
 
 if TYPE_CHECKING:
-    from jaxtyping import Shaped
+    from jaxtyping import Int64, Shaped
     from transformers import PreTrainedModel
 
     from headscope.models.capture import Consumer, Finite
@@ -156,21 +157,21 @@ class Model:
         pad = self.tokenizer.pad_id
         batch = {
             "input_ids": _pad([text.ids for text in texts], pad),
-            "attention_mask": _pad([np.ones_like(text.ids) for text in texts], 0),
+            "attention_mask": _real([text.ids for text in texts]),
         }
         if self._segments:
             batch["token_type_ids"] = _pad([text.segments for text in texts], 0)
         if self.encoder_decoder:
             targets = [text.target.ids for text in texts if text.target is not None]
             batch["decoder_input_ids"] = _pad(targets, pad)
-            batch["decoder_attention_mask"] = _pad([np.ones_like(ids) for ids in targets], 0)
+            batch["decoder_attention_mask"] = _real(targets)
         for name in ("input_ids", "decoder_input_ids"):
             if name in batch and int(batch[name].max()) >= self._rows:
                 token = self.tokenizer.hf.convert_ids_to_tokens(int(batch[name].max()))
                 raise EncodingError(
                     f"the tokenizer of {self.name} knows {token!r}, of which the model has no embedding", "Use the model's own tokenizer"
                 )
-        return {name: tensor.to(self.device) for name, tensor in batch.items()}
+        return {name: to_device(tensor, self.device) for name, tensor in batch.items()}
 
     def stream(self, inputs: Mapping[str, torch.Tensor], consume: Consumer, wanted: frozenset[int] | None = None) -> None:
         """Run the model once and give `consume` each wanted site's attention; an error if it is not finite."""
@@ -217,7 +218,7 @@ class Model:
         finite = capture.Finite(self.sites, self.network.dtype)
 
         def take(index: int, values: torch.Tensor, scores: AttentionScores) -> None:
-            finite.note(index, values[..., ENTROPY : ENTROPY + 1], self.queries(inputs, self.sites[index]))
+            finite.note_sums(index, values[..., ENTROPY])
             consume(index, values, scores)
 
         source = [len(text) for text in texts]
@@ -276,11 +277,17 @@ class Model:
         differentiate(self, texts, slope, key, take, wanted)
 
 
-def _pad(rows: Sequence[np.ndarray], value: int) -> torch.Tensor:
-    batch = np.full((len(rows), max(map(len, rows))), value, dtype=np.int64)
-    for row, ids in zip(batch, rows, strict=True):
-        row[: len(ids)] = ids
-    return torch.from_numpy(batch)
+def _pad(rows: Sequence[np.ndarray], value: int) -> Int64[np.ndarray, "row position"]:
+    lengths = np.array([len(row) for row in rows])
+    batch = np.full((len(rows), int(lengths.max())), value, dtype=np.int64)
+    batch[np.arange(batch.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return batch
+
+
+def _real(rows: Sequence[np.ndarray]) -> Int64[np.ndarray, "row position"]:
+    """1 where a padded row holds a token, 0 on padding."""
+    lengths = np.array([len(row) for row in rows])
+    return (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
 
 
 def _bits(flat: Shaped[torch.Tensor, "n"]) -> int:

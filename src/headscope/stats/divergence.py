@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from headscope.core.transfer import to_device
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class RowStack:
         import torch
 
         self.form = form or form_for(device)
-        self._texts, self._places = (torch.from_numpy(numbers).to(device) for numbers in (texts, places))
+        self._texts, self._places = (to_device(numbers, device) for numbers in (texts, places))
         rows = len(texts)
         self._first = np.concatenate([[0], np.cumsum(heads)])
         shape = (len(heads), rows, keys, max(heads)) if self.form == "triton" else (rows, sum(heads), keys)
@@ -116,7 +117,7 @@ class RowStack:
             return torch.from_numpy(fast.pair_sums(self._weights.numpy(), starts, ends, torch.get_num_threads()))
         device, heads = self._weights.device, np.diff(self._first)
         offsets = tuple(site * self._weights.stride(0) + head for site, count in enumerate(heads) for head in range(count))
-        on_device = (torch.from_numpy(numbers).int().to(device) for numbers in (starts, ends))
+        on_device = (to_device(numbers.astype(np.int32), device) for numbers in (starts, ends))
         pair_sums: torch.Tensor = fast.pair_sums(self._weights, offsets, *on_device, int(np.diff(starts).max(initial=0)))
         return pair_sums
 

@@ -185,6 +185,22 @@ def within(reach: Reach, row: Int[torch.Tensor, "*shape"], column: Int[torch.Ten
     return visible
 
 
+def _between(
+    members: Members, first: Int[torch.Tensor, "batch query"], last: Int[torch.Tensor, "batch query"], reach: Reach
+) -> Float[torch.Tensor, "batch query group"]:
+    """How many keys of each group are from `first` up to `last`: all of them, where reach has no limit."""
+    import torch
+
+    if reach == Reach():  # the last key of a text is the last of each of its rows
+        inside = torch.arange(members.shape[1], device=members.device) < last[:, :1]
+        return (members * inside[..., None]).sum(1, keepdim=True).expand(-1, first.shape[1], -1)
+    before = torch.nn.functional.pad(members.cumsum(1), (0, 0, 1, 0))
+    start, end = (
+        before.gather(1, place.clamp(0, members.shape[1])[..., None].expand(-1, -1, members.shape[-1])) for place in (first, last)
+    )
+    return end - start
+
+
 def even_statistics(
     reach: Reach, lengths: tuple[Lengths, Lengths], size: int, members: Members, offsets: Sequence[int]
 ) -> Float[torch.Tensor, "batch 1 query statistic"]:
@@ -198,12 +214,7 @@ def even_statistics(
     last = torch.minimum(last, keys[:, None])
     count = (last - first).clamp_min(0) * (row < queries[:, None])
     share = 1 / count.clamp_min(1)
-    before = torch.nn.functional.pad(members.cumsum(1), (0, 0, 1, 0))
-
-    def up_to(place: Int[torch.Tensor, "batch query"]) -> Float[torch.Tensor, "batch query group"]:
-        return before.gather(1, place.clamp(0, columns)[..., None].expand(-1, -1, members.shape[-1]))
-
-    groups = (up_to(last) - up_to(first.expand_as(last))) * share[..., None]
+    groups = _between(members, first.expand_as(last), last, reach) * share[..., None]
     places = row[:, None] + torch.tensor(list(offsets), device=keys.device, dtype=row.dtype)
     at = ((places >= first[:, None]) & (places < last[..., None])) * share[..., None]
     spread = torch.stack([torch.zeros_like(share), count.clamp_min(1).log(), share], -1)

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from headscope.core.batch import MapBatch
 from headscope.core.rows import Reach
+from headscope.core.transfer import to_device
 from headscope.stats.rows import even_blocks, score_blocks, score_pairs, within
 
 if TYPE_CHECKING:
@@ -51,7 +54,5 @@ def pair_weights(
 
 
 def _lengths(batch: MapBatch) -> tuple[torch.Tensor, torch.Tensor]:
-    import torch
-
-    queries, keys = (torch.from_numpy(side.lengths).to(batch.device, torch.int64) for side in (batch.queries, batch.keys))
+    queries, keys = (to_device(side.lengths.astype(np.int64), batch.device) for side in (batch.queries, batch.keys))
     return queries, keys

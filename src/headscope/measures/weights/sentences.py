@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.core.transfer import to_device
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
@@ -120,8 +121,6 @@ class SentenceBlock:
 
 def sentence_blocks(words: WordIndex, tokens: TokenMaps, device: torch.device) -> list[SentenceBlock]:
     """The sentences of a batch, those of about one length together."""
-    import torch
-
     first_token, after_token = (side[words.text, words.place] for side in tokens.places)
     first, after = words.bounds()
     starts = np.unique(first)  # the first word of each sentence
@@ -138,7 +137,7 @@ def sentence_blocks(words: WordIndex, tokens: TokenMaps, device: torch.device) -
         position = np.arange(size[chosen].max())
         inside = position < size[chosen][:, None]
         arrays = (words.text[start[:, 0]], np.where(inside, origin + position, origin), inside, there, place, origin)
-        text, token, inside_, there_, place_, origin_ = (torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays)
+        text, token, inside_, there_, place_, origin_ = (to_device(array, device) for array in arrays)
         rows, columns = ((side[:, text[:, None], place_] - origin_) * there_ for side in (tokens.rows, tokens.columns))
         blocks.append(
             SentenceBlock(
