@@ -161,8 +161,8 @@ def _content(side: Side) -> Bool[np.ndarray, "text position"]:
 def sampled(side: Side, chosen: Bool[np.ndarray, "text position"], size: int, seed: int) -> Bool[np.ndarray, "text position"]:
     """At most `size` of the chosen positions of each text. What is drawn depends on the text and the seed alone."""
     steps = np.arange(1, side.width + 1, dtype=np.uint64) * GOLDEN
-    forms = np.array([_bits(f"{seed}\x1f{form}") for form, _ in side.kinds] + [0], dtype=np.uint64)
-    texts = np.where(side.roles >= 0, mix(forms[side.positions] + steps), np.uint64(0)).sum(1, dtype=np.uint64)
+    forms = side.answers(f"bits of {seed}", lambda form, _: np.uint64(_bits(f"{seed}\x1f{form}")), np.uint64(0))
+    texts = np.where(side.roles >= 0, mix(forms + steps), np.uint64(0)).sum(1, dtype=np.uint64)
     lots = np.where(chosen, mix(texts[:, None] + steps), np.uint64(2**64 - 1))  # each position draws one; the lowest are taken
     sample = np.zeros_like(chosen)
     np.put_along_axis(sample, np.argsort(lots, 1, kind="stable")[:, :size], True, 1)

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from headscope.core.rows import AttentionScores, Reach
+from headscope.core.transfer import to_device
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
@@ -215,7 +218,7 @@ def even_statistics(
     count = (last - first).clamp_min(0) * (row < queries[:, None])
     share = 1 / count.clamp_min(1)
     groups = _between(members, first.expand_as(last), last, reach) * share[..., None]
-    places = row[:, None] + torch.tensor(list(offsets), device=keys.device, dtype=row.dtype)
+    places = row[:, None] + to_device(np.array(offsets, dtype=np.int64), keys.device)
     at = ((places >= first[:, None]) & (places < last[..., None])) * share[..., None]
     spread = torch.stack([torch.zeros_like(share), count.clamp_min(1).log(), share], -1)
     return (torch.cat([spread, groups, at], -1) * (count > 0)[..., None]).float()[:, None]

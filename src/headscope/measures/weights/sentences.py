@@ -119,15 +119,36 @@ class SentenceBlock:
         return share[:, None] @ weights @ member[1].transpose(-1, -2)[:, None]
 
 
-def sentence_blocks(words: WordIndex, tokens: TokenMaps, device: torch.device) -> list[SentenceBlock]:
-    """The sentences of a batch, those of about one length together."""
-    first_token, after_token = (side[words.text, words.place] for side in tokens.places)
+@dataclass(frozen=True)
+class SentenceLayout:
+    """Where some sentences are, whatever their attention: as in `SentenceBlock`, by word and token."""
+
+    text: Int[torch.Tensor, "sentence"]
+    token: Int[torch.Tensor, "sentence position"]
+    inside: Bool[torch.Tensor, "sentence position"]
+    words: Bool[torch.Tensor, "sentence word"]
+    place: Int[torch.Tensor, "sentence word"]
+    first: Int[torch.Tensor, "sentence 1"]
+
+    def block(self, tokens: TokenMaps) -> SentenceBlock:
+        """The sentences with the tokens of their words, which attend and are attended to."""
+        bounds = (side[:, self.text[:, None], self.place] - self.first for side in (tokens.rows, tokens.columns))
+        rows, columns = ((side * self.words).contiguous() for side in bounds)
+        first, counts = self.first[:, 0].contiguous(), self.words.sum(1)
+        return SentenceBlock(self.text, self.token, self.inside, rows, columns, self.words, self.place, first, counts)
+
+
+def sentence_layouts(words: WordIndex, places: Int[np.ndarray, "side batch word"], device: torch.device) -> list[SentenceLayout]:
+    """The sentences of a batch, those of about one length together. `places` are the tokens of words that are attended
+    to.
+    """
+    first_token, after_token = (side[words.text, words.place] for side in places)
     first, after = words.bounds()
     starts = np.unique(first)  # the first word of each sentence
     begin, size = first_token[starts], after_token[after[starts] - 1] - first_token[starts]
     bucket = np.searchsorted(SIZES, size)
     bucket = np.where(size > SIZES[-1], np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64), bucket)
-    blocks = []
+    layouts = []
     for number in np.unique(bucket):
         chosen = bucket == number
         start, origin = starts[chosen][:, None], begin[chosen][:, None]
@@ -137,11 +158,5 @@ def sentence_blocks(words: WordIndex, tokens: TokenMaps, device: torch.device) -
         position = np.arange(size[chosen].max())
         inside = position < size[chosen][:, None]
         arrays = (words.text[start[:, 0]], np.where(inside, origin + position, origin), inside, there, place, origin)
-        text, token, inside_, there_, place_, origin_ = (to_device(array, device) for array in arrays)
-        rows, columns = ((side[:, text[:, None], place_] - origin_) * there_ for side in (tokens.rows, tokens.columns))
-        blocks.append(
-            SentenceBlock(
-                text, token, inside_, rows.contiguous(), columns.contiguous(), there_, place_, origin_[:, 0].contiguous(), there_.sum(1)
-            )
-        )
-    return blocks
+        layouts.append(SentenceLayout(*(to_device(array, device) for array in arrays)))
+    return layouts
