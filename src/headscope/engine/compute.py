@@ -395,7 +395,8 @@ class ShardRunner:
 
     def _view(self, batch: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]], needs: RowNeeds | None) -> BatchView:
         with timing("bootstrap: weights of documents"):
-            replicates = poisson_weights([text.document for text in batch], self._replicates, self._seed)
+            weighed = any(measure.weighs_texts for own in measures.values() for measure in own)
+            replicates = poisson_weights([text.document for text in batch], self._replicates if weighed else 0, self._seed)
         view = BatchView(batch, self._word_rows, replicates, self._forms)
         return view.made_ready(self.plan, measures, self.model.device, needs)
 

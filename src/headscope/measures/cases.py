@@ -20,7 +20,7 @@ from headscope.stats.bootstrap import GROUPS, keys_of
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Bool, Float, Int, Int64
+    from jaxtyping import Bool, Int, Int64, Shaped
 
 LABEL_SETS: Numbering[tuple[str, ...]] = Numbering()  # the labels under which a case is counted
 
@@ -103,7 +103,7 @@ class Cases:
         text = rows % len(self.keys)
         return np.column_stack([rows // len(self.keys), self.keys[text], by_text[rows], self.slices[text]])
 
-    def count(self, right: Bool[torch.Tensor, "direction case head"]) -> Float[torch.Tensor, "cell direction head"]:
+    def count(self, right: Bool[torch.Tensor, "direction case head"]) -> Shaped[torch.Tensor, "cell direction head"]:
         """Right answers by cell, where the answers are: whole numbers, and a batch has too few for float32 to miss
         one.
         """
@@ -118,13 +118,16 @@ class Cases:
         text: Int[torch.Tensor, "case"],
         position: Int[torch.Tensor, "case"],
         answer: Int[torch.Tensor, "case"],
-    ) -> Float[torch.Tensor, "cell direction head"]:
+    ) -> Shaped[torch.Tensor, "cell direction head"]:
         """How often each head chooses the answer, by cell. A case asks what is chosen for a position of a text."""
         import torch
 
         if chosen.device.type == "cpu" and (fast := kernel("words_cpu")) is not None:
             asked = (tensor.numpy() for tensor in (chosen, text, position, answer, self._places))
             return torch.from_numpy(fast.count_right(*asked, len(self.cells) + 1, torch.get_num_threads()))[:-1]
+        if chosen.is_cuda and (fast := kernel("words_cuda")) is not None:
+            counts: torch.Tensor = fast.count_right(chosen, text, position, answer, self._places, len(self.cells))
+            return counts
         return self.count(chosen[:, text, :, position].transpose(0, 1) == answer[:, None])
 
     @cached_property

@@ -157,34 +157,39 @@ class HeadMeans(Measure):
         Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device
         waiting. Sites for which no quantity is defined are not observed.
         """
-        asked = self._asked(batch.layout)
+        me = id(self)  # the hash of a measure is worked out anew each time, and every layer of every batch comes here
+        if (me, "asked") not in batch.shared:
+            batch.shared[me, "asked"] = self._asked(batch.layout)
+        asked: tuple[int, ...] = batch.shared[me, "asked"]
         if batch.index not in asked:
             return
-        waiting: dict[int, _Seen] = batch.shared.setdefault((self, "waiting"), {})
-        even = batch.once(self, lambda: self.baseline(batch))
+        waiting: dict[int, _Seen] = batch.shared.setdefault((me, "waiting"), {})
         if batch.maps is None and not self._needs_scores:  # what is known of rows is small: all sites of a kind are looked at together
-            together: dict[int, tuple[RowSums, Even]] = batch.shared.setdefault((self, "rows", batch.site.kind), {})
-            together[batch.index] = row_sums(batch, RowNeeds()), even
+            together: list[MapBatch] = batch.shared.setdefault((me, "rows", batch.site.kind), [])
+            together.append(batch if batch.scores is None else replace(batch, scores=None))
             if len(together) == sum(batch.layout.sites[index].kind == batch.site.kind for index in asked):
-                del batch.shared[self, "rows", batch.site.kind]
-                waiting |= self._observe_together(batch, together)
+                del batch.shared[me, "rows", batch.site.kind]
+                waiting |= self._observe_together(together)
         else:
-            waiting[batch.index] = _Seen(*self.observe(batch), even)
+            waiting[batch.index] = _Seen(*self.observe(batch), self._even(batch))
         if len(waiting) == len(asked):
-            del batch.shared[self, "waiting"]
+            del batch.shared[me, "waiting"]
             last = waiting[batch.index]
             seen = [waiting.get(index) or last.none_of(site.heads) for index, site in enumerate(batch.layout.sites)]
             state.pending(self.name, lambda: _PendingTexts(self.average, batch.layout)).add(batch, seen)
 
-    def _observe_together(self, batch: MapBatch, sites: Mapping[int, tuple[RowSums, Even]]) -> dict[int, _Seen]:
-        """What the sites of a kind show, which differ in nothing but their heads, looked at as one site."""
+    def _even(self, batch: MapBatch) -> Even:
+        return batch.once(self, lambda: self.baseline(batch))
+
+    def _observe_together(self, batches: Sequence[MapBatch]) -> dict[int, _Seen]:
+        """What the sites of a kind show, which differ in nothing but their heads and reach, looked at as one site."""
         import torch
 
-        sums = [rows for rows, _ in sites.values()]
+        sums = [row_sums(batch, RowNeeds()) for batch in batches]
         together = RowSums(sums[0].needs, torch.cat([rows.values for rows in sums], 1))
-        observed, counts = self.observe(replace(batch, rows=together, scores=None))
+        observed, counts = self.observe(replace(batches[0], rows=together))
         parts = torch.split(observed, [rows.values.shape[1] for rows in sums], -1)
-        return {index: _Seen(part, counts, even) for (index, (_, even)), part in zip(sites.items(), parts, strict=True)}
+        return {batch.index: _Seen(part, counts, self._even(batch)) for batch, part in zip(batches, parts, strict=True)}
 
     @cached_property
     def _needs_scores(self) -> bool:

@@ -28,7 +28,7 @@ from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Bool, Float, Int
+    from jaxtyping import Bool, Int, Shaped
 
 CLITICS = frozenset({"'s", "’s", "'", "’"})
 _REFERENCE_CLITICS = frozenset({"'s", "s'"})
@@ -67,6 +67,7 @@ class Relations(Measure):
     name: ClassVar[str] = "relations"
     summary: ClassVar[str] = "every head as a dependency classifier: is the word it picks the syntactic head?"
     reads: ClassVar[str | None] = "trees"
+    weighs_texts: ClassVar[bool] = False
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"punct": "include", "root": "include", "possessive": "clitic", "selection": "in-sample", "least": 100},
         "reference": {
@@ -131,7 +132,7 @@ class Relations(Measure):
 
     def _counts(
         self, scored: _Scored, chosen: Int[torch.Tensor, "direction text head position"]
-    ) -> Float[torch.Tensor, "cell direction head"]:
+    ) -> Shaped[torch.Tensor, "cell direction head"]:
         """How often each head is right, by cell."""
         import torch
 
