@@ -61,7 +61,7 @@ class BatchView:
     ) -> None:
         targets = [text.target for text in texts if text.target is not None]
         self._documents = tuple(text.document for text in texts)
-        self._slices = numbers_of(text.annotation.slice for text in texts)
+        self._slices = numbers_of(text.slice for text in texts)
         self._texts = {"source": texts, "target": targets or texts}
         self._rows = rows
         self._replicates = replicates

@@ -16,7 +16,8 @@ import os
 import pickle
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing.connection import Connection
@@ -50,7 +51,7 @@ class PackedNumbers(NamedTuple):
     @classmethod
     def of(cls, text: Encoded) -> PackedNumbers:
         """Those of a text."""
-        return cls(text.id, -1 if text.target is None else len(text.target), Sizes.of(text), text.annotation.slice)
+        return cls(text.id, -1 if text.target is None else len(text.target), Sizes.of(text), text.slice)
 
 
 class PackedDocument(NamedTuple):
@@ -204,11 +205,9 @@ class _Reader:
 
     def __init__(self, corpus: Corpus, encoder: Encoder, first: int, step: int) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe(duplex=False)
-        files = corpus.paths[first::step]
-        self._process = context.Process(
-            target=_read, args=(theirs, files, corpus.format, corpus.on_error, corpus.columns, encoder), daemon=True
-        )
+        self._pipe, theirs = context.Pipe()
+        self._task = (corpus.paths[first::step], corpus.format, corpus.on_error, corpus.columns, encoder)
+        self._process = context.Process(target=_read, args=(theirs,), daemon=True)
         with uninterrupted():
             self._process.start()
         theirs.close()
@@ -219,6 +218,11 @@ class _Reader:
         self.dropped, self.skipped = Tally(), Tally()  # of the file that was read last
 
     def _take(self) -> None:
+        """Say what is to be read, when the process listens, so that none waits for another to start; then take what
+        comes.
+        """
+        with suppress(OSError):  # it died: the next message says so
+            self._pipe.send(self._task)
         while not self._ended.is_set():
             try:
                 message = self._pipe.recv()
@@ -254,13 +258,14 @@ class _Reader:
         self._pipe.close()
 
 
-def _read(pipe: Connection, files: Sequence[Path], format: str, on_error: str, columns: Mapping[str, str], encoder: Encoder) -> None:
-    """What a reading process does: documents in lists of some, and for each file, at its end, what was left out of
-    it.
+def _read(pipe: Connection) -> None:
+    """What a reading process does, once it is told what to read: documents in lists of some, and for each file, at its
+    end, what was left out of it.
     """
     end_with_parent()
+    files, format, on_error, columns, encoder = pipe.recv()
     gc.freeze()  # what is imported stays: it need not be looked through for what is no longer used
-    corpus = Corpus(tuple(files), format, on_error, columns)  # type: ignore[arg-type]
+    corpus = Corpus(tuple(files), format, on_error, columns)
     parcels: list[PackedDocument] = []
     try:
         for path in files:

@@ -75,7 +75,7 @@ class Counts:
 
     def add(self, text: Encoded) -> None:
         """Count one input. The texts of a document come one after the other."""
-        self.count(text.document, Sizes.of(text), text.annotation.slice)
+        self.count(text.document, Sizes.of(text), text.slice)
 
     def count(self, document: str, sizes: Sizes, slice: str = NO_VALUE) -> None:
         """Count one input by its sizes, also for its slice."""
