@@ -164,14 +164,16 @@ def _averages(taken: torch.profiler.profile) -> Any:
     return taken.key_averages()
 
 
-def measured(device: str, count: int, batch_tokens: int, repeats: int, models: Sequence[str] = MODELS) -> list[Row]:
+def measured(
+    device: str, count: int, batch_tokens: int, repeats: int, models: Sequence[str] = MODELS, dtypes: Sequence[str] = DTYPES
+) -> list[Row]:
     """The rows of all models and types."""
     texts = segments(load("mini", "cpu"), count)
     speed = bandwidth(device)
     found = [Row("f", "a copy on the device", speed / 1e9, "GB/s", note="bytes read and written")]
     for name in models:
         found.append(agree(name, texts[:16], device))
-        for dtype in DTYPES:
+        for dtype in dtypes:
             found += compare(name, dtype, texts, device, batch_tokens, repeats, speed)
     return found
 
@@ -191,17 +193,18 @@ def main() -> None:
     parser.add_argument("--batch-tokens", type=int, default=32768, help="tokens of a batch")
     parser.add_argument("--repeats", type=int, default=7, help="rounds; their median is taken")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES)
     parser.add_argument("--profile", action="store_true", help="print where the time of one batch goes, and time nothing")
     options = parser.parse_args()
     print("\n".join(f"- {line}" for line in machine(torch.get_num_threads())), flush=True)
     if options.profile:
         for name in options.models:
-            for dtype in DTYPES:
+            for dtype in options.dtypes:
                 print(f"\n# {name} {dtype}")
                 model = model_of(name, dtype, options.device)
                 profile(model, segments(model, options.segments), options.device, options.batch_tokens)
         return
-    found = measured(options.device, options.segments, options.batch_tokens, options.repeats, options.models)
+    found = measured(options.device, options.segments, options.batch_tokens, options.repeats, options.models, options.dtypes)
     print(f"\n{table(found)}\n")
     for row in found:
         print(json.dumps(row.record()))
