@@ -125,7 +125,7 @@ class BatchView:
         shared = self._shared["token"]
         batch = MapBatch(index, plan.layout, None, queries, keys, self._replicates, None, shared, self._documents)
         batch = replace(batch, rows=rows, reach=reach, even_rows=even, slices=self._slices)
-        return replace(batch, scores=scores if rows.needs.scores else None)
+        return replace(batch, scores=scores, value=scores.value) if rows.needs.scores else batch
 
     def word_scores(self, plan: Plan, index: int, scores: AttentionScores) -> MapBatch:
         """The words of one site, and the scores that weights between them can be worked out from, without its maps."""
@@ -193,10 +193,11 @@ class Accumulator:
         weights: Float[torch.Tensor, "b h q k"],
         visible: Bool[torch.Tensor, "b q k"] | None = None,
         again: Callable[[], Later] | None = None,
+        value: Float[torch.Tensor, "b kv k d"] | None = None,
     ) -> None:
         """Let every measure see one site's maps; `index` counts the plan's sites."""
         with timing("rows and columns of maps"):
-            tokens = view.tokens(self._plan, index, weights, visible, again)
+            tokens = replace(view.tokens(self._plan, index, weights, visible, again), value=value)
             if self._needs:  # those measures share them
                 tokens = replace(tokens, rows=row_sums(tokens, reduce(or_, self._needs)))
         levels: dict[Level, MapBatch] = {"token": tokens}

@@ -163,7 +163,7 @@ class HeadMeans(Measure):
         even = batch.once(self, lambda: self.baseline(batch))
         if batch.maps is None and not self._needs_scores:  # what is known of rows is small: all sites of a kind are looked at together
             together: dict[int, tuple[MapBatch, Counts]] = batch.shared.setdefault((self, "rows", batch.site.kind), {})
-            together[batch.index] = replace(batch, scores=None), even
+            together[batch.index] = replace(batch, scores=None, value=None), even
             kind = [index for index in asked if batch.layout.sites[index].kind == batch.site.kind]
             if len(together) == len(kind):
                 del batch.shared[self, "rows", batch.site.kind]

@@ -113,12 +113,11 @@ class Sinks(HeadMeans):
         at_first = rows.over(self._cut)[..., first] / self.tokens > self.threshold
         received, entropy = _received(batch)
         alpha, key, places = self._sinks(batch, received)
-        value = None if batch.scores is None else batch.scores.value
-        sizes = torch.zeros_like(alpha) if value is None else _relative_sizes(value, batch).gather(-1, key[..., None])[..., 0]
+        sizes = torch.zeros_like(alpha) if batch.value is None else _relative_sizes(batch.value, batch).gather(-1, key[..., None])[..., 0]
         sums = [rows.over("notfirst")[..., first], at_first, alpha, *places, entropy, sizes, rows.over("all")[..., SINK]]
         several = (lengths > 1).astype(np.float64)
         has_sep = several * batch.keys.chosen("sep", group("sep")).any(1)
-        known = several * float(value is not None)
+        known = several * float(batch.value is not None)
         counted = [lengths - 1, lengths >= self.tokens, several, several, has_sep, several, several, lengths - 1, known, lengths]
         return torch.stack([values.to(alpha.dtype) for values in sums], 1), np.stack(counted, 1).astype(np.float64)
 

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     Weights = Float[torch.Tensor, "batch head query key"]
     Visible = Bool[torch.Tensor, "batch query key"]
-    # What takes a site's number, its maps, which positions each row could see (None: not known, or everything), and
-    # what makes a way to get rows of the maps again (None: the maps are held anyway).
-    Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
+    Values = Float[torch.Tensor, "batch kv_head key d"]
+    # What takes a site's number, its maps, which positions each row could see (None: not known, or everything), what
+    # makes a way to get rows of the maps again (None: the maps are held anyway), and the values (None: not known).
+    Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None, Values | None], None]
 
     # An attention function: given the module that attends, queries, keys, values, mask and options, it returns outputs
     # and maps.
@@ -51,7 +52,7 @@ _change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | No
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of an attention function: who made it, with how many key-value heads, the maps, the mask that was
-    applied, and rows of the maps worked out again from queries and keys.
+    applied, rows of the maps worked out again from queries and keys, and the values.
     """
 
     module: torch.nn.Module
@@ -59,6 +60,7 @@ class Call:
     weights: torch.Tensor
     mask: torch.Tensor | None
     rows: Later
+    value: torch.Tensor
 
     def later(self) -> Later:
         """`rows`, if the last row comes out as it did when the model ran."""
@@ -141,7 +143,8 @@ class _Tap:
         if not self.wanted(index):
             return unwatched(eager, module, *args, **kwargs)
         output, weights = eager(module, *args, **kwargs)
-        self.consume(index, Call(module, args[1].shape[1], weights, mask_of(args, kwargs), partial(_rows, eager, module, args, kwargs)))
+        again = partial(_rows, eager, module, args, kwargs)
+        self.consume(index, Call(module, args[1].shape[1], weights, mask_of(args, kwargs), again, args[2]))
         return output, None
 
 
@@ -329,7 +332,7 @@ def stream(
         # Layers share a mask; those that do are given one and the same tensor.
         if id(call.mask) not in visible:
             visible[id(call.mask)] = (call.visible(), call.mask)
-        consume(index, call.weights, visible[id(call.mask)][0], call.later)
+        consume(index, call.weights, visible[id(call.mask)][0], call.later, call.value)
 
     tap = _Tap(take, lambda index: wanted is None or index in wanted)
     with torch.inference_mode(), tapped(model, tap):

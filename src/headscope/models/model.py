@@ -187,7 +187,7 @@ class Model:
             outputs, _ = capture.from_outputs(self.network, inputs)
             for index, maps in enumerate(maps for group in outputs.values() for maps in group):
                 if wanted is None or index in wanted:
-                    take(index, maps, None, None)
+                    take(index, maps, None, None, None)
         finite.check()
 
     @cached_property
