@@ -95,7 +95,9 @@ def _bar(axes: Axes, row: dict[str, Any], place: float, colour: str, name: str |
 
 
 def _heads(number: int, which: str) -> str:
-    return f"{number} {which} heads" if number > 1 else f"the {which} head" if which == "strongest" else f"a {which} head"
+    if which == "strongest":
+        return f"the {number} strongest heads" if number > 1 else "the strongest head"
+    return f"{number} {which} heads" if number > 1 else f"a {which} head"
 
 
 def _counts(table: Table) -> str:

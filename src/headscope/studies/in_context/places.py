@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headscope.studies.in_context.spec import InContextSpec
 
 LOSSES = ("early", "late", "first_copy", "second_copy", "loss")
-BINS = 128  # of positions at most, in a curve
+BINS, TEXT_BINS = 128, 32  # of positions at most, in a curve of drawn sequences and of other texts
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,16 @@ class Places:
     early: tuple[int, int]  # the first token, and the first one after the last
     late: tuple[int, int]
     needed: int  # tokens that a text must have
+    bins: int  # of positions, in a curve
 
     @classmethod
-    def of(cls, spec: InContextSpec, context: int) -> Places:
+    def of(cls, spec: InContextSpec, context: int, drawn: bool) -> Places:
         """Those of the settings, at the same shares of a context that is shorter than 512 tokens."""
         share = min(1.0, context / CONTEXT)
         half = round((spec.width - 1) / 2 * share)
         centres = [min(max(1, round(place * share)), context - 1) for place in (spec.early, spec.late)]
         early, late = ((max(1, centre - half), min(centre + half + 1, context)) for centre in centres)
-        return cls(context, early, late, centres[1] + 1)
-
-    @property
-    def bins(self) -> int:
-        """How many bins of positions a curve has."""
-        return min(BINS, self.context - 1)
+        return cls(context, early, late, centres[1] + 1, min(BINS if drawn else TEXT_BINS, context - 1))
 
     def bin_of(self) -> np.ndarray:
         """For each token from the second on the number of its bin."""
@@ -64,8 +60,12 @@ class Places:
         return np.stack([part.mean(-1) if part.shape[-1] else np.full(part.shape[:-1], np.nan) for part in found], -1)
 
 
+def is_drawn(text: Encoded) -> bool:
+    """Whether a text is a sequence of drawn words, written twice."""
+    return len(text.words) > 0 and all(isinstance(word, DrawnWord) for word in text.words)
+
+
 def _copies(text: Encoded) -> tuple[np.ndarray, np.ndarray]:
     """The tokens of the first and of the second copy of a sequence of drawn words; none of any other text."""
-    drawn = len(text.words) > 0 and all(isinstance(word, DrawnWord) for word in text.words)
-    places = np.flatnonzero(np.array(text.roles) == WORD) if drawn else np.zeros(0, dtype=np.int64)
+    places = np.flatnonzero(np.array(text.roles) == WORD) if is_drawn(text) else np.zeros(0, dtype=np.int64)
     return places[: len(places) // 2], places[len(places) // 2 :]

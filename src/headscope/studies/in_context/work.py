@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from headscope.core.document import DrawnWord
 from headscope.core.state import States
 from headscope.corpora import Corpus
 from headscope.encoding.batches import batches
@@ -26,7 +25,7 @@ from headscope.results.table import Table
 from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 from headscope.studies.in_context.choice import HeadSets
-from headscope.studies.in_context.places import Places
+from headscope.studies.in_context.places import Places, is_drawn
 from headscope.studies.in_context.spec import InContextSpec
 from headscope.studies.in_context.tables import all_tables
 from headscope.studies.picking import picked
@@ -67,7 +66,8 @@ class InContextWork(Work):
         self._choosing = list(self._encoder().texts(self._corpus("chosen_on"), self.counts.dropped))
         corpus = self.context.corpus
         texts = list(self._encoder().texts(corpus, self.counts.dropped))
-        self.places = Places.of(self.spec, _context(texts, self.spec.max_length))
+        drawn = bool(texts) and all(map(is_drawn, texts))  # their context is as long as they are
+        self.places = Places.of(self.spec, max(map(len, texts)) if drawn else self.spec.max_length, drawn)
         long = [text for text in texts if len(text) >= self.places.needed]
         if not long:
             raise RunError(*_too_short(texts, self.spec))
@@ -172,12 +172,6 @@ class InContextWork(Work):
         """What was measured, and how."""
         places = {"context": self.places.context, "early": list(self.places.early), "late": list(self.places.late)}
         return {**self.spec.model_dump(mode="json", include={"by", "heads", "draws", "how"}), "places": places}
-
-
-def _context(texts: Sequence[Encoded], most: int) -> int:
-    """The tokens of a context: those of repeated sequences, or else as many as a text may have."""
-    drawn = texts and all(text.words and isinstance(text.words[0], DrawnWord) for text in texts)
-    return max(map(len, texts)) if drawn else most
 
 
 def _too_short(texts: Sequence[Encoded], spec: InContextSpec) -> tuple[str, str]:
