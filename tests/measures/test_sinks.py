@@ -110,7 +110,7 @@ def test_the_size_of_the_value_of_the_key_that_receives_most(mini_decoder: Model
         kept.clear()
         maps = capture.from_outputs(mini_decoder.network, mini_decoder.inputs([text]))[0]["attentions"]
         for layer, (weights, values) in enumerate(zip(maps, kept, strict=True)):
-            norms = values[0].unflatten(-1, (4, -1)).norm(dim=-1).numpy()  # [key, kv head]
+            norms = values[0].reshape(len(text), 4, -1).norm(dim=-1).numpy()  # [key, kv head]
             for head in range(heads):
                 seen = [float(weights[0, head, k:, k].mean()) for k in range(len(text)) if 2 * (len(text) - k) >= len(text)]
                 own = norms[:, head // 2]

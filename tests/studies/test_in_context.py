@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,16 +28,17 @@ from headscope.studies.in_context.tables import QUANTITIES, quantities_of
 from headscope.views.words import findings
 from helpers.recipe_material import save_small_decoder
 
+SPEC = InContextSpec.model_validate({})
 LAYOUT = HeadLayout(tuple(Site("decoder", layer, 4, 4, f"layer.{layer}") for layer in range(2)))
 
 
 def test_places_are_those_of_olsson_or_at_the_same_shares() -> None:
     """Of 512 tokens those around 50 and 500; of 256 around 25 and 250, half as many; of 101 around 10 and 99."""
-    assert Places.of(InContextSpec(width=1), 512, False) == Places(512, (50, 51), (500, 501), 501, 32)
-    assert Places.of(InContextSpec(), 512, False) == Places(512, (40, 61), (490, 511), 501, 32)
-    assert Places.of(InContextSpec(), 256, False) == Places(256, (20, 31), (245, 256), 251, 32)
-    assert Places.of(InContextSpec(), 101, True) == Places(101, (8, 13), (97, 101), 100, 100)
-    assert Places.of(InContextSpec(), 8, True) == Places(8, (1, 2), (7, 8), 8, 7)
+    assert Places.of(SPEC.model_copy(update={"width": 1}), 512, False) == Places(512, (50, 51), (500, 501), 501, 32)
+    assert Places.of(SPEC, 512, False) == Places(512, (40, 61), (490, 511), 501, 32)
+    assert Places.of(SPEC, 256, False) == Places(256, (20, 31), (245, 256), 251, 32)
+    assert Places.of(SPEC, 101, True) == Places(101, (8, 13), (97, 101), 100, 100)
+    assert Places.of(SPEC, 8, True) == Places(8, (1, 2), (7, 8), 8, 7)
 
 
 def test_losses_of_one_text_by_hand() -> None:
@@ -83,26 +85,19 @@ def plain_losses(model: Model, text: Encoded) -> np.ndarray:
     with torch.inference_mode():
         logits = model.whole(input_ids=torch.from_numpy(text.ids)[None], use_cache=False).logits[0, :-1].double()
     labels = torch.from_numpy(text.ids[1:])
-    return (logits.logsumexp(-1) - logits[torch.arange(len(labels)), labels]).numpy()
+    return np.asarray(logits.logsumexp(-1) - logits[torch.arange(len(labels)), labels])
 
 
 @pytest.mark.parametrize("how", ["mean", "zero"])
 def test_numbers_are_those_of_plain_passes_in_any_batches(small: Model, how: str) -> None:
-    settings = {
-        "corpus": "repeats:6x9",
-        "chosen_on": "repeats:6x9@1",
-        "heads": 2,
-        "draws": 2,
-        "how": how,
-        "replicates": 0,
-        "max_length": 64,
-    }
+    corpora = {"corpus": "repeats:6x9", "chosen_on": "repeats:6x9@1", "max_length": 64}
+    settings = {**corpora, "heads": 2, "draws": 2, "how": how, "replicates": 0}
     results = execute("in_context", settings, model=small)
     texts = list(Encoder(small.tokenizer, unit="document").texts(read("repeats:6x9"), Tally()))
     means = mean_contexts(small, [texts]) if how == "mean" else None
     chosen = [(row["layer"], row["head"]) for row in results["in_context_heads"]][:2]
     drawn = [tuple(map(int, name.split("-"))) for name in results["in_context_draws"]["off"][0].split(", ")]
-    systems = {"none": [], "strongest": chosen, "draw": drawn}
+    systems: dict[str, list[Any]] = {"none": [], "strongest": chosen, "draw": drawn}
     drop = {}
     for name, heads in systems.items():
         gates = gates_without(small, [HeadId("decoder", layer - 1, head - 1) for layer, head in heads])

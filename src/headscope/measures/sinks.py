@@ -158,7 +158,7 @@ def _received(batch: MapBatch) -> tuple[Float[torch.Tensor, "batch head key"], F
 
 def _relative_sizes(value: Float[torch.Tensor, "batch kv_head key d"], batch: MapBatch) -> Float[torch.Tensor, "batch head key"]:
     """The norm of each key's value vector, divided by the mean over the keys of its text, for each query head."""
-    norms = value.float().norm(dim=-1) * batch.keys.valid(value.device)[:, None]
+    norms: torch.Tensor = value.float().norm(dim=-1) * batch.keys.valid(value.device)[:, None]
     means = norms.sum(-1, keepdim=True) / to_device(batch.keys.lengths, value.device).to(norms.dtype)[:, None, None]
     return (norms / means.clamp_min(1e-30)).repeat_interleave(batch.site.heads // value.shape[1], 1)
 

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
     Weights = Float[torch.Tensor, "batch head query key"]
     Visible = Bool[torch.Tensor, "batch query key"]
-    Values = Float[torch.Tensor, "batch kv_head key d"]
-    # What takes a site's number, its maps, which positions each row could see (None: not known, or everything), what
-    # makes a way to get rows of the maps again (None: the maps are held anyway), and the values (None: not known).
-    Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None, Values | None], None]
+    # What takes a site's number, its maps, which positions each row could see (None: not known, or everything), and
+    # what makes a way to get rows of the maps again (None: the maps are held anyway).
+    Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
+    # What takes a site's number and the values of its keys, before the maps.
+    ValueConsumer = Callable[[int, Float[torch.Tensor, "batch kv_head key d"]], None]
 
     # An attention function: given the module that attends, queries, keys, values, mask and options, it returns outputs
     # and maps.
@@ -60,7 +61,7 @@ class Call:
     weights: torch.Tensor
     mask: torch.Tensor | None
     rows: Later
-    value: torch.Tensor
+    value: torch.Tensor | None = None
 
     def later(self) -> Later:
         """`rows`, if the last row comes out as it did when the model ran."""
@@ -319,8 +320,10 @@ def stream(
     inputs: Mapping[str, torch.Tensor],
     consume: Consumer,
     wanted: frozenset[int] | None = None,
+    values: ValueConsumer | None = None,
 ) -> None:
-    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear.
+    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear, and
+    before them its values to `values`.
 
     A layer's maps are freed before the next layer's exist, unless the consumer keeps them.
     """
@@ -332,7 +335,9 @@ def stream(
         # Layers share a mask; those that do are given one and the same tensor.
         if id(call.mask) not in visible:
             visible[id(call.mask)] = (call.visible(), call.mask)
-        consume(index, call.weights, visible[id(call.mask)][0], call.later, call.value)
+        if values is not None and call.value is not None:
+            values(index, call.value)
+        consume(index, call.weights, visible[id(call.mask)][0], call.later)
 
     tap = _Tap(take, lambda index: wanted is None or index in wanted)
     with torch.inference_mode(), tapped(model, tap):

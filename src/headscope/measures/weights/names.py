@@ -34,4 +34,5 @@ def seldom(tokens: Int[np.ndarray, "batch position"], most: int) -> Bool[np.ndar
     """True at tokens that occur at most `most` times in their text."""
     width = int(tokens.max(initial=0)) + 2
     keys = np.arange(len(tokens))[:, None] * width + tokens + 1
-    return np.bincount(keys.ravel(), minlength=len(tokens) * width)[keys] <= most
+    rare: Bool[np.ndarray, "batch position"] = np.bincount(keys.ravel(), minlength=len(tokens) * width)[keys] <= most
+    return rare

@@ -14,20 +14,15 @@ _LEARNING = {
     "copy_drop": "the loss drops from the first to the second copy by",
     "icl_score": "the loss changes from early to late in the context by",
 }
-_OF = {"induction": "induction", "duplicate": "duplicate-token", "previous_token": "previous-token"}
 
 
 def sentences(results: Results) -> list[str]:
     """What the model gains from its context, which heads were chosen, and what is left without them."""
     measured = results.measures["in_context"]
     summary = {(row["quantity"], row["off"], row["heads"]): row for row in results["summary"]}
-    lines = []
-    for quantity in ("copy_drop", "icl_score"):
-        if (quantity, "none", 0) not in summary:
-            continue
-        lines.append(_whole(quantity, summary, measured["places"]))
-        lines += [_without(quantity, number, results, summary, measured["by"]) for number in measured["heads"]]
-    return lines
+    shown = [quantity for quantity in _LEARNING if (quantity, "none", 0) in summary]
+    lines = [_whole(quantity, summary, measured["places"]) for quantity in shown]
+    return lines + [_without(shown[0], number, results, summary, measured["by"]) for number in measured["heads"]]
 
 
 def _whole(quantity: str, summary: dict[tuple[str, str, int], dict[str, Any]], places: dict[str, Any]) -> str:
@@ -52,7 +47,7 @@ def _without(quantity: str, number: int, results: Results, summary: dict[tuple[s
     which = f"the {number} strongest heads" if number > 1 else "the strongest head"
     others = f"{number} random heads of the same layers" if number > 1 else "a random head of the same layer"
     return (
-        f"Without {which} by {by}, {listed}{more}, chosen on other texts, {_LEARNING[quantity]} {_score(strongest)}; without {others} by "
+        f"Without {which} by {by.replace('_', ' ')}, {listed}{more}, chosen on other texts, {_LEARNING[quantity]} {_score(strongest)}; without {others} by "
         f"{_score(random)} ({len(draws)} draws, which change it by {min(draws):+.2f} to {max(draws):+.2f}). The difference of the two is "
         f"{_score({**effect, 'value': effect['difference']})}."
     )
