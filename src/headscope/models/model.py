@@ -180,7 +180,7 @@ class Model:
         wanted: frozenset[int] | None = None,
         values: ValueConsumer | None = None,
     ) -> None:
-        """Run the model once and give `consume` each wanted site's attention, and `values` its values before that, where
+        """Run the model once and give `consume` each wanted site's attention, and `values` its values before that where
         they are known; an error if attention is not finite.
         """
         finite = capture.Finite(self.sites, self.network.dtype)

@@ -44,12 +44,13 @@ def _without(quantity: str, number: int, results: Results, summary: dict[tuple[s
     strongest, random = (summary[quantity, off, number] for off in ("strongest", "random"))
     draws = [row["difference"] for row in results["in_context_draws"].where(quantity=quantity, heads=number)]
     effect = next(iter(results["in_context_effects"].where(quantity=quantity, heads=number, effect="strongest minus random")))
+    score = by.replace("_", " ")
     which = f"the {number} strongest heads" if number > 1 else "the strongest head"
     others = f"{number} random heads of the same layers" if number > 1 else "a random head of the same layer"
     return (
-        f"Without {which} by {by.replace('_', ' ')}, {listed}{more}, chosen on other texts, {_LEARNING[quantity]} {_score(strongest)}; without {others} by "
-        f"{_score(random)} ({len(draws)} draws, which change it by {min(draws):+.2f} to {max(draws):+.2f}). The difference of the two is "
-        f"{_score({**effect, 'value': effect['difference']})}."
+        f"Without {which} by {score}, {listed}{more}, chosen on other texts, {_LEARNING[quantity]} {_score(strongest)}; without {others} "
+        f"by {_score(random)} ({len(draws)} draws, which change it by {min(draws):+.2f} to {max(draws):+.2f}). The difference of the two "
+        f"is {_score({**effect, 'value': effect['difference']})}."
     )
 
 
