@@ -329,8 +329,8 @@ class ShardRunner:
         """Measure the maps of a batch."""
         values: dict[int, torch.Tensor] = {}
 
-        def take(index: int, weights: torch.Tensor, *seen: Any) -> None:
-            accumulator.add(view, index, weights, *seen, value=values.pop(index, None))
+        def take(index: int, weights: torch.Tensor, visible: torch.Tensor | None, again: Callable[[], Later] | None) -> None:
+            accumulator.add(view, index, weights, visible, again, values.pop(index, None))
 
         self._stream(batch, take, values.__setitem__)
 
