@@ -22,7 +22,7 @@ from headscope.models.model import Model
 from headscope.results.results import Results
 from headscope.studies.execute import execute
 from headscope.studies.in_context.choice import HeadSets
-from headscope.studies.in_context.places import Places
+from headscope.studies.in_context.places import ContextPlaces
 from headscope.studies.in_context.spec import InContextSpec
 from headscope.studies.in_context.tables import QUANTITIES, quantities_of
 from headscope.views.words import findings
@@ -34,18 +34,18 @@ LAYOUT = HeadLayout(tuple(Site("decoder", layer, 4, 4, f"layer.{layer}") for lay
 
 def test_places_are_those_of_olsson_or_at_the_same_shares() -> None:
     """Of 512 tokens those around 50 and 500; of 256 around 25 and 250, half as many; of 101 around 10 and 99."""
-    assert Places.of(SPEC.model_copy(update={"width": 1}), 512, False) == Places(512, (50, 51), (500, 501), 501, 32)
-    assert Places.of(SPEC, 512, False) == Places(512, (40, 61), (490, 511), 501, 32)
-    assert Places.of(SPEC, 256, False) == Places(256, (20, 31), (245, 256), 251, 32)
-    assert Places.of(SPEC, 101, True) == Places(101, (8, 13), (97, 101), 100, 100)
-    assert Places.of(SPEC, 8, True) == Places(8, (1, 2), (7, 8), 8, 7)
+    assert ContextPlaces.of(SPEC.model_copy(update={"width": 1}), 512, False) == ContextPlaces(512, (50, 51), (500, 501), 501, 32)
+    assert ContextPlaces.of(SPEC, 512, False) == ContextPlaces(512, (40, 61), (490, 511), 501, 32)
+    assert ContextPlaces.of(SPEC, 256, False) == ContextPlaces(256, (20, 31), (245, 256), 251, 32)
+    assert ContextPlaces.of(SPEC, 101, True) == ContextPlaces(101, (8, 13), (97, 101), 100, 100)
+    assert ContextPlaces.of(SPEC, 8, True) == ContextPlaces(8, (1, 2), (7, 8), 8, 7)
 
 
 def test_losses_of_one_text_by_hand() -> None:
     """Token t is predicted with loss t: of 1 + 2 * 3 tokens the copies are tokens 1 to 3 and 4 to 6."""
     encoder = Encoder(hs.load("mini-decoder").tokenizer, unit="document")
     text = next(iter(encoder.texts(read("repeats:3x1"), Tally())))
-    places = Places(7, (1, 3), (5, 7), 6, 3)
+    places = ContextPlaces(7, (1, 3), (5, 7), 6, 3)
     losses = np.arange(1.0, 7.0)[None]
     assert_allclose(places.means(text, losses), [[1.5, 5.5, 2, 5, 3.5]])
     assert_allclose(places.curve(losses), [[1.5, 3.5, 5.5]])

@@ -22,7 +22,7 @@ BINS, TEXT_BINS = 128, 32  # of positions at most, in a curve of drawn sequences
 
 
 @dataclass(frozen=True)
-class Places:
+class ContextPlaces:
     """The places of a context of so many tokens. Tokens are counted from 0, and the first is never predicted."""
 
     context: int
@@ -32,7 +32,7 @@ class Places:
     bins: int  # of positions, in a curve
 
     @classmethod
-    def of(cls, spec: InContextSpec, context: int, drawn: bool) -> Places:
+    def of(cls, spec: InContextSpec, context: int, drawn: bool) -> ContextPlaces:
         """Those of the settings, at the same shares of a context that is shorter than 512 tokens."""
         share = min(1.0, context / CONTEXT)
         half = round((spec.width - 1) / 2 * share)

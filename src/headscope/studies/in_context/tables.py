@@ -11,7 +11,7 @@ from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.stats.resampled import mean
 from headscope.studies.in_context.choice import HeadSets
-from headscope.studies.in_context.places import LOSSES, Places
+from headscope.studies.in_context.places import LOSSES, ContextPlaces
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -45,7 +45,7 @@ class _Resampling:
         return [{key: column[place].item() for key, column in columns.items()} for place in range(values.shape[1])]
 
 
-def all_tables(kept: StateColumns, heads: Table, sets: HeadSets, places: Places, spec: InContextSpec) -> dict[str, Table]:
+def all_tables(kept: StateColumns, heads: Table, sets: HeadSets, places: ContextPlaces, spec: InContextSpec) -> dict[str, Table]:
     """`summary` (losses), `in_context_effects`, `in_context_draws`, `in_context_heads` and `in_context_loss`."""
     resampling = _Resampling(kept.words("document"), spec)
     values = quantities_of(kept.numbers("means"))
@@ -89,7 +89,9 @@ def _ranked(heads: Table) -> Table:
     return Table.from_rows([{"rank": rank, **row} for rank, row in enumerate(rows, 1)])
 
 
-def _curves(curves: Float64[np.ndarray, "text condition bin"], resampling: _Resampling, places: Places, spec: InContextSpec) -> Table:
+def _curves(
+    curves: Float64[np.ndarray, "text condition bin"], resampling: _Resampling, places: ContextPlaces, spec: InContextSpec
+) -> Table:
     """The loss at each bin of positions: the first token of the bin and the last, counted from 0."""
     bin_of = places.bin_of()
     firsts, lasts = (1 + np.searchsorted(bin_of, np.arange(places.bins), side) for side in ("left", "right"))

@@ -25,7 +25,7 @@ from headscope.results.table import Table
 from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 from headscope.studies.in_context.choice import HeadSets
-from headscope.studies.in_context.places import Places, is_drawn
+from headscope.studies.in_context.places import ContextPlaces, is_drawn
 from headscope.studies.in_context.spec import InContextSpec
 from headscope.studies.in_context.tables import all_tables
 from headscope.studies.picking import picked
@@ -67,7 +67,7 @@ class InContextWork(Work):
         corpus = self.context.corpus
         texts = list(self._encoder().texts(corpus, self.counts.dropped))
         drawn = bool(texts) and all(map(is_drawn, texts))  # their context is as long as they are
-        self.places = Places.of(self.spec, max(map(len, texts)) if drawn else self.spec.max_length, drawn)
+        self.places = ContextPlaces.of(self.spec, max(map(len, texts)) if drawn else self.spec.max_length, drawn)
         long = [text for text in texts if len(text) >= self.places.needed]
         if not long:
             raise RunError(*_too_short(texts, self.spec))
