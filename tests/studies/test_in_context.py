@@ -150,7 +150,7 @@ def test_random_weights_learn_nothing_in_context() -> None:
         ({"chosen_on": "repeats:50"}, "sequence_1/1 is in --corpus and in --chosen-on", "repeats:50@1"),
         ({"corpus": "sampler", "max_length": 512}, "the longest has 463", "--max-length 256"),
         ({"model": "mini"}, "does not predict each next token", "mini-decoder"),
-        ({"heads": 64}, "64 heads are to be off, and 64 of the model's 64 have a score", "smaller number"),
+        ({"heads": 64}, "64 heads are to be off, and mini-decoder has 64", "fewer --heads"),
         ({"early": 60, "late": 50}, "the early token, 60, should be before the late one, 50", None),
         ({"heads": 0}, "name numbers of heads, from 1", None),
     ],

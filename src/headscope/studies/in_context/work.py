@@ -54,6 +54,8 @@ class InContextWork(Work):
         if self.model.objective != "causal" or self.model.encoder_decoder:
             problem = f"{spec.model} does not predict each next token from those before it, so it has no in-context learning to measure"
             raise RunError(problem, "Use a language model such as mini-decoder or gpt2; a loaded one needs head=True")
+        if max(spec.heads) >= self.model.layout.size:
+            raise RunError(f"{max(spec.heads)} heads are to be off, and {spec.model} has {self.model.layout.size}", "Name fewer --heads")
         require_length(self.model, spec)
         self._measure = Sequences()
         self._plan = Plan.make([self._measure], self.model.sites)
