@@ -32,6 +32,8 @@ LLAMA = {
     **{"hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8},
     **{"intermediate_size": 8192, "head_dim": 64},
 }
+BATCHES = 4  # of texts of up to MANY tokens: a run has many, and what comes before one overlaps with the last
+MANY = 2048
 LENGTHS = (128, 512, 2048, 8192, 16384, 32768)
 
 
@@ -88,7 +90,8 @@ def fits(work: Callable[[], object], device: str) -> float | None:
 def compare(name: str, length: int, dtype: str, device: str, tokens: int, repeats: int, most_eager: int) -> tuple[Row, dict[str, Any]]:
     """The surface pass against both bare passes, of one model, length and type."""
     model = model_of(name, length, dtype, device)
-    texts = [text(model, length, number) for number in range(max(1, tokens // length))]
+    batches = BATCHES if length <= MANY else 1
+    texts = [text(model, length, number) for number in range(batches * max(1, tokens // length))]
     run = runner(model, DEFAULT, max(tokens, length))
     contestants: dict[str, Callable[[], object]] = {
         "eager": lambda: bare(model, texts, max(tokens, length)),

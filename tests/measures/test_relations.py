@@ -277,7 +277,7 @@ def test_chance_is_what_the_trees_of_other_sentences_give() -> None:
     sentence = [(word.form, word.head or 0, "x") for word in own]
     measure, layout = Relations(least=1, selection="crossfit"), HeadLayout((Site("encoder", 0, 1, 1, "planted"),))
     state = measure.start(layout, 4)
-    names = {control_group(0, np.array(group_of(f"d{number}"))).item(): f"d{number}" for number in range(40)}
+    names = {control_group(torch.tensor(0), torch.tensor(group_of(f"d{number}"))).item(): f"d{number}" for number in range(40)}
     for name in list(names.values())[:2]:  # two documents of different groups: one chooses, the other scores
         text = Annotated(Document(name, (Sentence_(tuple(own)),)), [TreeArrays.of(others, 5)]).select(range(5))
         side = stack([["[CLS]", *"abcde", "[SEP]"]], [[CLS, *[WORD] * 5, SEP]], [text])

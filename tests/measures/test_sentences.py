@@ -9,7 +9,7 @@ import torch
 from headscope.core.batch import TokenMaps
 from headscope.core.rows import AttentionScores, Reach
 from headscope.measures.weights import sentences
-from headscope.measures.weights.sentences import sentence_blocks
+from headscope.measures.weights.sentences import sentence_layouts
 from headscope.measures.weights.words import WordIndex
 from headscope.stats.rows import score_statistics, seen
 
@@ -80,8 +80,8 @@ def test_all_forms_agree_with_loops(device: str, reach: Reach, first_only: bool,
         bounds = torch.from_numpy(places).to(target)
         parts = TokenMaps(None if weights is None else weights.to(target), rows.to(target), bounds, places, 3, given)
         out = torch.full((2, 2, 4, places.shape[2]), -1, device=target)
-        for block in sentence_blocks(words, parts, target):
-            block.put(out, parts)
+        for layout in sentence_layouts(words, places, target):
+            layout.block(parts).put(out, parts)
         return out.cpu()
 
     moved = AttentionScores(query.to(target), key.to(target), 0.5, reach, (lengths.to(target), lengths.to(target)), logs.to(target))

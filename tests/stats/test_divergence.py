@@ -14,8 +14,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
+from headscope.core.rows import AttentionScores, Reach
 from headscope.stats import divergence
 from headscope.stats.divergence import Form, RowStack, form_for, jensen_shannon
+from headscope.stats.rows import score_statistics, seen
 
 Maps = NDArray[np.float64]
 CUDA = pytest.param(
@@ -210,3 +212,25 @@ def test_without_a_kernel_there_is_plain_torch(monkeypatch: pytest.MonkeyPatch) 
     assert {form_for(torch.device(name)) for name in ("cpu", "cuda", "mps")} == {"plain"}
     maps = dirichlet(13, 4, 3, 9, 1.0)
     assert_allclose(jensen_shannon(torch.from_numpy(maps))[0], plain(maps), atol=1e-5)
+
+
+@pytest.mark.parametrize("reach", [Reach(), Reach(None, 0), Reach(3, 0), Reach(2, 4)], ids=str)
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_from_scores_are_those_of_maps(form: Form, reach: Reach) -> None:
+    """Three texts of different lengths, grouped-query heads, and rows of the first and the last."""
+    device, rng = torch.device("cuda" if form == "triton" else "cpu"), torch.Generator().manual_seed(1)
+    query, key = (torch.randn(3, heads, 70, 8, generator=rng).to(device) for heads in (4, 2))
+    lengths = torch.tensor([70, 5, 40], device=device)
+    _, logs = score_statistics(query, key, 0.5, reach, (lengths, lengths), torch.zeros(3, 70, 0, device=device), ())
+    visible = seen(reach, lengths, lengths, range(70), 70)[:, None]
+    scores = query @ key.repeat_interleave(2, 1).transpose(-1, -2) * 0.5
+    maps = scores.masked_fill(~visible, -torch.inf).softmax(-1).nan_to_num(0)
+    texts, places = np.array([0] * 70 + [2] * 3), np.array([*range(70), 1, 17, 39])
+    stacks = [RowStack(texts, places, [4, 4], 70, device, form) for _ in range(2)]
+    for site in range(2):
+        stacks[0].put(site, maps)
+        stacks[1].put_scores(site, AttentionScores(query, key, 0.5, reach, (lengths, lengths), logs))
+    segments, ends = np.array([0, 30, 70, 73]), np.array([70] * 70 + [40] * 3)
+    expected, found = (stack.divergences(segments, ends).cpu().numpy() for stack in stacks)
+    assert expected.max() > 0.1
+    assert_allclose(found, expected, atol=2e-5 * 40)

@@ -18,7 +18,7 @@ from headscope.core.transfer import to_device
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Bool, Float, Float64, Int
+    from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 T = TypeVar("T")
 # Rows `start` to `stop` of the maps of one site, [batch, head, row, key], worked out again.
@@ -56,28 +56,41 @@ class PlaceTest:
 ANY, IS_WORD = RoleTest(frozenset(range(ROLES))), RoleTest(frozenset({WORD}))
 
 
-class Forms(NamedTuple):
-    """The different (form, role) of the positions of a batch, and for each position the number of its own, -1 on
-    padding.
-    """
+class Forms:
+    """Different (form, role) of positions, numbered as they are met. Questions about them are asked once per form."""
 
-    kinds: tuple[tuple[str, int], ...]
-    positions: Int[np.ndarray, "batch position"]
+    def __init__(self, kinds: Iterable[tuple[str, int]] = ()) -> None:
+        self.kinds = list(kinds)
+        self._answers: dict[str, np.ndarray] = {}
+
+    def answers(self, name: str, ask: Callable[[str, int], Any], padding: Any) -> Shaped[np.ndarray, "kind+1"]:
+        """What `ask(form, role)` says of each, and `padding` last, where the number -1 finds it. Kept under `name`;
+        forms that came since are asked about.
+        """
+        known = self._answers.get(name)
+        have = 0 if known is None else len(known) - 1
+        if known is None or have < len(self.kinds):
+            kinds = self.kinds[have:]  # a copy: another thread may add more
+            new = np.array([*(ask(form, role) for form, role in kinds), padding])
+            self._answers[name] = known = new if known is None else np.concatenate([known[:-1], new])
+        return known
 
 
 @dataclass(frozen=True)
 class Side:
     """The rows or the columns of a batch of maps: what stands at each position of each text.
 
-    `roles` says what a position is; -1 is padding. `make_forms` tells forms apart when a question about them is first
-    asked, and it is then asked once per different form. `texts` is what is annotated on each text, for positions that
-    are words: word k is the k-th position of role WORD. `origin` is the place in the text of the first position.
+    `roles` says what a position is; -1 is padding. `tell_forms` tells forms apart when a question about them is first
+    asked: it gives them, and the number of each position's, -1 on padding. `texts` is what is annotated on each text,
+    for positions that are words: word k is the k-th position of role WORD. `origin` is the place in the text of the
+    first position. Where positions are words, `places` are their tokens: the first, and the first one after them.
     """
 
     roles: Int[np.ndarray, "batch position"]
-    make_forms: Callable[[], Forms]
+    tell_forms: Callable[[], tuple[Forms, Int[np.ndarray, "batch position"]]]
     texts: tuple[Annotation, ...] = ()
     origin: int = 0
+    places: Int[np.ndarray, "side batch position"] | None = field(default=None, repr=False, compare=False)
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -97,22 +110,28 @@ class Side:
         return int(self.roles.shape[1])
 
     @cached_property
-    def _forms(self) -> Forms:
-        return self.make_forms()
+    def _forms(self) -> tuple[Forms, Int[np.ndarray, "batch position"]]:
+        return self.tell_forms()
 
     @property
-    def kinds(self) -> tuple[tuple[str, int], ...]:
-        """The different (form, role) of the positions."""
-        return self._forms.kinds
+    def kinds(self) -> Sequence[tuple[str, int]]:
+        """Different (form, role), each once: those of the positions, and perhaps of earlier batches."""
+        return self._forms[0].kinds
 
     @property
     def positions(self) -> Int[np.ndarray, "batch position"]:
-        """For each position the number of its kind; -1 is padding."""
-        return self._forms.positions
+        """For each position a number into `kinds`; -1 is padding."""
+        return self._forms[1]
+
+    def answers(self, name: str, ask: Callable[[str, int], Any], padding: Any) -> Shaped[np.ndarray, "batch position"]:
+        """What `ask(form, role)` says of each position, and `padding` on padding. `name` stands for the question."""
+        forms, positions = self._forms
+        answers: Shaped[np.ndarray, "batch position"] = forms.answers(name, ask, padding)[positions]
+        return answers
 
     def part(self, start: int, stop: int) -> Side:
         """The positions from `start` to `stop` alone, without annotation."""
-        return Side(self.roles[:, start:stop], lambda: Forms(self.kinds, self.positions[:, start:stop]), origin=self.origin + start)
+        return Side(self.roles[:, start:stop], lambda: (self._forms[0], self.positions[:, start:stop]), origin=self.origin + start)
 
     def chosen(self, name: str, test: Test) -> Bool[np.ndarray, "batch position"]:
         """True where `test(form, role)` holds; False on padding. Kept under `name`, since every layer asks again."""
@@ -124,8 +143,7 @@ class Side:
                 place = np.arange(self.origin, self.origin + self.width)
                 self._kept[name] = (self.roles >= 0) & (place >= test.start) & (test.stop is None or place < test.stop)
             else:
-                table = np.array([*(test(form, role) for form, role in self.kinds), False])
-                self._kept[name] = table[self.positions]
+                self._kept[name] = self.answers(name, test, False)
         found: Bool[np.ndarray, "batch position"] = self._kept[name]
         return found
 
@@ -146,7 +164,7 @@ class Side:
         key = (tuple(name for name, _ in needs.groups), device, "members")
         if key not in self._kept:
             chosen = [self.chosen(name, test) for name, test in needs.groups]
-            members = np.stack(chosen, -1) if chosen else np.zeros((*self.positions.shape, 0))
+            members = np.stack(chosen, -1) if chosen else np.zeros((*self.roles.shape, 0))
             self._kept[key] = to_device(members.astype(np.float32), device)
         found: Float[torch.Tensor, "batch position group"] = self._kept[key]
         return found
@@ -292,14 +310,14 @@ def pad(rows: Sequence[Int[np.ndarray, "position"]]) -> Int[np.ndarray, "batch p
     return padded
 
 
-def tell_apart(roles: Int[np.ndarray, "batch position"], forms: Iterable[Sequence[str]]) -> Forms:
-    """The different (form, role) of texts, in the order in which they are met."""
+def tell_apart(roles: Int[np.ndarray, "batch position"], forms: Iterable[Sequence[str]]) -> tuple[Forms, Int[np.ndarray, "batch position"]]:
+    """The different (form, role) of texts, in the order in which they are met, and the number of each position's."""
     kinds: defaultdict[tuple[str, int], int] = defaultdict()
     kinds.default_factory = kinds.__len__  # what is met for the first time gets the next number
     present = roles >= 0
     positions = np.full(roles.shape, -1)
     positions[present] = list(map(kinds.__getitem__, zip(chain.from_iterable(forms), roles[present].tolist(), strict=True)))
-    return Forms(tuple(kinds), positions)
+    return Forms(kinds), positions
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,10 @@ class RowSums:
         cls, needs: RowNeeds, values: Float[torch.Tensor, "batch head query statistic"], rows: Float[torch.Tensor, "batch rows query"]
     ) -> RowSums:
         """The sums of the statistics of rows, by one product; `rows` are all rows, and then those of each group."""
+        by_row = values.transpose(1, 2)
+        if by_row.is_contiguous():  # a GPU's kernel puts the heads of a row side by side
+            sums = rows @ by_row.flatten(2)
+            return cls(needs, sums.view(*sums.shape[:2], *by_row.shape[2:]).transpose(1, 2))
         return cls(needs, rows[:, None] @ values)
 
     def over(self, rows: str) -> Float[torch.Tensor, "batch head statistic"]:

@@ -142,6 +142,10 @@ class State:
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
 
+    def setting(self, name: str) -> Array:
+        """An array that no batch changes, such as how to draw. What is pending is not added for it."""
+        return self._arrays[name]
+
     def family(self, prefix: str) -> dict[str, Array]:
         """The members of a family by label, labels sorted."""
         return {name.removeprefix(prefix): self.arrays[name] for name in sorted(self.arrays) if name.startswith(prefix)}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -70,24 +71,43 @@ def pooled(order: Sequence[int] | np.ndarray, size: int, pool: int, key: Callabl
         yield [items[first : first + size] for first in range(0, len(items), size)]
 
 
-def token_side(texts: Sequence[Encoded]) -> Side:
-    """What the token-level rows or columns of these texts' maps are. Equal ids have equal forms, so only different
-    ones are looked at.
+class TokenForms:
+    """The forms of the tokens that texts of one tokenizer have. Equal ids have equal forms, so that each is looked at
+    once, whatever the number of batches.
     """
-    roles = pad([text.arrays.roles for text in texts])
-    return Side(roles, lambda: _token_forms(texts, roles))
+
+    def __init__(self) -> None:
+        self._forms = Forms()
+        self._numbers = np.full(0, -1, dtype=np.int32)  # by id and role; -1 is not known
+        self._lock = Lock()
+
+    def side(self, texts: Sequence[Encoded]) -> Side:
+        """What the token-level rows or columns of these texts' maps are."""
+        roles = pad([text.arrays.roles for text in texts])
+        return Side(roles, lambda: self._told_apart(texts, roles))
+
+    def _told_apart(
+        self, texts: Sequence[Encoded], roles: Int[np.ndarray, "batch position"]
+    ) -> tuple[Forms, Int[np.ndarray, "batch position"]]:
+        present = roles >= 0
+        pairs = np.concatenate([text.ids for text in texts]) * ROLES + roles[present]
+        with self._lock:  # batches may be made ready by another thread
+            if (size := int(pairs.max(initial=-1)) + 1) > len(self._numbers):
+                self._numbers = np.concatenate([self._numbers, np.full(size - len(self._numbers), -1, dtype=np.int32)])
+            if len(new := np.flatnonzero(self._numbers[pairs] < 0)):
+                self._add(pairs, new, texts)
+            positions = np.full(roles.shape, -1, dtype=np.int32)
+            positions[present] = self._numbers[pairs]
+        return self._forms, positions
+
+    def _add(self, pairs: Int[np.ndarray, "token"], new: Int[np.ndarray, "new"], texts: Sequence[Encoded]) -> None:
+        """Number the forms of the tokens at the places `new`, the same one perhaps several times."""
+        different, first = np.unique(pairs[new], return_index=True)
+        pieces = list(chain.from_iterable(text.pieces for text in texts))
+        self._numbers[different] = np.arange(len(different)) + len(self._forms.kinds)
+        self._forms.kinds += zip(map(pieces.__getitem__, new[first].tolist()), (different % ROLES).tolist(), strict=True)
 
 
-def _token_forms(texts: Sequence[Encoded], roles: Int[np.ndarray, "batch position"]) -> Forms:
-    present = roles >= 0
-    pairs = np.concatenate([text.ids for text in texts]) * ROLES + roles[present]
-    place = np.full(int(pairs.max()) + 1, -1, dtype=np.int32)  # no larger than the vocabulary
-    place[pairs[::-1]] = np.arange(len(pairs))[::-1]  # where each is met first: of several, the last one written stays
-    used = np.flatnonzero(place >= 0)
-    firsts = place[used]
-    place[used] = np.arange(len(used))
-    positions = np.full(roles.shape, -1)
-    positions[present] = place[pairs]
-    pieces = list(chain.from_iterable(text.pieces for text in texts))
-    forms = map(pieces.__getitem__, firsts.tolist())
-    return Forms(tuple(zip(forms, (used % ROLES).tolist(), strict=True)), positions)
+def token_side(texts: Sequence[Encoded]) -> Side:
+    """What the token-level rows or columns of these texts' maps are, for one batch alone."""
+    return TokenForms().side(texts)

@@ -36,9 +36,9 @@ class WordGroups:
     def build(cls, texts: Sequence[Encoded], device: torch.device) -> WordGroups:
         """The groups of each text, in order."""
         roles = pad([text.arrays.group_roles for text in texts])
-        side = Side(roles, lambda: tell_apart(roles, map(_forms, texts)), tuple(text.annotation for text in texts))
         of = pad([text.arrays.groups for text in texts])
-        places = word_places(of, side.width)
+        places = word_places(of, roles.shape[1])
+        side = Side(roles, lambda: tell_apart(roles, map(_forms, texts)), tuple(text.annotation for text in texts), places=places)
         return cls(side, to_device(of.astype(np.int64), device), int((places[1] - places[0]).max()), places)
 
     def part(self, start: int, stop: int) -> tuple[WordGroups, int, int]:

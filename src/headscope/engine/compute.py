@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial, reduce
 from operator import or_
@@ -18,10 +19,10 @@ from headscope.core.allocation import keep_freed_memory
 from headscope.core.batch import Later, MapBatch, Side, Slope
 from headscope.core.heads import Kind, Site
 from headscope.core.profile import timed, timing
-from headscope.core.rows import AttentionScores, RowNeeds, RowSums
+from headscope.core.rows import ENTROPY, AttentionScores, RowNeeds, RowSums
 from headscope.core.slices import numbers_of
 from headscope.core.state import States
-from headscope.encoding.batches import batches, token_side
+from headscope.encoding.batches import TokenForms, batches
 from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import WordGroups, token_maps, word_map
@@ -48,10 +49,16 @@ LOOK = 512  # tokens of the texts whose maps are all held at once
 
 class BatchView:
     """One batch of texts as the measures see it: for each kind of attention, what rows and columns are, by token or
-    by word.
+    by word. `forms` are those of the tokens of earlier batches.
     """
 
-    def __init__(self, texts: Sequence[Encoded], rows: Rows, replicates: Float64[np.ndarray, "batch replicate"]) -> None:
+    def __init__(
+        self,
+        texts: Sequence[Encoded],
+        rows: Rows,
+        replicates: Float64[np.ndarray, "batch replicate"],
+        forms: TokenForms | None = None,
+    ) -> None:
         targets = [text.target for text in texts if text.target is not None]
         self._documents = tuple(text.document for text in texts)
         self._slices = numbers_of(text.annotation.slice for text in texts)
@@ -61,10 +68,11 @@ class BatchView:
         self._shared: dict[Level, dict[Hashable, Any]] = {"token": {}, "word": {}}
         self._tokens: dict[str, Side] = {}
         self._words: dict[str, WordGroups] = {}
+        self._forms = forms or TokenForms()
 
     def _token_side(self, name: str) -> Side:
         if name not in self._tokens:
-            self._tokens[name] = token_side(self._texts[name])
+            self._tokens[name] = self._forms.side(self._texts[name])
         return self._tokens[name]
 
     def _word_groups(self, name: str, device: torch.device) -> WordGroups:
@@ -72,10 +80,15 @@ class BatchView:
             self._words[name] = WordGroups.build(self._texts[name], device)
         return self._words[name]
 
-    def made_ready(self, plan: Plan, measures: Mapping[Level, Sequence[Measure]], device: torch.device) -> BatchView:
+    def made_ready(
+        self, plan: Plan, measures: Mapping[Level, Sequence[Measure]], device: torch.device, needs: RowNeeds | None = None
+    ) -> BatchView:
         """The view itself, with all that it and the measures would otherwise make when they are first asked for it."""
-        for kind in {site.kind for site in plan.layout.sites} - {"cross"}:  # between two texts nobody prepares anything
-            for level, own in measures.items():
+        for kind in plan.layout.by_kind():
+            if needs is not None:
+                queries, keys = (self._token_side(name) for name in SIDES[kind])
+                _ = keys.members(needs, device), queries.row_groups(needs, device)
+            for level, own in measures.items() if kind != "cross" else ():  # between two texts nobody prepares anything
                 queries, keys = (self._side(name, level, device) for name in SIDES[kind])
                 for measure in own:
                     self._shared[level]["prepared", measure, kind] = measure.prepare(queries, keys, device)
@@ -112,27 +125,46 @@ class BatchView:
         """The statistics of the rows of one site, without its maps."""
         site = plan.layout.sites[index]
         queries, keys = (self._token_side(name) for name in SIDES[site.kind])
-        reach = scores.reach  # what `even` holds waits for other layers, and must be small
+        reach, lengths = scores.reach, scores.lengths  # what `even` holds waits for other layers, and must be small
 
         def even() -> RowSums:
-            """Worked out here, since to fetch it from another device would keep that waiting."""
-            here = torch.device("cpu")
-            counts = [torch.from_numpy(side.lengths.astype(np.int64)) for side in (queries, keys)]
-            members = self.members(site, rows.needs, here)
-            values = even_statistics(reach, (counts[0], counts[1]), queries.width, members, rows.needs.offsets)
-            return RowSums.of(rows.needs, values, queries.row_groups(rows.needs, here))
+            members = self.members(site, rows.needs, rows.values.device)
+            values = even_statistics(reach, lengths, queries.width, members, rows.needs.offsets)
+            return RowSums.of(rows.needs, values, queries.row_groups(rows.needs, rows.values.device))
 
-        shared = self._shared["token"]
-        batch = MapBatch(index, plan.layout, None, queries, keys, self._replicates, None, shared, self._documents)
-        batch = replace(batch, rows=rows, reach=reach, even_rows=even, slices=self._slices)
-        return replace(batch, scores=scores, value=scores.value) if rows.needs.scores else batch
+        return MapBatch(
+            index,
+            plan.layout,
+            None,
+            queries,
+            keys,
+            self._replicates,
+            shared=self._shared["token"],
+            documents=self._documents,
+            rows=rows,
+            reach=reach,
+            scores=scores if rows.needs.scores else None,
+            even_rows=even,
+            value=scores.value if rows.needs.scores else None,
+            slices=self._slices,
+        )
 
     def word_scores(self, plan: Plan, index: int, scores: AttentionScores) -> MapBatch:
         """The words of one site, and the scores that weights between them can be worked out from, without its maps."""
         queries, keys = (self._word_groups(name, scores.query.device) for name in SIDES[plan.layout.sites[index].kind])
-        batch = MapBatch(index, plan.layout, None, queries.side, keys.side, self._replicates, None, self._shared["word"], self._documents)
-        tokens = token_maps(None, queries, keys, self._rows, scores)
-        return replace(batch, reach=scores.reach, tokens=tokens, slices=self._slices)
+        return MapBatch(
+            index,
+            plan.layout,
+            None,
+            queries.side,
+            keys.side,
+            self._replicates,
+            shared=self._shared["word"],
+            documents=self._documents,
+            tokens=token_maps(None, queries, keys, self._rows, scores),
+            reach=scores.reach,
+            slices=self._slices,
+        )
 
     def words(self, maps: MapBatch) -> MapBatch:
         """The same between words; a word is visible to another if any of its tokens is to any of the other's."""
@@ -249,6 +281,7 @@ class ShardRunner:
         self.batch_tokens = batch_tokens
         self._sliced = sliced
         self._reaches = Reaches()
+        self._forms = TokenForms()
         keep_freed_memory()
 
     def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
@@ -272,16 +305,17 @@ class ShardRunner:
         accumulator = Accumulator(self.plan, self._replicates, self._seed, names, self._sliced)
         levels = self.plan.by_level(names)
         passes: list[tuple[Sequence[Encoded], Finite]] = []
-        for batch, view in timed(self._views(texts, levels), "batches"):
-            with self._explained(batch):
-                with timing("the model's pass"):
-                    if levels and needs is not None:
-                        passes.append((batch, self._stream_rows(batch, view, needs, accumulator)))
-                    elif levels:
-                        self._stream_maps(batch, view, accumulator)
-                for slope in accumulator.by_slope:
-                    with timing("the model's backward pass"):
-                        self._differentiate(batch, slope, accumulator)
+        with self.model.attending("eager" if needs is None else "sdpa") if levels else nullcontext():
+            for batch, view in timed(self._views(texts, levels, needs), "batches"):
+                with self._explained(batch):
+                    with timing("the model's pass"):
+                        if levels and needs is not None:
+                            passes.append((batch, self._stream_rows(batch, view, needs, accumulator)))
+                        elif levels:
+                            self._stream_maps(batch, view, accumulator)
+                    for slope in accumulator.by_slope:
+                        with timing("the model's backward pass"):
+                            self._differentiate(batch, slope, accumulator)
         self._reaches.check()  # now, not for each batch, since the device would be waited for
         for batch, finite in passes:
             with self._explained(batch):
@@ -303,7 +337,7 @@ class ShardRunner:
             raise explain(self.model, batch, error) from error
 
     def _views(
-        self, texts: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]]
+        self, texts: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]], needs: RowNeeds | None
     ) -> Iterator[tuple[Sequence[Encoded], BatchView]]:
         """Batches and what measures see of them; while another device works on one, the next is made ready here.
 
@@ -311,13 +345,13 @@ class ShardRunner:
         """
         planned = list(batches(texts, self.batch_tokens))[::-1]
         if self.model.device.type == "cpu":
-            yield from ((batch, self._view(batch, measures)) for batch in planned)
+            yield from ((batch, self._view(batch, measures, needs)) for batch in planned)
             return
-        with ThreadPoolExecutor(1) as pool:
-            ready = deque(pool.submit(self._view, batch, measures) for batch in planned[:2])
+        with _short_turns(), ThreadPoolExecutor(1) as pool:
+            ready = deque(pool.submit(self._view, batch, measures, needs) for batch in planned[:2])
             for number, batch in enumerate(planned):
                 if number + 2 < len(planned):
-                    ready.append(pool.submit(self._view, planned[number + 2], measures))
+                    ready.append(pool.submit(self._view, planned[number + 2], measures, needs))
                 yield batch, ready.popleft().result()
 
     @property
@@ -337,15 +371,18 @@ class ShardRunner:
     def _stream_rows(self, batch: Sequence[Encoded], view: BatchView, needs: RowNeeds, accumulator: Accumulator) -> Finite:
         """Measure a batch without making its maps; what is returned says later whether all was finite."""
         place = {site: index for index, site in enumerate(self.plan.chosen)}
+        finite = self.model.finite()
 
         def members(site: int) -> Float[torch.Tensor, "b k group"]:
             return view.members(self.model.sites[site], needs, self.model.device)
 
         def take(site: int, values: Float[torch.Tensor, "b h q statistic"], scores: AttentionScores) -> None:
-            rows = view.row_groups(self.model.sites[site], needs, self.model.device)
-            accumulator.add_rows(view, place[site], RowSums.of(needs, values, rows), scores)
+            rows = RowSums.of(needs, values, view.row_groups(self.model.sites[site], needs, self.model.device))
+            finite.note_sums(site, rows.over("all")[..., ENTROPY])
+            accumulator.add_rows(view, place[site], rows, scores)
 
-        return self.model.stream_rows(batch, members, needs.offsets, take, frozenset(self.plan.chosen), self._reaches)
+        self.model.stream_rows(batch, members, needs.offsets, take, frozenset(self.plan.chosen), self._reaches)
+        return finite
 
     def _differentiate(self, batch: Sequence[Encoded], slope: Slope, accumulator: Accumulator) -> None:
         """The backward passes that gradients need: one for each way of masking, which all together weigh as much as
@@ -358,7 +395,7 @@ class ShardRunner:
         for part in self.model.backward_memory.batches(texts, slope.share if masked else 1.0) if texts else ():
             replicates = poisson_weights([text.document for text in part], self._replicates, self._seed) / draws
             for draw in range(draws):
-                view = BatchView(part, self._word_rows, replicates)
+                view = BatchView(part, self._word_rows, replicates, self._forms)
                 self.model.differentiate(
                     part,
                     slope,
@@ -367,10 +404,12 @@ class ShardRunner:
                     frozenset(self.plan.chosen),
                 )
 
-    def _view(self, batch: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]]) -> BatchView:
+    def _view(self, batch: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]], needs: RowNeeds | None) -> BatchView:
         with timing("bootstrap: weights of documents"):
-            replicates = poisson_weights([text.document for text in batch], self._replicates, self._seed)
-        return BatchView(batch, self._word_rows, replicates).made_ready(self.plan, measures, self.model.device)
+            weighed = any(measure.weighs_texts for own in measures.values() for measure in own)
+            replicates = poisson_weights([text.document for text in batch], self._replicates if weighed else 0, self._seed)
+        view = BatchView(batch, self._word_rows, replicates, self._forms)
+        return view.made_ready(self.plan, measures, self.model.device, needs)
 
     def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, Float[torch.Tensor, "head query key"]]]]:
         """Each text, the shortest first, with the maps of all of the plan's heads, those of a kind side by side.
@@ -416,6 +455,19 @@ class ShardRunner:
             frozenset(self.plan.chosen),
             None if values is None else lambda site, value: values(place[site], value),
         )
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    """Threads of this process that take turns every 0.1 ms, not every 5: the one that keeps a GPU busy gives its turn
+    away with every kernel it launches, and would wait for the one that prepares batches.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunError:

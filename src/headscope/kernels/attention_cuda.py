@@ -43,14 +43,15 @@ def _block(
             gap = column[None, :] - row[:, None]
             scores = tl.where(inside[None, :] & (gap <= after) & (gap >= -before), scores, -float("inf"))
         largest = tl.maximum(most, tl.max(scores, 1))
-        if MASKED:
-            largest = tl.where(largest == -float("inf"), 0.0, largest)
-        shrink = tl.exp2(most - largest)
-        x = scores - largest[:, None]
+        base = largest
+        if MASKED:  # a row that has seen nothing yet has no largest score: the next one must not be compared with 0
+            base = tl.where(largest == -float("inf"), 0.0, largest)
+        shrink = tl.exp2(most - base)
+        x = scores - base[:, None]
         p = tl.exp2(x)
         if MASKED:
             x = tl.where(scores == -float("inf"), 0.0, x)
-        weighted = shrink * (weighted + tl.where(most == -float("inf"), 0.0, total * (most - largest))) + tl.sum(p * x, 1)
+        weighted = shrink * (weighted + tl.where(most == -float("inf"), 0.0, total * (most - base))) + tl.sum(p * x, 1)
         total = total * shrink + tl.sum(p, 1)
         masses *= shrink[:, None]
         for group in tl.static_range(GROUPS):
@@ -104,7 +105,7 @@ def _statistics(
         q, key, members, most, total, weighted, masses, factor, open_high, high, width, row, before, after, key_row,
         group_row, D, SIZE, KEYS, GROUPS, True, PRECISION,
     )  # fmt: skip
-    line = out + (tl.program_id(1).to(tl.int64) * size + row) * columns
+    line = out + ((text.to(tl.int64) * size + row) * heads + head) * columns
     written = row < size
     share_of = tl.where(total > 0, 1 / total, 0.0)
     alive = valid & (total != 0)  # NaN is alive, too
@@ -169,7 +170,7 @@ def statistics(
     query, key = (tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in (query, key))
     (texts, heads, size, width), groups = query.shape, members.shape[-1]
     columns = 3 + groups + len(offsets)
-    out = torch.empty((texts, heads, size, columns), dtype=torch.float32, device=query.device)
+    out = torch.empty((texts, size, heads, columns), dtype=torch.float32, device=query.device)  # so that rows are summed by one product
     logs = torch.empty((texts, heads, size), dtype=torch.float32, device=query.device)
     launches = max(1, -(-groups // GROUPS))
     padded, places = _laid_out(members, tuple(offsets), launches * GROUPS)
@@ -193,4 +194,57 @@ def statistics(
                 num_warps=warps,
                 num_stages=stages,
             )
-    return out, logs
+    return out.transpose(1, 2), logs
+
+
+@triton.jit
+def _weights(
+    query, key, logs, out, rows, keys, factor, heads, share, size, first, height, columns, before, after,
+    query_text, query_head, query_row, key_text, key_head, key_row,
+    D: tl.constexpr, SIZE: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    text, head = tl.program_id(1) // heads, tl.program_id(1) % heads
+    place, d = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, SIZE)
+    row, inside = first + place, place < height
+    valid = inside & (row < tl.load(rows + text))
+    width = tl.load(keys + text)
+    query += text.to(tl.int64) * query_text + head.to(tl.int64) * query_head
+    key += text.to(tl.int64) * key_text + (head // share).to(tl.int64) * key_head
+    q = tl.load(query + row[:, None] * query_row + d[None, :], mask=valid[:, None] & (d[None, :] < D), other=0.0)
+    log = tl.load(logs + tl.program_id(1).to(tl.int64) * size + row, mask=valid, other=0.0) * 1.4426950408889634
+    out += (tl.program_id(1).to(tl.int64) * height + place[:, None]) * columns
+    for block in range(0, columns, KEYS):
+        column = block + tl.arange(0, KEYS)
+        k = tl.load(key + column[None, :] * key_row + d[:, None], mask=(column[None, :] < width) & (d[:, None] < D), other=0.0)
+        gap = column[None, :] - row[:, None]
+        seen = valid[:, None] & (column[None, :] < width) & (gap <= after) & (gap >= -before)
+        weight = tl.where(seen, tl.exp2(tl.dot(q, k, input_precision=PRECISION) * factor - log[:, None]), 0.0)
+        tl.store(out + column[None, :], weight, mask=inside[:, None] & (column[None, :] < columns))
+
+
+def weights(
+    query: Float[torch.Tensor, "text head query d"],
+    key: Float[torch.Tensor, "text kv_head key d"],
+    logs: Float32[torch.Tensor, "text head query"],
+    scale: float,
+    reach: tuple[int | None, int | None],
+    lengths: tuple[Int64[torch.Tensor, "text"], Int64[torch.Tensor, "text"]],
+    rows: range,
+) -> Float32[torch.Tensor, "text head row key"]:
+    """Some rows of attention, from queries, keys and the log-sum-exp of each row; 0 where a key is not seen."""
+    query, key = (tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in (query, key))
+    (texts, heads, size, width), columns = query.shape, key.shape[2]
+    out = torch.empty((texts, heads, len(rows), columns), dtype=torch.float32, device=query.device)
+    before, after = (_NO_LIMIT if limit is None else limit for limit in reach)
+    with torch.cuda.device(query.device):
+        _weights[(triton.cdiv(len(rows), 64), texts * heads)](
+            *(query, key, logs, out, *lengths, scale / math.log(2), heads, heads // key.shape[1], size, rows.start, len(rows)),
+            *(columns, before, after, *query.stride()[:3], *key.stride()[:3]),
+            D=width,
+            SIZE=max(16, triton.next_power_of_2(width)),
+            ROWS=64,
+            KEYS=64,
+            PRECISION="tf32x3" if query.dtype == torch.float32 else "ieee",
+            num_warps=4,
+        )
+    return out

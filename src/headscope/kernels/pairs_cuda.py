@@ -85,6 +85,8 @@ def _lay_out(
     out,
     texts,
     places,
+    numbers,
+    start,
     heads,
     keys,
     text_stride,
@@ -95,9 +97,9 @@ def _lay_out(
     HEADS: tl.constexpr,
     KEYS: tl.constexpr,
 ):
-    row = tl.program_id(0)
+    row = tl.load(numbers + tl.program_id(0))
     head = tl.arange(0, HEADS)
-    base = maps + tl.load(texts + row).to(tl.int64) * text_stride + tl.load(places + row).to(tl.int64) * query_stride
+    base = maps + tl.load(texts + row).to(tl.int64) * text_stride + (tl.load(places + row) - start).to(tl.int64) * query_stride
     base += head[:, None] * head_stride
     out += row.to(tl.int64) * row_stride
     mass = tl.zeros([HEADS, KEYS], dtype=tl.float32)
@@ -116,13 +118,17 @@ def lay_out(
     maps: Float[torch.Tensor, "text head query key"],
     texts: Int64[torch.Tensor, "row"],
     places: Int64[torch.Tensor, "row"],
+    numbers: Int64[torch.Tensor, "some"],
+    start: int,
     out: Float32[torch.Tensor, "row key head"],
 ) -> None:
-    """Copy rows of maps, each divided by its sum, to where the kernel reads them."""
+    """Copy some rows of maps, by number, each divided by its sum, to where the kernel reads them. Maps begin with row
+    `start`.
+    """
     _, heads, _, keys = maps.shape
     maps = maps if maps.stride(3) == 1 else maps.contiguous()
-    _lay_out[(len(texts),)](
-        *(maps, out, texts, places, heads, keys, *maps.stride()[:3], *out.stride()[:2]),
+    _lay_out[(len(numbers),)](
+        *(maps, out, texts, places, numbers, start, heads, keys, *maps.stride()[:3], *out.stride()[:2]),
         HEADS=triton.next_power_of_2(heads),
         KEYS=64,
         num_warps=1,

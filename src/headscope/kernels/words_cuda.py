@@ -1,4 +1,6 @@
-"""Attention between words from attention between tokens on a CUDA device: a Triton kernel that reads every map once."""
+"""Words on a CUDA device, in Triton: attention between them from attention between tokens, reading every map once; and
+how often heads choose the right one.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,12 @@ import triton
 import triton.language as tl
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Float32, Int64
+    from jaxtyping import Float, Float32, Int32, Int64
 
     Bounds = Int64[torch.Tensor, "side text word"]
 
 COLUMNS = 128  # of one program
+CASES = 256  # of one program
 
 
 @triton.jit
@@ -47,5 +50,36 @@ def word_map(
             *(flat, out, rows, columns, heads, queries, keys, rows.shape[2], columns.shape[2], longest, texts),
             COLUMNS=COLUMNS,
             num_warps=1,
+        )
+    return out
+
+
+@triton.jit
+def _count_right(chosen, text, word, answer, cell, out, cases, texts, heads, words, cells, CASES: tl.constexpr):
+    case = tl.program_id(0) * CASES + tl.arange(0, CASES)
+    direction, head = tl.program_id(1) // heads, tl.program_id(1) % heads
+    there = case < cases
+    where = ((direction * texts + tl.load(text + case, mask=there, other=0)) * heads + head) * words
+    pick = tl.load(chosen + where + tl.load(word + case, mask=there, other=0), mask=there, other=-1)
+    right = there & (pick == tl.load(answer + case, mask=there, other=-2))
+    number = tl.load(cell + case, mask=there, other=0)
+    right = right & (number < cells)
+    tl.atomic_add(out + (number * tl.num_programs(1) + tl.program_id(1)), tl.full([CASES], 1, tl.int32), mask=right, sem="relaxed")
+
+
+def count_right(
+    chosen: Int64[torch.Tensor, "direction text head word"],
+    text: Int64[torch.Tensor, "case"],
+    word: Int64[torch.Tensor, "case"],
+    answer: Int64[torch.Tensor, "case"],
+    cell: Int64[torch.Tensor, "case"],
+    cells: int,
+) -> Int32[torch.Tensor, "cell direction head"]:
+    """As words_cpu.count_right; cases of cells beyond `cells` are not counted."""
+    directions, texts, heads, words = chosen.shape
+    out = torch.zeros((cells, directions, heads), dtype=torch.int32, device=chosen.device)
+    with torch.cuda.device(chosen.device):
+        _count_right[(triton.cdiv(len(cell), CASES), directions * heads)](
+            *(chosen, text, word, answer, cell, out, len(cell), texts, heads, words, cells), CASES=CASES
         )
     return out

@@ -50,6 +50,7 @@ class Measure(ABC):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     reads: ClassVar[str | None] = None  # a layer of annotation without which there is nothing to measure: trees, mentions
     natural: ClassVar[tuple[Unit, Overlong] | None] = None  # how the corpus is read for this measure if nothing is said
+    weighs_texts: ClassVar[bool] = True  # whether it reads the bootstrap weights of texts, not only those of groups of documents
 
     level: Level = "token"
     unit: Unit | None = None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,78 +15,137 @@ from headscope.core.annotation import Annotation
 from headscope.core.numbering import Numbering
 from headscope.core.slices import numbers_of
 from headscope.core.transfer import to_device
+from headscope.kernels import kernel
 from headscope.stats.bootstrap import GROUPS, keys_of
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Bool, Float, Int, Int64
+    from jaxtyping import Bool, Int, Int64, Shaped
 
 LABEL_SETS: Numbering[tuple[str, ...]] = Numbering()  # the labels under which a case is counted
 
 
 @dataclass(frozen=True)
 class Cases:
-    """For each case the number of its cell; for each cell its set of labels and its group of documents, how many cases
-    it has, and how many of them each rule answers rightly.
+    """For each case the number of its cell, -1 if it is not counted; how many cases each cell has, and how many of them
+    each rule answers rightly.
 
-    Cells are of one slice each. `documents` has a row for each set of labels and document: the number of the set, the
-    document's key, how many cases the document has, and its slice.
+    A cell is of one slice, one set of labels and one group of documents: `cells` has the number that these make
+    together. All that is counted stays on the device; `table` and `documents` fetch it.
     """
 
     cell: Int[torch.Tensor, "case"]
-    labels: Int64[np.ndarray, "cell"]  # numbers in LABEL_SETS
-    groups: Int64[np.ndarray, "cell"]
-    n: Int64[np.ndarray, "cell"]
-    rules: Int64[np.ndarray, "cell rule"]
-    slices: Int64[np.ndarray, "cell"]  # numbers in SLICES
-    documents: Int64[np.ndarray, "row 4"]
+    cells: Int64[np.ndarray, "cell"]
+    n: Int[torch.Tensor, "cell"]
+    rules: Int[torch.Tensor, "rule cell"]
+    by_text: Int[torch.Tensor, "set*text"]  # cases that count for documents, by set of labels and text
+    sets: int
+    keys: Int64[np.ndarray, "text"]  # of the texts' documents
+    slices: Int64[np.ndarray, "text"]  # numbers in SLICES
 
     @classmethod
     def of(
         cls,
-        labels: Int[np.ndarray, "case"],
-        group: Int[np.ndarray, "case"],
-        rules: Sequence[Bool[np.ndarray, "case"]],
-        text: Int[np.ndarray, "case"],
+        labels: Int[torch.Tensor, "case"],
+        group: Int[torch.Tensor, "case"],
+        rules: Bool[torch.Tensor, "rule case"],
+        text: Int[torch.Tensor, "case"],
         counted: int,
         texts: Sequence[Annotation],
-        device: torch.device,
     ) -> Cases:
-        """Cases given by the number of their set of labels, their group, which rules are right, and their text among
-        `texts`. The documents of the first `counted` of them are counted.
+        """Cases given by the number of their set of labels, -1 for those that are not counted, their group, which rules
+        are right, and their text among `texts`. The documents of the first `counted` of them are counted.
         """
+        import torch
+
         keys = keys_of([annotation.document for annotation in texts])
-        of_text = numbers_of(annotation.slice for annotation in texts)
-        present, place = np.unique(of_text, return_inverse=True)  # few, so that few cells are possible
-        sets = int(labels.max(initial=0)) + 1
-        key = (place[text] * sets + labels.astype(np.int64)) * GROUPS + group
-        n = np.bincount(key)
-        used = np.flatnonzero(n)
-        cell = _places(used, len(n)).take(key)
-        right = [np.bincount(cell[found], minlength=len(used)) for found in rules]
-        by_text = np.bincount(labels[:counted].astype(np.int64) * len(keys) + text[:counted])
-        rows = np.flatnonzero(by_text)
-        documents = np.zeros((0, 4), np.int64)
-        if len(keys):
-            documents = np.column_stack([rows // len(keys), keys[rows % len(keys)], by_text[rows], of_text[rows % len(keys)]])
-        counts = np.stack(right, 1) if right else np.zeros((len(used), 0), dtype=np.int64)
-        slices = present[used // GROUPS // sets]
-        return cls(to_device(cell, device), used // GROUPS % sets, used % GROUPS, n[used], counts, slices, documents)
+        slices = numbers_of(annotation.slice for annotation in texts)
+        present, place = np.unique(slices, return_inverse=True)  # few, so that few cells are possible
+        sets, left_out = len(LABEL_SETS.items), labels < 0
+        number = (labels + sets * to_device(place, labels.device)[text] if len(present) > 1 else labels) * GROUPS + group
+        size = len(present) * sets * GROUPS
+        cell = number.masked_fill(left_out, size)
+        n = _counted(cell, size)
+        cells = np.arange(size)
+        if labels.device.type == "cpu":  # where to look at what is used makes nobody wait
+            used = n.nonzero()[:, 0]
+            places = torch.full((size + 1,), len(used))
+            places[used] = torch.arange(len(used))
+            cell, cells, n = places[cell], used.numpy(), n[used]
+        right = _counted(cell, len(cells), rules)
+        of_text = (labels[:counted] * len(keys) + text[:counted]).masked_fill(left_out[:counted], sets * len(keys))
+        by_text = _counted(of_text, sets * len(keys))
+        return cls(cell.masked_fill(left_out, -1), cells, n, right, by_text, sets, keys, slices)
 
     def __len__(self) -> int:
         return len(self.cell)
 
-    def count(self, right: Bool[torch.Tensor, "direction case head"]) -> Float[torch.Tensor, "cell direction head"]:
+    @cached_property
+    def table(self) -> tuple[Int64[np.ndarray, "used"], Int64[np.ndarray, "used column"]]:
+        """The cells that have cases, by their places among all; of each its set of labels, its group, its slice, how
+        many cases it has, and how many of them each rule answers rightly.
+        """
+        n = self.n.cpu().numpy()
+        used = np.flatnonzero(n)
+        number, rules = self.cells[used], self.rules.cpu().numpy()[:, used]
+        slices = np.unique(self.slices)[number // GROUPS // self.sets]
+        return used, np.column_stack([number // GROUPS % self.sets, number % GROUPS, slices, n[used], *rules])
+
+    @cached_property
+    def documents(self) -> Int64[np.ndarray, "row 4"]:
+        """For each set of labels and document the number of the set, the document's key, how many cases the document
+        has, and its slice.
+        """
+        if not len(self.keys):
+            return np.zeros((0, 4), np.int64)
+        by_text = self.by_text.cpu().numpy()
+        rows = np.flatnonzero(by_text)
+        text = rows % len(self.keys)
+        return np.column_stack([rows // len(self.keys), self.keys[text], by_text[rows], self.slices[text]])
+
+    def count(self, right: Bool[torch.Tensor, "direction case head"]) -> Shaped[torch.Tensor, "cell direction head"]:
         """Right answers by cell, where the answers are: whole numbers, and a batch has too few for float32 to miss
         one.
         """
         import torch
 
-        sums = right.new_zeros((len(right), len(self.n), right.shape[-1]), dtype=torch.float32)
-        return sums.index_add_(1, self.cell, right.float()).transpose(0, 1)
+        sums = right.new_zeros((len(right), len(self.cells) + 1, right.shape[-1]), dtype=torch.float32)
+        return sums.index_add_(1, self._places, right.float())[:, :-1].transpose(0, 1)
+
+    def count_chosen(
+        self,
+        chosen: Int[torch.Tensor, "direction text head position"],
+        text: Int[torch.Tensor, "case"],
+        position: Int[torch.Tensor, "case"],
+        answer: Int[torch.Tensor, "case"],
+    ) -> Shaped[torch.Tensor, "cell direction head"]:
+        """How often each head chooses the answer, by cell. A case asks what is chosen for a position of a text."""
+        import torch
+
+        if chosen.device.type == "cpu" and (fast := kernel("words_cpu")) is not None:
+            asked = (tensor.numpy() for tensor in (chosen, text, position, answer, self._places))
+            return torch.from_numpy(fast.count_right(*asked, len(self.cells) + 1, torch.get_num_threads()))[:-1]
+        if chosen.is_cuda and (fast := kernel("words_cuda")) is not None:
+            counts: torch.Tensor = fast.count_right(chosen, text, position, answer, self._places, len(self.cells))
+            return counts
+        return self.count(chosen[:, text, :, position].transpose(0, 1) == answer[:, None])
+
+    @cached_property
+    def _places(self) -> Int[torch.Tensor, "case"]:
+        """The cell of each case; one more for those that are not counted."""
+        return self.cell.masked_fill(self.cell < 0, len(self.cells))
 
 
-def _places(used: Int64[np.ndarray, "used"], size: int) -> Int64[np.ndarray, "size"]:
-    places = np.zeros(size, dtype=np.int64)
-    places[used] = np.arange(len(used))
-    return places
+def _counted(cell: Int[torch.Tensor, "case"], size: int, which: Bool[torch.Tensor, "rule case"] | None = None) -> torch.Tensor:
+    """How many cases each of `size` cells has, or, for each rule, how many of those that it is right about. Other cells
+    are not counted. `bincount` would make a GPU wait.
+    """
+    import torch
+
+    rows = torch.ones((1, len(cell)), dtype=torch.int64, device=cell.device) if which is None else which.to(torch.int64)
+    if cell.device.type == "cpu":
+        counts = [torch.bincount(cell[row > 0], minlength=size)[:size] for row in rows]
+        found = torch.stack(counts) if counts else cell.new_zeros((0, size))
+    else:
+        found = cell.new_zeros((len(rows), size + 1)).index_add_(1, cell, rows)[:, :-1]
+    return found[0] if which is None else found

@@ -28,7 +28,7 @@ from headscope.stats.selection import SelectedScore, crossfit, in_sample, share
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Float, Float64, Int64
+    from jaxtyping import Float64, Int, Int64, Shaped
 
 Selection = Literal["crossfit", "in-sample"]
 _HEAD_COLUMNS: dict[str, type] = {
@@ -84,7 +84,7 @@ class Contests:
                 total = part.member("count/", batch.site.kind, lambda: np.zeros(len(self.counted), dtype=np.int64))
                 total += rows[chosen].sum(0)
 
-    def add(self, state: State, batch: MapBatch, cases: Cases, counts: Float[torch.Tensor, "cell direction head"]) -> None:
+    def add(self, state: State, batch: MapBatch, cases: Cases, counts: Shaped[torch.Tensor, "cell direction head"]) -> None:
         """Add the right answers of the heads of a site, by cell; with the last site of a kind they are all there.
 
         The cases are those of the texts, so that all sites of a kind have the same.
@@ -265,9 +265,9 @@ class _Pending:
 
     def __init__(self, contests: Contests, layout: HeadLayout) -> None:
         self._contests, self._layout = contests, layout
-        self._batches: dict[Kind, list[tuple[Cases, Float[torch.Tensor, "cell direction head"]]]] = {}
+        self._batches: dict[Kind, list[tuple[Cases, Shaped[torch.Tensor, "cell direction head"]]]] = {}
 
-    def add(self, state: State, kind: Kind, cases: Cases, counts: Float[torch.Tensor, "cell direction head"]) -> None:
+    def add(self, state: State, kind: Kind, cases: Cases, counts: Shaped[torch.Tensor, "cell direction head"]) -> None:
         """Keep a batch; when there are many, all are added to the state."""
         batches = self._batches.setdefault(kind, [])
         batches.append((cases, counts))
@@ -281,11 +281,15 @@ class _Pending:
                 self._settle(state, kind, *zip(*batches, strict=True))
                 batches.clear()
 
-    def _settle(self, state: State, kind: Kind, cases: Sequence[Cases], counts: Sequence[Float[torch.Tensor, "..."]]) -> None:
-        keys = np.concatenate([of_batch.labels * GROUPS + of_batch.groups for of_batch in cases])
-        n, rules, slices = (np.concatenate([getattr(of_batch, name) for of_batch in cases]) for name in ("n", "rules", "slices"))
+    def _settle(
+        self, state: State, kind: Kind, cases: Sequence[Cases], counts: Sequence[Shaped[torch.Tensor, "cell direction head"]]
+    ) -> None:
+        firsts = np.cumsum([0, *(len(counted) for counted in counts)])
+        numbers = np.concatenate([of_batch.table[0] + first for of_batch, first in zip(cases, firsts, strict=False)])
+        labels, groups, slices, n, *rules = np.concatenate([of_batch.table[1] for of_batch in cases]).T
+        keys, right = labels * GROUPS + groups, np.stack(rules, 1) if rules else np.zeros((len(n), 0), dtype=np.int64)
         for part, chosen in state.split(slices):
-            self._add_cells(part, kind, keys[chosen], np.arange(len(keys))[chosen], counts, n[chosen], rules[chosen])
+            self._add_cells(part, kind, keys[chosen], numbers[chosen], counts, n[chosen], right[chosen])
         documents = np.concatenate([of_batch.documents for of_batch in cases])
         for part, rows in state.split(documents[:, 3]):
             self._add_documents(part, kind, documents[rows, :3])
@@ -296,7 +300,7 @@ class _Pending:
         kind: Kind,
         keys: Int64[np.ndarray, "chosen"],
         numbers: Int64[np.ndarray, "chosen"],
-        counts: Sequence[Float[torch.Tensor, "cell direction head"]],
+        counts: Sequence[Shaped[torch.Tensor, "cell direction head"]],
         n_of: Int64[np.ndarray, "chosen"],
         rules_of: Int64[np.ndarray, "chosen rule"],
     ) -> None:
@@ -355,7 +359,7 @@ class _Pending:
             state.add(f"documents/{kind}/{label}", np.concatenate(parts))
 
 
-def control_group(draw: int | Int64[np.ndarray, "case"], group: Int64[np.ndarray, "case"]) -> Int64[np.ndarray, "case"]:
+def control_group(draw: Int[torch.Tensor, "draw 1"], group: Int[torch.Tensor, "case"]) -> Int[torch.Tensor, "draw case"]:
     """The group that a case of the control is counted in: each draw has its own groups, so that draws share the room
     of one label.
     """

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,9 @@ import numpy as np
 from headscope.core.batch import MapBatch, Side
 from headscope.core.hashing import hash64
 from headscope.core.heads import HeadLayout
+from headscope.core.rows import RowNeeds
 from headscope.core.state import State
+from headscope.core.transfer import to_device
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Measure
 from headscope.measures.gathered import Gathered, RowBlock
@@ -43,6 +46,7 @@ class Distances(Measure):
     name: ClassVar[str] = "distances"
     summary: ClassVar[str] = "how differently heads attend: Jensen-Shannon divergence of all pairs of heads, nearest neighbours, layers"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reference": {"smoothing": 1e-3, "normalise": False}}
+    weighs_texts: ClassVar[bool] = False
 
     rows: str = "all"
     smoothing: float = 0.0
@@ -70,6 +74,10 @@ class Distances(Measure):
         """Parts of speech, if only content words are looked at."""
         return "parts of speech" if self.rows == "content" else None
 
+    def row_needs(self) -> RowNeeds | None:
+        """The scores, for whole rows; maps, if rows are of words or smoothed."""
+        return RowNeeds(scores=True) if self.level == "token" and not self.smoothing else None
+
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
         """By kind: sums of pairs by group of documents, the rows they stand for, those looked at, and the variance
         of sampled sums.
@@ -85,7 +93,7 @@ class Distances(Measure):
             return
         key = (self, batch.site.kind)
         if key not in batch.shared:
-            batch.shared[key] = self._begin(batch, int(state["draws"][1]))
+            batch.shared[key] = self._begin(batch, int(state.setting("draws")[1]))
         total, gathered = batch.shared[key]
         gathered.add(batch)
         if gathered.complete:
@@ -109,26 +117,26 @@ class Distances(Measure):
         sums, squares = _summed(gathered, len(total), heads, self.sample is not None)
         looked = np.bincount(gathered.texts, minlength=len(total))
         # What was looked at stands for the whole text.
-        sums *= torch.from_numpy(total / np.maximum(looked, 1)).to(sums.device)[:, None]
+        sums *= to_device(total / np.maximum(looked, 1), sums.device)[:, None]
         count = groups(heads)
         of = np.array([group_of(document, count) for document in batch.documents])
-        member = torch.from_numpy((of == np.arange(count)[:, None]).astype(np.float64)).to(sums.device)
-        pairs = heads * (heads - 1) // 2
+        member = to_device((of == np.arange(count)[:, None]).astype(np.float64), sums.device)
         documents = np.column_stack([keys_of(batch.documents), total])
         # Of a sample without replacement of n of N: the variance of the estimated sum is N^2 (1 - n/N) s^2 / n.
         share = np.where(looked > 1, total**2 * (1 - looked / np.maximum(total, 1)) / np.maximum(looked * (looked - 1), 1), 0.0)
         for part, texts in state.split(batch.slices):
             if not looked[texts].any():  # nothing of this slice is in the batch
                 continue
-            chosen = texts if isinstance(texts, slice) else torch.from_numpy(texts).to(sums.device)
-            part.member("sum/", kind, lambda: np.zeros((count, pairs)))[:] += (member[:, chosen] @ sums[chosen]).cpu().numpy()
+            chosen = texts if isinstance(texts, slice) else to_device(texts, sums.device)
+            pending = part.pending(self.name, _Pending)
+            pending.add("sum/", kind, member[:, chosen] @ sums[chosen])
             for name, numbers in (("rows/", total), ("looked/", looked)):
-                np.add.at(part.member(name, kind, lambda: np.zeros(count, dtype=np.int64)), of[texts], numbers[texts])
-            part.member("documents/", kind, lambda: np.zeros((0, 2), dtype=np.int64))
-            part.add(f"documents/{kind}", documents[texts][total[texts] > 0])
+                by_group = np.zeros(count, dtype=np.int64)
+                np.add.at(by_group, of[texts], numbers[texts])
+                pending.add(name, kind, torch.from_numpy(by_group))
+            pending.add_documents(kind, documents[texts][total[texts] > 0])
             if squares is not None:
-                spread = torch.from_numpy(share[texts]).to(squares.device) @ squares[chosen]
-                part.member("variance/", kind, lambda: np.zeros(pairs))[:] += spread.cpu().numpy()
+                pending.add("variance/", kind, to_device(share[texts], squares.device) @ squares[chosen])
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """`distances`, `distances_layers`: heads and layers. `_pairs`: every pair. `_structure`: what layers do, and
@@ -143,6 +151,32 @@ class Distances(Measure):
     def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
         """The mean of all pairs, which heads of one layer can be compared with."""
         return Likeness(state, layout, self.normalise, self.epsilons).expected()
+
+
+class _Pending:
+    """What is to be added to a state, where it was computed: to fetch it at once would keep a device waiting."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, str], torch.Tensor] = {}
+        self._documents: dict[str, list[Int64[np.ndarray, "document 2"]]] = {}
+
+    def add(self, family: str, kind: str, values: torch.Tensor) -> None:
+        """Add numbers to those that wait for an array."""
+        key = (family, kind)
+        self._sums[key] = self._sums[key] + values if key in self._sums else values
+
+    def add_documents(self, kind: str, rows: Int64[np.ndarray, "document 2"]) -> None:
+        """Add the keys of documents, and how many rows each has."""
+        self._documents.setdefault(kind, []).append(rows)
+
+    def settle(self, state: State) -> None:
+        """Add all to the arrays."""
+        for (family, kind), values in self._sums.items():
+            numbers = values.cpu().numpy()
+            state.member(family, kind, partial(np.zeros_like, numbers))[...] += numbers
+        for kind, rows in self._documents.items():
+            state.member("documents/", kind, lambda: np.zeros((0, 2), dtype=np.int64))
+            state.add(f"documents/{kind}", np.concatenate(rows))
 
 
 def groups(heads: int) -> int:
@@ -161,8 +195,8 @@ def _content(side: Side) -> Bool[np.ndarray, "text position"]:
 def sampled(side: Side, chosen: Bool[np.ndarray, "text position"], size: int, seed: int) -> Bool[np.ndarray, "text position"]:
     """At most `size` of the chosen positions of each text. What is drawn depends on the text and the seed alone."""
     steps = np.arange(1, side.width + 1, dtype=np.uint64) * GOLDEN
-    forms = np.array([_bits(f"{seed}\x1f{form}") for form, _ in side.kinds] + [0], dtype=np.uint64)
-    texts = np.where(side.roles >= 0, mix(forms[side.positions] + steps), np.uint64(0)).sum(1, dtype=np.uint64)
+    forms = side.answers(f"bits of {seed}", lambda form, _: np.uint64(_bits(f"{seed}\x1f{form}")), np.uint64(0))
+    texts = np.where(side.roles >= 0, mix(forms + steps), np.uint64(0)).sum(1, dtype=np.uint64)
     lots = np.where(chosen, mix(texts[:, None] + steps), np.uint64(2**64 - 1))  # each position draws one; the lowest are taken
     sample = np.zeros_like(chosen)
     np.put_along_axis(sample, np.argsort(lots, 1, kind="stable")[:, :size], True, 1)
@@ -182,7 +216,7 @@ def _summed(
     """
     import torch
 
-    upper = torch.triu_indices(heads, heads, 1)
+    upper = to_device(np.stack(np.triu_indices(heads, 1)), gathered.device)
     sums: torch.Tensor | None = None
     square: torch.Tensor | None = None
     for block in gathered.blocks():
@@ -193,13 +227,13 @@ def _summed(
                 sums = pairs.new_zeros((texts, pairs.shape[1]))
                 square = torch.zeros_like(sums) if squares else None
             numbers = at if not squares else of[at]
-            member = torch.from_numpy((np.arange(texts)[:, None] == numbers).astype(np.float64)).to(pairs.device)
+            member = to_device((np.arange(texts)[:, None] == numbers).astype(np.float64), pairs.device)
             sums += member @ pairs
             if square is not None:
                 square += member @ pairs**2
     assert sums is not None, "there are no rows"
     if square is not None:
-        n = torch.from_numpy(np.bincount(gathered.texts, minlength=texts)).to(sums.device)[:, None]
+        n = to_device(np.bincount(gathered.texts, minlength=texts), sums.device)[:, None]
         square = (square - sums**2 / n.clamp_min(1)).clamp_min_(0)
     return sums, square
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.batch import Later, MapBatch
+from headscope.core.rows import AttentionScores
 from headscope.stats.divergence import RowStack
 
 if TYPE_CHECKING:
@@ -39,13 +40,14 @@ class Gathered:
         self.texts, self.places = texts, places
         self._sites = [number for number, site in enumerate(batch.layout.sites) if site.kind == self.kind]
         self._heads = [batch.layout.sites[number].heads for number in self._sites]
-        self._device = batch.weights.device
-        self._keys = batch.weights.shape[-1]
+        self.device = batch.device
+        self._keys = batch.keys.width
         self._lengths = batch.keys.lengths.astype(np.int64)
         self._smoothing = smoothing
         self._seen = 0
-        self._later: list[tuple[Later, Float[torch.Tensor, "text query key"] | None]] = []
-        self._held = self._stack(np.arange(len(texts))) if self._bytes(len(texts)) <= MOST.get(self._device.type, MOST["cpu"]) else None
+        self._ahead = -1  # how many positions ahead of it a row reaches, where scores say so
+        self._later: list[tuple[Later | AttentionScores, Float[torch.Tensor, "text query key"] | None]] = []
+        self._held = self._stack(np.arange(len(texts))) if self._bytes(len(texts)) <= MOST.get(self.device.type, MOST["cpu"]) else None
 
     @property
     def complete(self) -> bool:
@@ -57,10 +59,14 @@ class Gathered:
         if batch.index != self._sites[self._seen]:
             raise ValueError(f"site {batch.index} of a batch came where {self._sites[self._seen]} was due")
         even = batch.even().weights[:, 0] if self._smoothing else None
-        if self._held is not None:
-            self._put(self._held, self._seen, batch.weights, even)
+        if batch.scores is not None:
+            self._ahead = max(self._ahead, self._keys if batch.scores.reach.after is None else batch.scores.reach.after)
+        if self._held is None:
+            self._later.append((batch.later() if batch.scores is None else batch.scores, even))
+        elif batch.scores is not None:
+            self._held.put_scores(self._seen, batch.scores)
         else:
-            self._later.append((batch.later(), even))
+            self._put(self._held, self._seen, batch.weights, even)
         self._seen += 1
 
     def blocks(self) -> Iterator[RowBlock]:
@@ -71,23 +77,25 @@ class Gathered:
             yield self._block(np.arange(len(self.texts)), self._held)
             return
         width = int(self.places.max(initial=-1)) + 1
-        step = max(1, MOST.get(self._device.type, MOST["cpu"]) // self._bytes(len(self._lengths)))
+        step = max(1, MOST.get(self.device.type, MOST["cpu"]) // self._bytes(len(self._lengths)))
         for start in range(0, width, step):
             rows = np.flatnonzero((self.places >= start) & (self.places < start + step))
             if len(rows):
                 stop = min(start + step, width)
-                stack = self._stack(rows, start)
+                stack = self._stack(rows)
                 for site, (later, even) in enumerate(self._later):
-                    cut = even[:, start:stop] if even is not None else None
-                    self._put(stack, site, later(start, stop), cut)
+                    if isinstance(later, AttentionScores):
+                        stack.put_scores(site, later)
+                    else:
+                        self._put(stack, site, later(start, stop), even[:, start:stop] if even is not None else None, start)
                 yield self._block(rows, stack)
 
     def _bytes(self, rows: int) -> int:
         return rows * sum(self._heads) * self._keys * 4
 
-    def _stack(self, rows: Int64[np.ndarray, "n"], start: int = 0) -> RowStack:
-        """Room for some rows, of maps that begin at row `start`."""
-        return RowStack(self.texts[rows], self.places[rows] - start, self._heads, self._keys, self._device)
+    def _stack(self, rows: Int64[np.ndarray, "n"]) -> RowStack:
+        """Room for some rows."""
+        return RowStack(self.texts[rows], self.places[rows], self._heads, self._keys, self.device)
 
     def _put(
         self,
@@ -95,10 +103,15 @@ class Gathered:
         site: int,
         maps: Float[torch.Tensor, "text head query key"],
         even: Float[torch.Tensor, "text query key"] | None,
+        start: int = 0,
     ) -> None:
-        stack.put(site, maps, None if even is None else (self._smoothing, even))
+        stack.put(site, maps, None if even is None else (self._smoothing, even), start)
 
     def _block(self, rows: Int64[np.ndarray, "n"], stack: RowStack) -> RowBlock:
-        """A decoder's early rows are mostly empty: there it pays to see where they end."""
-        ends = stack.ends() if self.kind == "decoder" else self._lengths[self.texts[rows]]
-        return RowBlock(rows, ends, stack)
+        """A decoder's early rows are mostly empty: there it pays to see where they end. Scores say how far rows
+        reach.
+        """
+        lengths = self._lengths[self.texts[rows]]
+        if self._ahead >= 0:
+            return RowBlock(rows, np.minimum(lengths, self.places[rows] + self._ahead + 1), stack)
+        return RowBlock(rows, stack.ends() if self.kind == "decoder" else lengths, stack)

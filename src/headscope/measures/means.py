@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     Sums = Float[torch.Tensor, "batch quantity head"]
     Counts = Float64[np.ndarray, "batch quantity"]
+    Even = Float[torch.Tensor, "batch quantity"]
 
 Average = Literal["example", "token"]
 
@@ -36,11 +37,11 @@ class _Seen:
 
     sums: Sums
     rows: Counts
-    even: Counts
+    even: Even
 
     def none_of(self, heads: int) -> _Seen:
         """The same of a site of so many heads that is not observed: nothing."""
-        return _Seen(self.sums.new_zeros((*self.sums.shape[:2], heads)), np.zeros_like(self.rows), np.zeros_like(self.even))
+        return _Seen(self.sums.new_zeros((*self.sums.shape[:2], heads)), np.zeros_like(self.rows), self.even.new_zeros(self.even.shape))
 
 
 class _PendingTexts:
@@ -52,7 +53,7 @@ class _PendingTexts:
         self._average, self._layout = average, layout
         self._sums: list[Sums] = []
         self._rows: list[Float64[np.ndarray, "text quantity site"]] = []
-        self._even: list[Float64[np.ndarray, "text quantity site"]] = []
+        self._even: list[Float[torch.Tensor, "text quantity site"]] = []
         self._replicates: list[Float64[np.ndarray, "text replicate"]] = []
         self._documents: list[str] = []
         self._slices: list[Int64[np.ndarray, "text"]] = []
@@ -63,7 +64,7 @@ class _PendingTexts:
 
         self._sums.append(torch.cat([site.sums for site in seen], -1))
         self._rows.append(np.stack([site.rows for site in seen], -1))
-        self._even.append(np.stack([site.even for site in seen], -1))
+        self._even.append(torch.stack([site.even for site in seen], -1))
         self._replicates.append(batch.replicates)
         self._documents += batch.documents
         self._slices.append(batch.slices)
@@ -81,7 +82,7 @@ class _PendingTexts:
         factors = torch.from_numpy(present / np.maximum(rows, 1)).to(sums.device)[..., site_of]
         weights = torch.from_numpy(np.ascontiguousarray(replicates.T)).to(sums.device)
         shown = (sums.double() * factors).flatten(1)  # [text, quantity * head]
-        even = np.concatenate(self._even) * present
+        even = torch.cat(self._even).cpu().double().numpy() / np.maximum(rows, 1) * present
         documents = _by_document(self._documents, self._layout, present)
         for part, texts in state.split(np.concatenate(self._slices)):
             chosen = texts if isinstance(texts, slice) else torch.from_numpy(texts).to(sums.device)
@@ -113,11 +114,11 @@ class HeadMeans(Measure):
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """For each text and quantity a sum over rows, for each head, and the number of rows it runs over."""
 
-    def baseline(self, batch: MapBatch) -> Float64[np.ndarray, "text quantity"]:
-        """What to compare heads with: what attention spread evenly over all that is visible gives."""
-        sums, rows = self.observe(batch.even())
-        shares: Float64[np.ndarray, "text quantity"] = sums[..., 0].double().cpu().numpy() / np.maximum(rows, 1)
-        return shares
+    def baseline(self, batch: MapBatch) -> Even:
+        """What to compare heads with, summed over rows as in `observe`: what attention spread evenly over all that is
+        visible gives.
+        """
+        return self.observe(batch.even())[0][..., 0]
 
     def bounds(self, quantity: str) -> tuple[float, float]:
         """Where a quantity can lie: its interval is cut there."""
@@ -156,37 +157,41 @@ class HeadMeans(Measure):
         Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device
         waiting. Sites for which no quantity is defined are not observed.
         """
-        asked = self._asked(batch.layout)
+        me = id(self)  # the hash of a measure is worked out anew each time, and every layer of every batch comes here
+        if (me, "asked") not in batch.shared:
+            batch.shared[me, "asked"] = self._asked(batch.layout)
+        asked: tuple[int, ...] = batch.shared[me, "asked"]
         if batch.index not in asked:
             return
-        waiting: dict[int, _Seen] = batch.shared.setdefault((self, "waiting"), {})
-        even = batch.once(self, lambda: self.baseline(batch))
+        waiting: dict[int, _Seen] = batch.shared.setdefault((me, "waiting"), {})
         if batch.maps is None and not self._needs_scores:  # what is known of rows is small: all sites of a kind are looked at together
-            together: dict[int, tuple[MapBatch, Counts]] = batch.shared.setdefault((self, "rows", batch.site.kind), {})
-            together[batch.index] = replace(batch, scores=None, value=None), even
-            kind = [index for index in asked if batch.layout.sites[index].kind == batch.site.kind]
-            if len(together) == len(kind):
-                del batch.shared[self, "rows", batch.site.kind]
+            together: list[MapBatch] = batch.shared.setdefault((me, "rows", batch.site.kind), [])
+            together.append(batch if batch.scores is None else replace(batch, scores=None, value=None))
+            if len(together) == sum(batch.layout.sites[index].kind == batch.site.kind for index in asked):
+                del batch.shared[me, "rows", batch.site.kind]
                 waiting |= self._observe_together(together)
         else:
-            waiting[batch.index] = _Seen(*self.observe(batch), even)
+            waiting[batch.index] = _Seen(*self.observe(batch), self._even(batch))
         if len(waiting) == len(asked):
-            del batch.shared[self, "waiting"]
+            del batch.shared[me, "waiting"]
             last = waiting[batch.index]
             seen = [waiting.get(index) or last.none_of(site.heads) for index, site in enumerate(batch.layout.sites)]
             state.pending(self.name, lambda: _PendingTexts(self.average, batch.layout)).add(batch, seen)
 
-    def _observe_together(self, batches: Mapping[int, tuple[MapBatch, Counts]]) -> dict[int, _Seen]:
-        """What the sites of a kind show, which differ in nothing but their heads, looked at as one site."""
+    def _even(self, batch: MapBatch) -> Even:
+        return batch.once(self, lambda: self.baseline(batch))
+
+    def _observe_together(self, batches: Sequence[MapBatch]) -> dict[int, _Seen]:
+        """What the sites of a kind show, which differ in nothing but their heads and reach, looked at as one site."""
         import torch
 
-        first = next(iter(batches.values()))[0]
-        sums = [batch.rows for batch, _ in batches.values() if batch.rows is not None]
-        observed, counts = self.observe(replace(first, rows=RowSums(sums[0].needs, torch.cat([rows.values for rows in sums], 1))))
+        sums = [row_sums(batch, RowNeeds()) for batch in batches]
+        together = RowSums(sums[0].needs, torch.cat([rows.values for rows in sums], 1))
+        observed, counts = self.observe(replace(batches[0], rows=together))
         parts = torch.split(observed, [rows.values.shape[1] for rows in sums], -1)
-        return {index: _Seen(part, counts, even) for (index, (_, even)), part in zip(batches.items(), parts, strict=True)}
+        return {batch.index: _Seen(part, counts, self._even(batch)) for batch, part in zip(batches, parts, strict=True)}
 
-    @property
+    @cached_property
     def _needs_scores(self) -> bool:
         """Whether a site must be looked at while its scores are there."""
         needs = self.row_needs()

@@ -52,7 +52,9 @@ class Positions(HeadMeans):
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """Sums along the diagonals of the maps."""
+        import torch
+
         rows = row_sums(batch, RowNeeds(offsets=self.offsets))
-        sums = rows.over("all")[:, :, [rows.needs.column(offset) for offset in self.offsets]]
+        sums = torch.stack([rows.over("all")[..., rows.needs.column(offset)] for offset in self.offsets], 1)
         reach = np.abs(self.offsets) if self.denominator == "valid" else np.zeros(len(self.offsets))
-        return sums.transpose(1, 2), np.maximum(batch.queries.lengths[:, None] - reach, 0)
+        return sums, np.maximum(batch.queries.lengths[:, None] - reach, 0)

@@ -63,11 +63,11 @@ class Questions:
         ]
         labels = np.array([LABEL_SETS.number(question.labels) for question in asked], dtype=np.int64)
         place = words.place[first + np.array([question.word for question in asked], dtype=np.int64)]
-        keys = keys_of([annotation.document for annotation in side.texts])
-        rules = list(np.array([question.rules for question in asked], dtype=bool).T)
+        groups = groups_of(keys_of([annotation.document for annotation in side.texts]))[text]
+        rules = np.array([question.rules for question in asked] or [()], dtype=bool).T[:, : len(asked)]
         texts, places, candidates, answers = (to_device(array, device) for array in (text, place, *masks))
-        cases = Cases.of(labels, groups_of(keys[text]), rules, text, len(text), side.texts, device)
-        return cls(texts, places, candidates, answers, cases, counts)
+        label, group, right = (to_device(array, device) for array in (labels, groups, rules))
+        return cls(texts, places, candidates, answers, Cases.of(label, group, right, texts, len(text), side.texts), counts)
 
     def right(self, batch: MapBatch) -> Bool[torch.Tensor, "direction question head"]:
         """Which heads of a site answer rightly. Without any weight on a candidate there is no answer, and it is not

@@ -19,7 +19,6 @@ from headscope.core.state import State
 from headscope.core.transfer import to_device
 from headscope.core.trees import NONE, ROOT, TAGS, Tag
 from headscope.errors import MeasureError
-from headscope.kernels import kernel
 from headscope.measures.base import Champion, Columns, Level, Measure
 from headscope.measures.cases import LABEL_SETS, Cases
 from headscope.measures.contests import ALL, CONTROL, Contests, Selection, control_group, own_label
@@ -29,7 +28,7 @@ from headscope.stats.resampled import Resampled
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Bool, Float, Int
+    from jaxtyping import Bool, Int, Shaped
 
 CLITICS = frozenset({"'s", "’s", "'", "’"})
 _REFERENCE_CLITICS = frozenset({"'s", "s'"})
@@ -68,6 +67,7 @@ class Relations(Measure):
     name: ClassVar[str] = "relations"
     summary: ClassVar[str] = "every head as a dependency classifier: is the word it picks the syntactic head?"
     reads: ClassVar[str | None] = "trees"
+    weighs_texts: ClassVar[bool] = False
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"punct": "include", "root": "include", "possessive": "clitic", "selection": "in-sample", "least": 100},
         "reference": {
@@ -132,19 +132,15 @@ class Relations(Measure):
 
     def _counts(
         self, scored: _Scored, chosen: Int[torch.Tensor, "direction text head position"]
-    ) -> Float[torch.Tensor, "cell direction head"]:
+    ) -> Shaped[torch.Tensor, "cell direction head"]:
         """How often each head is right, by cell."""
         import torch
 
-        cases = scored.cases
-        if chosen.device.type == "cpu" and self.possessive != "reference" and (fast := kernel("words_cpu")) is not None:
-            asked = (tensor.numpy() for tensor in (chosen, scored.text, scored.speaks, scored.gold, cases.cell))
-            return torch.from_numpy(fast.count_right(*asked, len(cases.n), torch.get_num_threads()))
-        right = chosen[:, scored.text, :, scored.speaks].transpose(0, 1) == scored.gold[:, None]  # [direction, case, head]
-        if self.possessive == "reference":
-            own = chosen[:, scored.text, :, scored.own].transpose(0, 1)
-            right = torch.where(own == scored.last[:, None], own == scored.gold[:, None], right)
-        return cases.count(right)
+        if self.possessive != "reference":
+            return scored.cases.count_chosen(chosen, scored.text, scored.speaks, scored.gold)
+        speaker, own = (chosen[:, scored.text, :, place].transpose(0, 1) for place in (scored.speaks, scored.own))
+        gold = scored.gold[:, None]
+        return scored.cases.count(torch.where(own == scored.last[:, None], own == gold, speaker == gold))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Every head and relation; and the best head of each relation beside the best fixed offset."""
@@ -159,48 +155,41 @@ class Relations(Measure):
         return self.contests.champions(state, layout)
 
     def prepare(self, queries: Side, keys: Side, device: torch.device) -> _Scored:
-        """The words of a batch that are scored: once for their own tree, and once for each draw of the control."""
+        """The words of a batch that are scored: once for their own tree, and once for each draw of the control. What
+        can be worked out on the device is: the host only lays trees side by side.
+        """
+        import torch
+
         words = WordIndex.of(queries)
-        tags, head = trees_of(queries)
+        tags, heads = trees_of(queries)
         if self.control == "none":
-            tags, head = tags[:1], head[:1]
-        labels = _label_sets(self.subtypes, self.punct, self.root).of(tags, head)
-        scored = (labels >= 0) & (head != NONE)  # the words' own trees come first
-        count = np.count_nonzero(scored, axis=1)
-        own = slice(0, int(count[0]))
+            tags, heads = tags[:1], heads[:1]
         start, end = words.bounds()
         number = np.arange(len(words))
         speaks = number + self._clitic_follows(queries, words, tags[0], end)
-        word = np.broadcast_to(number, scored.shape)[scored]
-        speaker = np.concatenate([speaks.take(word[own]), word[own.stop :]])
-        above = head[scored]  # the governor, by its number in its text
-        text = words.text.take(word)
-        governor = above + words.first.take(text)  # among the batch's words
-        group = groups_of(keys_of([text.document for text in queries.texts])).take(text)
-        group[own.stop :] = control_group(np.repeat(np.arange(len(count) - 1), count[1:]), group[own.stop :])
-        places = (
-            text,
-            words.place.take(speaker),
-            words.place.take(word),
-            np.where(above >= 0, words.place.take(governor, mode="clip"), -2),
-            words.place.take(end.take(word) - 1),
-        )
-        cases = Cases.of(
-            labels[scored],
-            group,
-            list(
-                self._right(np.where(above >= 0, governor - start.take(word), ROOT), word, own, number - start, speaks - start, end - start)
-            ),
-            text,
-            own.stop,
-            queries.texts,
-            device,
-        )
+        group = groups_of(keys_of([text.document for text in queries.texts]))
+        of_words = (number, speaks, words.text, words.place, words.first[words.text], start, end, group[words.text])
+        number_, speaks_, text, place, first, start_, end_, group_ = to_device(np.stack(of_words), device)
+        tag, head = to_device(np.stack([tags, heads]), device).long()  # [tree, word]
+        labels = _label_sets(self.subtypes, self.punct, self.root).of(tag, head).masked_fill(head == NONE, -1)
+        draws = torch.arange(len(tag) - 1, device=device)[:, None]
+        groups = torch.cat([group_[None], control_group(draws, group_)])
+        speaker = torch.cat([speaks_[None], number_.expand(len(tag) - 1, -1)])  # in other trees every word speaks for itself
+        governor = head + first  # among the batch's words
+        gold = torch.where(head >= 0, place[governor.clamp(0, max(0, len(words) - 1))], -2)
+        in_sentence = torch.where(head >= 0, governor - start_, ROOT)
+        rules = self._right(in_sentence, number_ - start_, speaks_ - start_, end_ - start_)
+        texts, places, lasts = (tensor.expand_as(tag).reshape(-1) for tensor in (text, place, place[end_ - 1]))
+        cases = Cases.of(labels.view(-1), groups.view(-1), rules.flatten(1), texts, len(words), queries.texts)
         further = keys.chosen("cls and sep", _CLS_OR_SEP) if self.specials == "candidates" else None
         return _Scored(
-            SentenceIndex(words, keys.width, device, further),
+            SentenceIndex(words, keys.width, device, further, keys.places),
             cases,
-            *(to_device(place, device) for place in places),
+            texts,
+            place[speaker].view(-1),
+            places,
+            gold.view(-1),
+            lasts,
         )
 
     def _clitic_follows(self, side: Side, words: WordIndex, tags: Int[np.ndarray, "n"], end: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
@@ -216,25 +205,21 @@ class Relations(Measure):
 
     def _right(
         self,
-        governor: Int[np.ndarray, "case"],
-        word: Int[np.ndarray, "case"],
-        own: slice,
-        index: Int[np.ndarray, "n"],
-        speaks: Int[np.ndarray, "n"],
-        size: Int[np.ndarray, "n"],
-    ) -> Iterator[Bool[np.ndarray, "case"]]:
-        """For each fixed offset whether it picks the governors of the words that are asked about, by numbers in the
-        sentence from 0, or ROOT: a guess never leaves the sentence. In the trees of other sentences, which follow the
-        words' `own`, every word speaks for itself.
+        governor: Int[torch.Tensor, "tree word"],
+        index: Int[torch.Tensor, "word"],
+        speaks: Int[torch.Tensor, "word"],
+        size: Int[torch.Tensor, "word"],
+    ) -> Bool[torch.Tensor, "offset tree word"]:
+        """For each fixed offset whether it picks the governors, by numbers in the sentence from 0, or ROOT: a guess
+        never leaves the sentence. In the trees of other sentences, after the first, every word speaks for itself.
         """
-        last = size - 1
-        for offset in self.offsets:
-            plain, guess = (np.clip(place + offset, ROOT, last) for place in (index, speaks))
-            if self.possessive == "reference":
-                guess = np.where(plain == last, plain, guess)
-            right = governor == plain.take(word)
-            right[own] = governor[own] == guess.take(word[own])
-            yield right
+        import torch
+
+        offsets, last = to_device(np.array(self.offsets), size.device)[:, None], size - 1
+        plain, guess = (torch.minimum((place + offsets).clamp_min(ROOT), last) for place in (index, speaks))
+        if self.possessive == "reference":
+            guess = torch.where(plain == last, plain, guess)
+        return torch.cat([governor[None, :1] == guess[:, None], governor[None, 1:] == plain[:, None]], 1)
 
 
 class _LabelSets:
@@ -243,18 +228,23 @@ class _LabelSets:
     def __init__(self, subtypes: str, punct: str, root: str) -> None:
         self._fold, self._punct, self._root = subtypes == "fold", punct == "include", root == "include"
         self._table = np.zeros((2, 2, 0), dtype=np.int64)  # own tree or control, root or not, tag
+        self._on_device: dict[torch.device, Int[torch.Tensor, "2 2 tag"]] = {}
 
-    def of(self, tags: Int[np.ndarray, "tree n"], head: Int[np.ndarray, "tree n"]) -> Int[np.ndarray, "tree n"]:
+    def of(self, tags: Int[torch.Tensor, "tree word"], head: Int[torch.Tensor, "tree word"]) -> Int[torch.Tensor, "tree word"]:
         """The numbers of the words' sets of labels, -1 for none. The first tree is the words' own."""
-        table, known = self._table, len(TAGS.items)
-        if table.shape[-1] < known:
-            columns = [self._column(tag) for tag in TAGS.items[table.shape[-1] : known]]
-            self._table = table = np.concatenate([table, np.stack(columns, -1)], -1)
-        control = (np.arange(len(tags)) > 0).astype(np.int8)
-        # One look-up in the flat table, which is several times as fast as one by three numbers.
-        rows = 2 * control[:, None].astype(np.int64) + (head == ROOT)
-        numbers: Int[np.ndarray, "tree n"] = table.ravel().take(rows * table.shape[-1] + tags)
-        return numbers
+        import torch
+
+        known, width = len(TAGS.items), self._table.shape[-1]
+        if width < known:
+            columns = [self._column(tag) for tag in TAGS.items[width:known]]
+            self._table = np.concatenate([self._table, np.stack(columns, -1)], -1)
+            self._on_device.clear()
+        if tags.device not in self._on_device:
+            self._on_device[tags.device] = to_device(self._table, tags.device)
+        table = self._on_device[tags.device]
+        control = (torch.arange(len(tags), device=tags.device) > 0).long()[:, None]
+        # One look-up in the flat table, which is faster than one by three numbers.
+        return table.view(-1)[(2 * control + (head == ROOT)) * table.shape[-1] + tags]
 
     def _column(self, tag: Tag) -> Int[np.ndarray, "2 2"]:
         if not tag.relation:

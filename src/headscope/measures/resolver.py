@@ -31,6 +31,7 @@ class Resolver(Measure):
     """
 
     reads: ClassVar[str | None] = "mentions"
+    weighs_texts: ClassVar[bool] = False
     natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
 
     level: Level = "word"

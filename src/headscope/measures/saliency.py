@@ -19,9 +19,7 @@ from headscope.measures.means import HeadMeans, means_of, support_of
 from headscope.stats.inference import interval
 
 if TYPE_CHECKING:
-    from jaxtyping import Float64
-
-    from headscope.measures.means import Counts, Sums
+    from headscope.measures.means import Counts, Even, Sums
 
 OTHER = "other"
 
@@ -91,9 +89,9 @@ class Saliency(HeadMeans):
         counted = np.stack([(chosen[name] * visible).sum(1) for name in self.groups], 1)
         return sums, counted.astype(np.float64)
 
-    def baseline(self, batch: MapBatch) -> Float64[np.ndarray, "text quantity"]:
+    def baseline(self, batch: MapBatch) -> Even:
         """There is none: even attention has no gradient of its own."""
-        return np.full((len(batch.weights), len(self.groups)), np.nan)
+        return batch.weights.new_full((len(batch.weights), len(self.groups)), float("nan"))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Heads and layers; and `saliency_ratio`, each layer's mean for a group by its mean for all other tokens."""

@@ -22,9 +22,9 @@ from headscope.stats.rows import sum_plogp
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Float, Float64, Int
+    from jaxtyping import Float, Int
 
-    from headscope.measures.means import Counts, Sums
+    from headscope.measures.means import Counts, Even, Sums
 
 PLACES = ("first", "sep", "punct", "other")  # where a sink can be; the first that fits
 _UNBOUNDED = ("entropy_without_first", "value_norm")
@@ -83,11 +83,11 @@ class Sinks(HeadMeans):
         hidden |= set() if (np.abs(means[sink]) > 0.01).any() else {sink}
         return [number for number in range(len(means)) if number not in hidden]
 
-    def baseline(self, batch: MapBatch) -> Float64[np.ndarray, "text quantity"]:
+    def baseline(self, batch: MapBatch) -> Even:
         """What even attention gives; for `value_norm` 1, the size of a value like all others."""
-        shares = super().baseline(batch)
-        shares[:, -2] = 1.0
-        return shares
+        even = super().baseline(batch).clone()
+        even[:, -2] = 1.0
+        return even
 
     def row_needs(self) -> RowNeeds | None:
         """The weight on the first key, and the scores for all other weights."""

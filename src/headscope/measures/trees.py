@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
     from jaxtyping import Bool, Float, Float64, Int
 
-    from headscope.measures.means import Counts, Sums
+    from headscope.measures.means import Counts, Even, Sums
 
 _TURNED = ":head-to-dep"
 
@@ -116,11 +116,11 @@ class SpanningTrees(HeadMeans):
         sums = found.new_zeros((len(gold.edges), found.shape[1])).index_add_(0, gold.text, found)
         return sums[:, None], gold.edges[:, None]
 
-    def baseline(self, batch: MapBatch) -> Float64[np.ndarray, "text quantity"]:
+    def baseline(self, batch: MapBatch) -> Even:
         """A chain in which every word is joined to the next."""
-        gold = self._gold(batch)
-        shares: Float64[np.ndarray, "text quantity"] = (gold.neighbours / np.maximum(gold.edges, 1))[:, None]
-        return shares
+        import torch
+
+        return torch.from_numpy(self._gold(batch).neighbours)[:, None]
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Every head and every layer; and the joint tree, if there is one."""

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import torch
 from transformers import AttentionInterface, PreTrainedModel
@@ -104,7 +105,7 @@ class Finite:
     def __init__(self, sites: Sequence[Site], dtype: torch.dtype) -> None:
         self._sites, self._dtype = sites, dtype
         self._seen: list[tuple[int, torch.Tensor]] = []  # by site: which texts of the batch are not finite
-        self._sums: list[tuple[int, torch.Tensor]] = []  # by site: a number per text that is finite if all of its are
+        self._sums: list[tuple[int, torch.Tensor]] = []  # by site: numbers per text that are finite if all of its are
 
     def note(self, index: int, weights: Weights, queries: torch.Tensor) -> None:
         """Look at a site's maps, except in rows of padding. A row is a softmax: one of its weights is NaN if and
@@ -116,14 +117,14 @@ class Finite:
         """Look at every number of a site, such as its gradients."""
         self._seen.append((index, ~torch.isfinite(values.flatten(1)).all(1)))
 
-    def note_sums(self, index: int, values: Float[torch.Tensor, "batch head query"]) -> None:
-        """Look at one number per row of a site, 0 on padding: a sum is finite only if all its terms are."""
-        self._sums.append((index, values.sum((1, 2))))
+    def note_sums(self, index: int, sums: Float[torch.Tensor, "batch head"]) -> None:
+        """Look at sums over the rows of a site: a sum is finite only if all its terms are."""
+        self._sums.append((index, sums))
 
     def check(self) -> None:
         """Refuse what was not finite, naming the first layer."""
         if self._sums:
-            infinite = ~torch.isfinite(torch.stack([sums for _, sums in self._sums]))
+            infinite = ~torch.isfinite(torch.stack([sums.sum(1) for _, sums in self._sums]))
             self._seen += [(index, flags) for (index, _), flags in zip(self._sums, infinite, strict=True)]
             self._sums = []
         if self._seen and (bad := torch.stack([flags for _, flags in self._seen])).any():
@@ -233,11 +234,21 @@ def _with_parts(config: Any) -> Iterator[Any]:
             yield from _with_parts(part)
 
 
+_known_configs: WeakKeyDictionary[PreTrainedModel, list[Any]] = WeakKeyDictionary()
+
+
+def _configs(model: PreTrainedModel) -> list[Any]:
+    """All configurations in a model, each once. They are looked for once, since a model has many modules."""
+    if model not in _known_configs:
+        parts = {id(config): config for m in model.modules() if isinstance(m, PreTrainedModel) for config in _with_parts(m.config)}
+        _known_configs[model] = list(parts.values())
+    return _known_configs[model]
+
+
 @contextmanager
 def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
     """The model with another attention implementation, and with its own again afterwards, whatever happens."""
-    configs = {id(config): config for m in model.modules() if isinstance(m, PreTrainedModel) for config in _with_parts(m.config)}
-    before = [(config, config._attn_implementation) for config in configs.values()]
+    before = [(config, config._attn_implementation) for config in _configs(model)]
     if all(was == name for _, was in before):
         yield
         return

@@ -117,7 +117,7 @@ def _pass(
     take: Callable[[int, torch.Tensor, torch.Tensor, Any], None],
     wanted: frozenset[int],
 ) -> None:
-    finite = capture.Finite(model.sites, model.network.dtype)
+    finite = model.finite()
     tap = _Backward(take, wanted, scale, finite, partial(_seen, model, asked))
     leaves: list[torch.Tensor] = []
     with torch.enable_grad(), from_embeddings(model, leaves), only(model, asked) as of, capture.tapped(model.network, tap):

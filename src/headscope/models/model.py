@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -16,7 +17,6 @@ import torch
 from headscope.core import html
 from headscope.core.batch import WORD, Slope
 from headscope.core.heads import HeadLayout, Site
-from headscope.core.rows import ENTROPY, AttentionScores
 from headscope.core.transfer import to_device
 from headscope.corpora.tags import Tagging, tagging_of
 from headscope.encoding.texts import Encoded
@@ -183,7 +183,7 @@ class Model:
         """Run the model once and give `consume` each wanted site's attention, and `values` its values before that where
         they are known; an error if attention is not finite.
         """
-        finite = capture.Finite(self.sites, self.network.dtype)
+        finite = self.finite()
 
         def take(index: int, weights: torch.Tensor, *seen: Any) -> None:
             finite.note(index, weights, self.queries(inputs, self.sites[index]))
@@ -216,24 +216,27 @@ class Model:
         consume: RowConsumer,
         wanted: frozenset[int] | None = None,
         reaches: Reaches | None = None,
-    ) -> Finite:
+    ) -> None:
         """Run the model once, without maps, and give `consume` the statistics of each wanted site's rows.
 
-        `members` gives for a site which key belongs to which group. Whether all was finite is to be checked by what is
-        returned, and whether masks are those of their reaches by `reaches`: neither makes the device wait here.
+        `members` gives for a site which key belongs to which group. Whether masks are those of their reaches is checked
+        by `reaches`, and whether all is finite by whoever reads the statistics: neither makes the device wait here.
         """
-        inputs = self.inputs(texts)
-        finite = capture.Finite(self.sites, self.network.dtype)
-
-        def take(index: int, values: torch.Tensor, scores: AttentionScores) -> None:
-            finite.note_sums(index, values[..., ENTROPY])
-            consume(index, values, scores)
-
         source = [len(text) for text in texts]
         target = [len(text if text.target is None else text.target) for text in texts]
+        inputs = self.inputs(texts)
+        if len({*source}) == 1 and not self.encoder_decoder:
+            del inputs["attention_mask"]  # it hides nothing, and transformers would wait for the device to find that out
         lengths = fused.lengths_of(source, target, self.sites, self.device)
-        fused.stream_rows(self.network, self.sites, inputs, lengths, members, offsets, take, wanted, reaches)
-        return finite
+        fused.stream_rows(self.network, self.sites, inputs, lengths, members, offsets, consume, wanted, reaches)
+
+    def attending(self, by: Literal["eager", "sdpa"]) -> AbstractContextManager[None]:
+        """The network with this implementation of attention. To switch once, not for every pass, saves time."""
+        return capture.implementation(self.network, by)
+
+    def finite(self) -> Finite:
+        """What remembers whether attention is finite."""
+        return capture.Finite(self.sites, self.network.dtype)
 
     def queries(self, inputs: Mapping[str, torch.Tensor], site: Site) -> torch.Tensor:
         """1 at the rows of a site's maps that are tokens, 0 at padding, [batch, query]."""

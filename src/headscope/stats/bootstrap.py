@@ -16,7 +16,7 @@ import numpy as np
 from headscope.core.hashing import hash64
 
 if TYPE_CHECKING:
-    from jaxtyping import Float64, Int64, UInt64
+    from jaxtyping import Float64, Int64, UInt8, UInt64
 
 GROUPS = 128  # of documents: enough to resample, and few enough to keep counts for each
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -24,7 +24,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _CDF = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(13)])
 _THRESHOLDS = np.array([min(int(p * 2**64), 2**64 - 1) for p in _CDF], dtype=np.uint64)
 _LEADING = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)  # the least number that begins with these 16 bits
-_BY_LEADING = np.searchsorted(_THRESHOLDS, _LEADING, side="right")
+_BY_LEADING = np.searchsorted(_THRESHOLDS, _LEADING, side="right").astype(np.uint8)
 _PARTED = np.searchsorted(_THRESHOLDS, _LEADING | np.uint64((1 << 48) - 1), side="right") != _BY_LEADING
 
 
@@ -46,13 +46,13 @@ def poisson_weights(documents: Sequence[str], replicates: int, seed: int = 0) ->
     return weights
 
 
-def _draws(bits: UInt64[np.ndarray, "*shape"]) -> Int64[np.ndarray, "*shape"]:
+def _draws(bits: UInt64[np.ndarray, "*shape"]) -> UInt8[np.ndarray, "*shape"]:
     """The number that 64 random bits draw. Their first 16 tell it, but for few that a threshold parts."""
     leading = (bits >> np.uint64(48)).astype(np.uint16)
-    drawn = _BY_LEADING[leading]
-    parted = _PARTED[leading]
-    drawn[parted] = np.searchsorted(_THRESHOLDS, bits[parted], side="right")
-    found: Int64[np.ndarray, "*shape"] = drawn
+    drawn = _BY_LEADING.take(leading)
+    parted = np.flatnonzero(_PARTED.take(leading))
+    drawn.flat[parted] = np.searchsorted(_THRESHOLDS, bits.flat[parted], side="right")
+    found: UInt8[np.ndarray, "*shape"] = drawn
     return found
 
 

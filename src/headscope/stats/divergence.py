@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from headscope.core.rows import AttentionScores
 from headscope.core.transfer import to_device
 from headscope.kernels import kernel
+from headscope.stats.rows import score_blocks
 
 if TYPE_CHECKING:
     import torch
@@ -55,7 +57,9 @@ class RowStack:
 
         self.form = form or form_for(device)
         self._texts, self._places = (to_device(numbers, device) for numbers in (texts, places))
-        rows = len(texts)
+        self._host_places, rows = places, len(texts)
+        self._span = range(int(places.min(initial=0)), int(places.max(initial=-1)) + 1)
+        self._chosen: dict[tuple[int, int], Int64[torch.Tensor, "some"]] = {}
         self._first = np.concatenate([[0], np.cumsum(heads)])
         shape = (len(heads), rows, keys, max(heads)) if self.form == "triton" else (rows, sum(heads), keys)
         self._weights = torch.empty(shape, dtype=torch.float32, device=device)
@@ -67,24 +71,42 @@ class RowStack:
         site: int,
         maps: Float[torch.Tensor, "text head query key"],
         towards: tuple[float, Float[torch.Tensor, "text query key"]] | None = None,
+        start: int = 0,
     ) -> None:
-        """Take the rows of one site. `towards`: a share, and the maps that are mixed in by it."""
+        """Take the rows of one site that its maps have, which begin with row `start`. `towards`: a share, and the maps
+        that are mixed in by it.
+        """
         import torch
 
+        numbers = self._numbers(start, start + maps.shape[2])
         if self.form == "triton" and towards is None:
             fast = kernel("pairs_cuda")
             assert fast is not None
-            fast.lay_out(maps, self._texts, self._places, self._weights[site])
+            if len(numbers):
+                fast.lay_out(maps, self._texts, self._places, numbers, start, self._weights[site])
             return
-        rows = maps[self._texts, :, self._places].float()
+        texts, places = self._texts[numbers], self._places[numbers] - start
+        rows = maps[texts, :, places].float()
         rows /= rows.sum(-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
         if towards is not None:
             share, even = towards
-            rows.lerp_(even[self._texts, self._places][:, None], share)
+            rows.lerp_(even[texts, places][:, None], share)
         if self.form == "triton":
-            self._weights[site, :, :, : rows.shape[1]] = rows.transpose(1, 2)
+            self._weights[site, numbers, :, : rows.shape[1]] = rows.transpose(1, 2)
         else:
-            self._weights[:, self._first[site] : self._first[site + 1]] = rows
+            self._weights[numbers, self._first[site] : self._first[site + 1]] = rows
+
+    def put_scores(self, site: int, scores: AttentionScores) -> None:
+        """Take the rows of one site from what its weights are made of."""
+        for rows, weights in score_blocks(scores, self._span):
+            self.put(site, weights, start=rows.start)
+
+    def _numbers(self, start: int, stop: int) -> Int64[torch.Tensor, "some"]:
+        """Which rows are from `start` up to `stop` of their maps. All sites ask for the same."""
+        if (start, stop) not in self._chosen:
+            numbers = np.flatnonzero((self._host_places >= start) & (self._host_places < stop))
+            self._chosen[start, stop] = to_device(numbers, self._weights.device)
+        return self._chosen[start, stop]
 
     def ends(self) -> Int64[np.ndarray, "row"]:
         """For each row the number of keys up to the last one that some head attends to."""

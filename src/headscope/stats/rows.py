@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from headscope.core.rows import AttentionScores, Reach
+from headscope.core.transfer import to_device
 from headscope.kernels import kernel
 
 if TYPE_CHECKING:
@@ -128,13 +131,21 @@ def score_statistics(
     return values, logs
 
 
-def score_blocks(scores: AttentionScores) -> Iterator[tuple[range, Float[torch.Tensor, "batch head row key"]]]:
-    """The weights that scores give, some rows at a time: e^(score - log of the row), 0 where the key is not seen."""
+def score_blocks(scores: AttentionScores, wanted: range | None = None) -> Iterator[tuple[range, Float[torch.Tensor, "batch head row key"]]]:
+    """The weights that scores give to all rows, or to those that are wanted, some rows at a time: e^(score - log of the
+    row), 0 where the key is not seen.
+    """
     import torch
 
     (batch, heads, size, _), columns = scores.query.shape, scores.key.shape[2]
+    if scores.query.is_cuda and (fast := kernel("attention_cuda")) is not None:
+        reach = (scores.reach.before, scores.reach.after)
+        parts = (scores.query, scores.key, scores.logs, scores.scale, reach, scores.lengths)
+        for rows in blocks(batch * heads * columns, wanted or range(size), scores.query.device):
+            yield rows, fast.weights(*parts, rows)
+        return
     key = scores.key.float().repeat_interleave(heads // scores.key.shape[1], 1).transpose(-1, -2).flatten(0, 1)
-    for rows in blocks(batch * heads * columns, size, scores.query.device):
+    for rows in blocks(batch * heads * columns, wanted or range(size), scores.query.device):
         part = slice(rows.start, rows.stop)
         query, logs = scores.query[:, :, part].float().flatten(0, 1), scores.logs[:, :, part, None].float().flatten(0, 1)
         weights = torch.baddbmm(logs, query, key, beta=-1, alpha=scores.scale).exp_().view(batch, heads, len(rows), columns)
@@ -145,15 +156,15 @@ def even_blocks(
     reach: Reach, lengths: tuple[Lengths, Lengths], columns: int
 ) -> Iterator[tuple[range, Float[torch.Tensor, "batch 1 row key"]]]:
     """The weights of a head that attends evenly to all it can see, some rows at a time."""
-    for rows in blocks(len(lengths[0]) * columns, int(lengths[0].max()), lengths[0].device):
+    for rows in blocks(len(lengths[0]) * columns, range(int(lengths[0].max())), lengths[0].device):
         visible = seen(reach, *lengths, rows, columns)[:, None].float()
         yield rows, visible / visible.sum(-1, keepdim=True).clamp_min(1)
 
 
-def blocks(width: int, size: int, device: torch.device) -> Iterator[range]:
+def blocks(width: int, rows: range, device: torch.device) -> Iterator[range]:
     """Rows in blocks that fit into the cache of a CPU, or the memory of another device; a row has `width` numbers."""
     step = max(1, (BLOCK if device.type == "cpu" else ROWS) // max(1, width))
-    return (range(start, min(start + step, size)) for start in range(0, size, step))
+    return (rows[start : start + step] for start in range(0, len(rows), step))
 
 
 def score_pairs(
@@ -215,7 +226,7 @@ def even_statistics(
     count = (last - first).clamp_min(0) * (row < queries[:, None])
     share = 1 / count.clamp_min(1)
     groups = _between(members, first.expand_as(last), last, reach) * share[..., None]
-    places = row[:, None] + torch.tensor(list(offsets), device=keys.device, dtype=row.dtype)
+    places = row[:, None] + to_device(np.array(offsets, dtype=np.int64), keys.device)
     at = ((places >= first[:, None]) & (places < last[..., None])) * share[..., None]
     spread = torch.stack([torch.zeros_like(share), count.clamp_min(1).log(), share], -1)
     return (torch.cat([spread, groups, at], -1) * (count > 0)[..., None]).float()[:, None]

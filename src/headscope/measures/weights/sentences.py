@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,25 +28,39 @@ class SentenceBlock:
     """Some sentences: the text of each, its tokens, and its words by their tokens, counted from its first."""
 
     text: Int[torch.Tensor, "sentence"]
-    token: Int[torch.Tensor, "sentence position"]  # places in the text; beyond the sentence that of its first token
-    inside: Bool[torch.Tensor, "sentence position"]
+    first: Int[torch.Tensor, "sentence"]  # the place in the text of the sentence's first token
+    sizes: Int[torch.Tensor, "sentence"]  # how many tokens it has
+    longest: int  # no sentence has more
     rows: Int[torch.Tensor, "side sentence word"]
     columns: Int[torch.Tensor, "side sentence word"]
     words: Bool[torch.Tensor, "sentence word"]
     place: Int[torch.Tensor, "sentence word"]  # of words in the word maps of their texts
-    first: Int[torch.Tensor, "sentence"]  # the place in the text of the sentence's first token
     counts: Int[torch.Tensor, "sentence"]  # of words
+
+    @cached_property
+    def inside(self) -> Bool[torch.Tensor, "sentence position"]:
+        """Whether a sentence has so many tokens."""
+        import torch
+
+        return torch.arange(self.longest, device=self.sizes.device) < self.sizes[:, None]
+
+    @cached_property
+    def token(self) -> Int[torch.Tensor, "sentence position"]:
+        """The places of tokens in the text; beyond the sentence that of its first token."""
+        import torch
+
+        return self.first[:, None] + torch.arange(self.longest, device=self.sizes.device) * self.inside
 
     def put(self, chosen: Int[torch.Tensor, "direction batch head position"], tokens: TokenMaps) -> None:
         """Write the favourites of the words of these sentences where they belong."""
         import torch
 
-        if chosen.is_cuda and self.token.shape[1] <= LONGEST and (fast := kernel("sentences_cuda")) is not None:
+        if chosen.is_cuda and self.longest <= LONGEST and (fast := kernel("sentences_cuda")) is not None:
             scores = tokens.scores
             parts = None if scores is None else (scores.query, scores.key, scores.logs, scores.scale)
             reach = (None, None) if scores is None else (scores.reach.before, scores.reach.after)
             places = (self.text, self.first, self.rows, self.columns, self.place, self.counts)
-            fast.favourites(chosen, tokens.weights, parts if tokens.weights is None else None, reach, *places, self.token.shape[1])
+            fast.favourites(chosen, tokens.weights, parts if tokens.weights is None else None, reach, *places, self.longest)
             return
         local = self._local(tokens)
         sentence, word = self.words.nonzero(as_tuple=True)
@@ -119,29 +134,42 @@ class SentenceBlock:
         return share[:, None] @ weights @ member[1].transpose(-1, -2)[:, None]
 
 
-def sentence_blocks(words: WordIndex, tokens: TokenMaps, device: torch.device) -> list[SentenceBlock]:
-    """The sentences of a batch, those of about one length together."""
-    first_token, after_token = (side[words.text, words.place] for side in tokens.places)
-    first, after = words.bounds()
-    starts = np.unique(first)  # the first word of each sentence
+@dataclass(frozen=True)
+class SentenceLayout:
+    """Where some sentences are, whatever their attention: as in `SentenceBlock`, by word and token."""
+
+    text: Int[torch.Tensor, "sentence"]
+    first: Int[torch.Tensor, "sentence"]
+    sizes: Int[torch.Tensor, "sentence"]
+    longest: int
+    words: Bool[torch.Tensor, "sentence word"]
+    place: Int[torch.Tensor, "sentence word"]
+
+    def block(self, tokens: TokenMaps) -> SentenceBlock:
+        """The sentences with the tokens of their words, which attend and are attended to."""
+        bounds = (side[:, self.text[:, None], self.place] - self.first[:, None] for side in (tokens.rows, tokens.columns))
+        rows, columns = ((side * self.words).contiguous() for side in bounds)
+        return SentenceBlock(self.text, self.first, self.sizes, self.longest, rows, columns, self.words, self.place, self.words.sum(1))
+
+
+def sentence_layouts(words: WordIndex, places: Int[np.ndarray, "side batch word"], device: torch.device) -> list[SentenceLayout]:
+    """The sentences of a batch, those of about one length together. `places` are the tokens of words that are attended
+    to.
+    """
+    first_token, after_token = (side[words.text, words.place] for side in places)
+    first_word, after = words.bounds()
+    starts = np.flatnonzero(first_word == np.arange(len(first_word)))  # the first word of each sentence
     begin, size = first_token[starts], after_token[after[starts] - 1] - first_token[starts]
     bucket = np.searchsorted(SIZES, size)
     bucket = np.where(size > SIZES[-1], np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64), bucket)
-    blocks = []
+    layouts = []
     for number in np.unique(bucket):
         chosen = bucket == number
-        start, origin = starts[chosen][:, None], begin[chosen][:, None]
+        start = starts[chosen][:, None]
         count = after[starts[chosen]][:, None] - start
         there = np.arange(count.max()) < count
-        place = words.place[np.where(there, start + np.arange(count.max()), start)]
-        position = np.arange(size[chosen].max())
-        inside = position < size[chosen][:, None]
-        arrays = (words.text[start[:, 0]], np.where(inside, origin + position, origin), inside, there, place, origin)
-        text, token, inside_, there_, place_, origin_ = (to_device(array, device) for array in arrays)
-        rows, columns = ((side[:, text[:, None], place_] - origin_) * there_ for side in (tokens.rows, tokens.columns))
-        blocks.append(
-            SentenceBlock(
-                text, token, inside_, rows.contiguous(), columns.contiguous(), there_, place_, origin_[:, 0].contiguous(), there_.sum(1)
-            )
-        )
-    return blocks
+        place = words.place[start + np.arange(count.max()) * there]
+        text, first, sizes = to_device(np.stack([words.text[start[:, 0]], begin[chosen], size[chosen]]), device)
+        placed = (to_device(there, device), to_device(place, device))
+        layouts.append(SentenceLayout(text, first, sizes, int(size[chosen].max()), *placed))
+    return layouts

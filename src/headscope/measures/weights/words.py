@@ -10,7 +10,7 @@ import numpy as np
 
 from headscope.core.batch import IS_WORD, MapBatch, Side, TokenMaps
 from headscope.kernels import kernel
-from headscope.measures.weights.sentences import SentenceBlock, sentence_blocks
+from headscope.measures.weights.sentences import SentenceBlock, sentence_layouts
 
 if TYPE_CHECKING:
     import torch
@@ -87,13 +87,20 @@ class SentenceIndex:
     """Where the sentences of a batch are, so that every word's favourites in its sentence can be found, for all words
     at once.
 
-    `further` are positions that every word of their text may pick, too, such as special tokens.
+    `further` are positions that every word of their text may pick, too, such as special tokens. `places` are the tokens
+    of words; where they are given, sentences are laid out for a GPU at once, not when its attention is there.
     """
 
     def __init__(
-        self, words: WordIndex, width: int, device: torch.device, further: Bool[np.ndarray, "batch position"] | None = None
+        self,
+        words: WordIndex,
+        width: int,
+        device: torch.device,
+        further: Bool[np.ndarray, "batch position"] | None = None,
+        places: Int[np.ndarray, "side batch position"] | None = None,
     ) -> None:
         self._words, self._width, self._device, self._further = words, width, device, further
+        self._layouts = sentence_layouts(words, places, device) if places is not None and device.type == "cuda" else None
         self._blocks: list[SentenceBlock] | None = None
 
     def favourites(self, batch: MapBatch) -> Int[torch.Tensor, "direction batch head position"]:
@@ -116,7 +123,8 @@ class SentenceIndex:
     def _by_sentence(self, tokens: TokenMaps) -> Int[torch.Tensor, "direction batch head position"]:
         """From the weights within each sentence alone: sentences of about one length are looked at together."""
         if self._blocks is None:
-            self._blocks = sentence_blocks(self._words, tokens, self._device)
+            layouts = self._layouts or sentence_layouts(self._words, tokens.places, self._device)
+            self._blocks = [layout.block(tokens) for layout in layouts]
         heads = (tokens.scores.query if tokens.weights is None else tokens.weights).shape[1]  # type: ignore[union-attr]
         chosen = tokens.rows.new_full((2, len(self._words.first), heads, self._width), -1)
         for block in self._blocks:

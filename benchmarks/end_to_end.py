@@ -1,0 +1,85 @@
+"""Tokens a second from files to tables: `python benchmarks/end_to_end.py`.
+
+Texts in several files of JSON lines, an untrained model of BERT-base's shape (on a CPU of the embedded one's), the
+three measures with 500 replicates: a whole run, loading and writing included. Once by windows of 128 tokens of whole
+documents, once by sentences. `--profile` also prints where the time of each went, which makes a GPU wait.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+from transformers import BertConfig, BertModel
+
+import headscope as hs
+from common import Row, machine, table, use_threads
+from gpu import BASE
+from headscope.measures import DEFAULT
+from headscope.models.load import load
+from scale import write
+
+WAYS = {"windows of 128 tokens": {"unit": "document", "overlong": "window"}, "sentences": {"unit": "sentence", "overlong": "drop"}}
+
+
+def saved(folder: Path, shape: dict[str, int]) -> Path:
+    """A folder with an untrained model of a shape, and the embedded model's tokenizer."""
+    mini = load("mini", "cpu")
+    torch.manual_seed(0)
+    config = BertConfig(**{**mini.network.config.to_dict(), **shape, "initializer_range": 0.05})
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    mini.tokenizer.hf.save_pretrained(folder)
+    return folder
+
+
+def measured(name: str, model: Path, files: list[Path], options: argparse.Namespace) -> Row:
+    """One whole run."""
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as out:
+        run = hs.run(
+            str(model),
+            [str(path) for path in files],
+            list(DEFAULT),
+            Path(out) / "run",
+            device=options.device,
+            dtype=options.dtype,
+            batch_tokens=options.batch_tokens,
+            readers=options.readers,
+            gallery=0,
+            profile=options.profile,
+            max_length=128,
+            **WAYS[name],
+        )
+        taken = time.perf_counter() - began
+    tokens = int(run.results.manifest["counts"]["tokens"])
+    note = f"{tokens:,} tokens in {taken:.1f} s; {options.readers} readers, {options.batch_tokens:,} tokens a batch"
+    return Row("k", f"{options.device}, {options.dtype}, {name}", tokens / taken, "tokens a second", note=note)
+
+
+def main() -> None:
+    """Read the options, measure, print a table."""
+    gpu = torch.cuda.is_available()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if gpu else "cpu")
+    parser.add_argument("--dtype", default="bfloat16" if gpu else "float32")
+    parser.add_argument("--sentences", type=int, default=400_000 if gpu else 4_000)
+    parser.add_argument("--files", type=int, default=32)
+    parser.add_argument("--batch-tokens", type=int, default=32768 if gpu else 2048)
+    parser.add_argument("--readers", type=int, default=12 if gpu else 0)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--profile", action="store_true", help="print where the time went")
+    options = parser.parse_args()
+    use_threads(options.threads)
+    with tempfile.TemporaryDirectory() as name:
+        files = write(Path(name), options.sentences, "jsonl", options.files, None)
+        shape = BASE if torch.device(options.device).type == "cuda" else {}
+        model = saved(Path(name) / "model", shape)
+        found = [measured(way, model, files, options) for way in WAYS]
+    print("\n".join([*(f"- {line}" for line in machine(options.threads)), "", table(found)]))
+
+
+if __name__ == "__main__":
+    main()
